@@ -1,0 +1,1 @@
+"""The compiler: bytecode capture, autograd, code generation."""

@@ -1,0 +1,1 @@
+"""Makes failures: hypothesis programs, transforms and guard mutations."""

@@ -1,0 +1,1 @@
+"""Makes a failure small and names the guilty stage."""

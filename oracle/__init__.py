@@ -1,0 +1,1 @@
+"""The judge: is a compiled call right?"""

@@ -1,0 +1,1 @@
+"""plumbline: compiled PyTorch, judged; the face of the package."""

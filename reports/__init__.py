@@ -1,0 +1,1 @@
+"""Result rows, their store, tables, pages and gates."""
