@@ -1,0 +1,132 @@
+"""What a judgement says: kinds ordered by weight, findings with numbers, one sentence."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Kind(str, Enum):
+    """The kinds of verdict, lightest first; a call's verdict is the heaviest of its findings."""
+
+    EQUAL = "EQUAL"  # bitwise equal
+    NOISE = "NOISE"  # within the program's own rounding noise
+    BETTER = "BETTER"  # differs from eager, closer to fp64
+    NO_REFERENCE = "NO_REFERENCE"  # eager or fp64 could not be had; judged by what there is
+    UNSTABLE = "UNSTABLE"  # too many positions that rounding alone decides
+    EAGER_FAILED = "EAGER_FAILED"  # the reference run itself fails, and the compiled run fails alike
+    VACUOUS = "VACUOUS"  # nothing was compiled
+    SENSITIVE = "SENSITIVE"  # boundaries fine, the test's own tolerance is not met
+    NONDETERMINISTIC = "NONDETERMINISTIC"  # compiled differs from itself where eager does not
+    WRONG = "WRONG"  # value, gradient, mutation, alias, metadata, exception or state differs
+    CRASH = "CRASH"  # internal error, native crash, hang, out of memory
+
+    @property
+    def weight(self) -> int:
+        """Return the rank of this kind, 0 for EQUAL; the heaviest finding decides."""
+        return _ORDER[self]
+
+    @property
+    def fails(self) -> bool:
+        """Return whether a test with this verdict fails by the verdict alone."""
+        return self in _FAILING
+
+
+_ORDER = {kind: rank for rank, kind in enumerate(Kind)}
+_FAILING = frozenset({Kind.NONDETERMINISTIC, Kind.WRONG, Kind.CRASH})
+
+# What of a call is judged; `--compile-ignore` takes these names.
+ASPECTS = (
+    "values",  # outputs
+    "gradients",  # of every differentiable leaf, None apart from zero
+    "mutations",  # tensors the caller can reach, after the call
+    "aliasing",  # who shares memory with whom
+    "metadata",  # shape, dtype, device, strides, requires_grad
+    "exceptions",  # class and phase
+    "rng",  # generator states after the call
+    "python",  # attributes, containers, cells, globals, class attributes
+    "gradient-strides",  # reported only
+    "zero-sign",  # reported only
+)
+REPORTED_ONLY = frozenset({"gradient-strides", "zero-sign"})
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """How far a floating-point tensor is from its reference, in units of the program's own noise.
+
+    t_element, t_rms, t_bias: test statistics, <= 1 passes.  margin: the largest of them.
+    unstable: share of positions, 0 to 1, that rounding alone decides.
+    worst_index: position of the worst element; actual, eager, reference: its values (float64).
+    error, scale: |actual - reference| there, and one unit of noise there.
+    """
+
+    t_element: float
+    t_rms: float
+    t_bias: float
+    margin: float
+    unstable: float = 0.0
+    worst_index: tuple[int, ...] | None = None
+    actual: float | None = None
+    eager: float | None = None
+    reference: float | None = None
+    error: float | None = None
+    scale: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference (or its absence) in one aspect at one place.
+
+    where: path as the user would write it, `output[0]`, `gradient of weight`, `self.cache`.
+    sentence: says the difference in words, with its numbers.
+    """
+
+    kind: Kind
+    aspect: str
+    where: str
+    sentence: str
+    numbers: Numbers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one call.
+
+    kind: the heaviest kind among the findings that are not ignored or reported only.
+    sentence: one line for a person.  findings: heaviest first; EQUAL ones are left out.
+    stage: first backend of the ladder that is wrong, None while unknown or when nothing is wrong.
+    graphs, ops, breaks, recompiles: what the compiler did for this boundary so far.
+    reference_seconds, candidate_seconds: wall time of one eager and of the live compiled run.
+    """
+
+    kind: Kind
+    sentence: str
+    findings: tuple[Finding, ...] = ()
+    stage: str | None = None
+    graphs: int = 0
+    ops: int = 0
+    breaks: tuple[str, ...] = ()
+    recompiles: int = 0
+    reference_seconds: float = 0.0
+    candidate_seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Return whether this verdict fails a test."""
+        return self.kind.fails
+
+    @property
+    def worst(self) -> Finding | None:
+        """Return the heaviest finding, None when everything is equal."""
+        return self.findings[0] if self.findings else None
+
+    @property
+    def margin(self) -> float:
+        """Return the largest test statistic of all findings, 0.0 when all is bitwise equal."""
+        return max((f.numbers.margin for f in self.findings if f.numbers), default=0.0)
+
+    def __str__(self) -> str:
+        """Return the verdict as text: the sentence, then one line a finding."""
+        lines = [f"{self.kind.value}: {self.sentence}"]
+        lines += [f"  {f.kind.value:<12} {f.aspect:<10} {f.where}: {f.sentence}" for f in self.findings]
+        return "\n".join(lines)
