@@ -1,0 +1,73 @@
+"""What a run was made of: versions, commit, machine; found without importing torch."""
+
+import os
+import platform
+import shlex
+import subprocess
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from .rows import RunRow, new_run_id, utc_now
+
+GIT_SECONDS = 10.0  # a slow or locked repository must not hold up a test run
+
+
+def describe_run(command: Sequence[str], root: Path, *, threads: int | None = None) -> RunRow:
+    """Return the row of a run that starts now.
+
+    command: the words of the command line.  root: directory of the project under test, whose commit
+    is recorded.  threads: of torch when the caller knows; by default OMP_NUM_THREADS or the cores.
+    """
+    commit, dirty = _commit(root)
+    return RunRow(
+        run_id=new_run_id(),
+        utc=utc_now(),
+        commit=commit,
+        dirty=dirty,
+        plumbline=installed_version("plumbline"),
+        torch=installed_version("torch"),
+        python=platform.python_version(),
+        platform=platform.platform(),
+        threads=default_threads() if threads is None else threads,
+        command=shlex.join(command),
+    )
+
+
+def installed_version(distribution: str) -> str:
+    """Return the version of an installed distribution, empty when it is not installed."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def default_threads() -> int:
+    """Return how many threads torch takes by default: OMP_NUM_THREADS, else the cores we may use."""
+    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(given) if given.isdigit() and int(given) > 0 else usable_cores()
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS has no affinities
+        return os.cpu_count() or 1
+
+
+def _commit(root: Path) -> tuple[str, bool]:
+    commit = _git(root, "rev-parse", "HEAD")
+    if not commit:
+        return "", False
+    # Untracked files do not count: results and caches lie there.
+    return commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), "--no-optional-locks", *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,304 @@
+"""What one run leaves behind: a row a run, a row a test and backend, a row a judged call.
+
+Rows are plain data (text, whole numbers, floats, None, lists of these), so that they cross process
+borders (pytest-xdist), fit a database row and a JSON line.  Verdicts and outcomes are words here:
+this folder does not know the judge.
+"""
+
+import hashlib
+import math
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from datetime import UTC, datetime
+from typing import Self, TypeAlias
+
+from plumbline.compiler.base.errors import UserError
+
+SCHEMA_VERSION = 1  # raise it when a field is added, removed, or changes its meaning
+
+# What became of a test under one backend.  `failed`, `error` and `vacuous` never count as passed.
+OUTCOMES = ("passed", "xfailed", "xpassed", "skipped", "vacuous", "failed", "error")
+FAILING_OUTCOMES = frozenset({"vacuous", "failed", "error"})
+
+Scalar: TypeAlias = str | int | float | bool | None
+Event: TypeAlias = Mapping[str, Scalar]
+"""A small flat mapping; its "kind" says what happened ("graph_break", "recompile", ...)."""
+
+
+class Row:
+    """The common half of all rows: to plain data and back."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the row as plain data: exact built-in types, tuples as lists."""
+        return {name: _plain(getattr(self, name)) for name in field_types(type(self))}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Return the row that `to_dict` wrote; fields with a default may be absent.
+
+        Raises UserError that names the field when one is unknown, missing or of another type.
+        """
+        kinds = field_types(cls)
+        for name in data:
+            if name not in kinds:
+                raise _unreadable(cls, f"unknown field {name!r}")
+        for name in _required(cls):
+            if name not in data:
+                raise _unreadable(cls, f"field {name!r} is missing")
+        read: dict[str, typing.Any] = {}
+        for name, value in data.items():
+            try:
+                read[name] = _READERS[kinds[name]](value)
+            except _Unfit:
+                raise _unreadable(cls, f"field {name!r} holds {value!r:.60}") from None
+        return cls(**read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow(Row):
+    """One session of a test runner or fuzzer: when, on what, by which command.
+
+    utc, finished: ISO 8601 in UTC; `finished` is None while it runs and after an interruption.
+    commit: of the project under test, empty outside version control; dirty: it had local edits.
+    plumbline, torch, python: versions.  threads: as torch would use them.
+    """
+
+    run_id: str
+    utc: str
+    commit: str = ""
+    dirty: bool = False
+    plumbline: str = ""
+    torch: str = ""
+    python: str = ""
+    platform: str = ""
+    threads: int = 0
+    command: str = ""
+    schema_version: int = SCHEMA_VERSION
+    finished: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the run came to its end."""
+        return self.finished is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured(Row):
+    """The numbers of the worst difference, in units of the program's own noise.
+
+    t_element, t_rms, t_bias: test statistics, <= 1 passes; None when no float tensor was judged.
+    margin: the largest of them, 0.0 when all is bitwise equal; may be inf or nan.
+    unstable: share of positions, 0 to 1, that rounding alone decides.
+    worst_index, actual, eager, reference: the worst element and its values.
+    error, scale: |actual - reference| there, and one unit of noise there.
+    """
+
+    margin: float = 0.0
+    t_element: float | None = None
+    t_rms: float | None = None
+    t_bias: float | None = None
+    unstable: float = 0.0
+    worst_index: tuple[int, ...] | None = None
+    actual: float | None = None
+    eager: float | None = None
+    reference: float | None = None
+    error: float | None = None
+    scale: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow(Measured):
+    """One test item under one compiler and backend.
+
+    test: pytest node id without the backend part.  case_id: `identify_case` of the three names.
+    verdict: the heaviest verdict of all judged calls, empty when none was reached (a skip).
+    outcome: one of OUTCOMES.  stage: first wrong backend of the ladder, None when none is known.
+    sentence, aspect, where: of the heaviest finding.  boundary: label of the call it stands in.
+    user_file, user_line: the user's line nearest to it, "" and 0 when unknown.
+    boundaries, judged_calls: how many calls sites and calls were judged.
+    graphs, ops, breaks, recompiles: what the compiler did, summed over boundaries.
+    *_seconds: wall time of the whole test, of compiling, of the eager and of the compiled runs.
+    notes: said to the user without failing.  events: graph breaks, recompiles, ... as flat mappings.
+    """
+
+    run_id: str
+    case_id: str
+    test: str
+    compiler: str
+    backend: str
+    outcome: str
+    verdict: str = ""
+    stage: str | None = None
+    sentence: str = ""
+    aspect: str = ""
+    where: str = ""
+    user_file: str = ""
+    user_line: int = 0
+    boundary: str = ""
+    boundaries: int = 0
+    judged_calls: int = 0
+    graphs: int = 0
+    ops: int = 0
+    breaks: int = 0
+    recompiles: int = 0
+    test_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    eager_seconds: float = 0.0
+    compiled_seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def failing(self) -> bool:
+        """Return whether this case must not count as passed."""
+        return self.outcome in FAILING_OUTCOMES
+
+    @property
+    def column(self) -> str:
+        """Return `compiler:backend`, the column a case stands in."""
+        return f"{self.compiler}:{self.backend}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow(Measured):
+    """One judged call of one boundary; `call` counts the calls of that boundary from 1."""
+
+    run_id: str
+    case_id: str
+    boundary: str
+    call: int
+    verdict: str
+    aspect: str = ""
+    where: str = ""
+    sentence: str = ""
+    graphs: int = 0
+    ops: int = 0
+    eager_seconds: float = 0.0
+    compiled_seconds: float = 0.0
+
+
+def identify_case(test: str, compiler: str, backend: str) -> str:
+    """Return the stable name of a case: 16 hex digits, the same on every machine and run."""
+    text = "\0".join((test, compiler, backend))
+    return hashlib.blake2s(text.encode("utf-8", "backslashreplace"), digest_size=8).hexdigest()
+
+
+def new_run_id() -> str:
+    """Return a fresh name of a run that sorts by its start and is unique across machines."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
+
+
+def utc_now() -> str:
+    """Return the present time as ISO 8601 text in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def field_types(kind: type[Row]) -> Mapping[str, object]:
+    """Return the type of every field of a row class, in the order of declaration."""
+    known = _FIELD_TYPES.get(kind)
+    if known is None:
+        hints = typing.get_type_hints(kind)
+        known = {field.name: hints[field.name] for field in _fields(kind)}
+        _FIELD_TYPES[kind] = known  # reading hints is slow, and there is one row a call
+    return known
+
+
+_FIELD_TYPES: dict[type[Row], Mapping[str, object]] = {}
+
+
+def _fields(kind: type[Row]) -> tuple[Field[object], ...]:
+    return fields(typing.cast("type[RunRow]", kind))
+
+
+def _required(kind: type[Row]) -> tuple[str, ...]:
+    return tuple(field.name for field in _fields(kind) if field.default is MISSING)
+
+
+def _unreadable(kind: type[Row], why: str) -> UserError:
+    return UserError(f"cannot read a {kind.__name__}", why=why, hint="write it again with this version of plumbline")
+
+
+def _plain(value: object) -> object:
+    # numpy scalars are floats and ints to isinstance but not to execnet or json: force the built-in type.
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value
+
+
+class _Unfit(Exception):  # noqa: N818 - control flow inside this file, never seen outside
+    pass
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _Unfit
+    return value
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Unfit
+    return value
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _Unfit
+    return value
+
+
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # how strict JSON has to say them
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return _NOT_FINITE[value]
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise _Unfit
+    return float(value)
+
+
+def _event(value: object) -> Event:
+    if not isinstance(value, Mapping):
+        raise _Unfit
+    if not all(item is None or isinstance(item, (str, int, float)) for item in value.values()):
+        raise _Unfit
+    return {str(key): item for key, item in value.items()}
+
+
+def _optional(read: Callable[[object], object]) -> Callable[[object], object]:
+    return lambda value: None if value is None else read(value)
+
+
+def _several(read: Callable[[object], object]) -> Callable[[object], object]:
+    def read_all(value: object) -> object:
+        if not isinstance(value, (list, tuple)):
+            raise _Unfit
+        try:
+            return tuple(read(item) for item in value)
+        except _Unfit:
+            raise _Unfit from None
+
+    return read_all
+
+
+_READERS: dict[object, Callable[[object], object]] = {
+    str: _text,
+    bool: _truth,
+    int: _whole,
+    float: _number,
+    str | None: _optional(_text),
+    float | None: _optional(_number),
+    tuple[str, ...]: _several(_text),
+    tuple[int, ...] | None: _optional(_several(_whole)),
+    tuple[Event, ...]: _several(_event),
+}
