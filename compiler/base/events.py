@@ -1,0 +1,220 @@
+"""The compile record: what happened, as frozen rows, and where the rows go.
+
+This is the only output channel of the compiler: stages call `record(event)` and never print. Whoever wants to
+know opens `with recording() as events:`; reports turn the rows into words.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from .origin import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The base of every row of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDone(Event):
+    """A stage of one compilation ended; seconds of wall time, nested stages included."""
+
+    stage: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact(Event):
+    """A text that a stage produced: a graph, a guard function, C, Triton, Python."""
+
+    stage: str
+    name: str
+    language: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Captured(Event):
+    """A region became a graph; function: the user's name of it; nodes: operations, placeholders not counted."""
+
+    function: str
+    nodes: int
+    inputs: int
+    guards: tuple[str, ...]
+    origin: Origin | None
+
+
+@dataclass(frozen=True, slots=True)
+class Broke(Event):
+    """A graph break: reason (stable id), what happened here, why, what to do, and the innermost user line."""
+
+    reason: str
+    what: str
+    why: str
+    hint: str
+    origin: Origin | None
+
+
+@dataclass(frozen=True, slots=True)
+class RanEagerly(Event):
+    """A whole function runs uncompiled, and correctly; reason as in Broke."""
+
+    function: str
+    reason: str
+    what: str
+    hint: str
+    origin: Origin | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recompiled(Event):
+    """No specialisation fitted a call; guard: the text of the one that failed, `actual` in words."""
+
+    function: str
+    guard: str
+    expected: str
+    actual: str
+    count: int
+    origin: Origin | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerFailed(Event):
+    """An error of ours, kept away from the user: the stage, the error in one line and its traceback."""
+
+    stage: str
+    function: str
+    error: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackendCalled(Event):
+    """A captured graph was handed to a backend: readable text of the graph and the backend's name."""
+
+    backend: str
+    text: str
+    operations: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassDone(Event):
+    """A graph or loop pass ran; before and after are node counts."""
+
+    stage: str
+    name: str
+    before: int
+    after: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class FellBack(Event):
+    """An operation has no generated code and calls ATen; why in words."""
+
+    operation: str
+    why: str
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FusionRefused(Event):
+    """Two loops stay apart: the rule that said no, and why here."""
+
+    first: str
+    second: str
+    rule: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned(Event):
+    """Forward and backward were cut: bytes kept for backward and the number of recomputed nodes."""
+
+    saved_bytes: int
+    saved: int
+    recomputed: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelBuilt(Event):
+    """One translation unit is ready; cached: it came from the disk cache; seconds of wall time in the toolchain."""
+
+    name: str
+    language: str
+    kernels: int
+    cached: bool
+    seconds: float
+
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class _Listeners:
+    sinks: list[Sink] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_LISTENERS = _Listeners()
+_TOTALS: dict[str, list[float]] = {}  # stage -> seconds of each run; read by compile_times()
+
+
+def record(event: Event) -> None:
+    """Hand one row to everyone who listens; a few nanoseconds when nobody does."""
+    for sink in tuple(_LISTENERS.sinks):
+        sink(event)
+
+
+def is_recording() -> bool:
+    """Return whether anyone listens, so that costly texts are built only then."""
+    return bool(_LISTENERS.sinks)
+
+
+def listen(sink: Sink) -> Callable[[], None]:
+    """Send every row to `sink` until the returned function is called."""
+    with _LISTENERS.lock:
+        _LISTENERS.sinks.append(sink)
+
+    def stop() -> None:
+        with _LISTENERS.lock:
+            if sink in _LISTENERS.sinks:
+                _LISTENERS.sinks.remove(sink)
+
+    return stop
+
+
+@contextmanager
+def recording() -> Iterator[list[Event]]:
+    """Collect the rows recorded inside the block, on any thread."""
+    events: list[Event] = []
+    stop = listen(events.append)
+    try:
+        yield events
+    finally:
+        stop()
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Time a stage; the row is recorded even if the stage fails."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds = time.perf_counter() - start
+        _TOTALS.setdefault(name, []).append(seconds)
+        record(StageDone(name, seconds))
+
+
+def stage_times() -> dict[str, tuple[float, ...]]:
+    """Return the wall seconds of every run of every stage since the start or `forget_stage_times()`."""
+    return {name: tuple(times) for name, times in _TOTALS.items()}
+
+
+def forget_stage_times() -> None:
+    """Start the totals of `stage_times()` anew."""
+    _TOTALS.clear()
