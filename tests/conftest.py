@@ -1,0 +1,31 @@
+"""What every test stands on: one thread, fixed seeds, an empty inductor cache."""
+
+import os
+import random
+import sys
+import tempfile
+
+import pytest
+
+SEED = 20260
+
+# Before torch is imported anywhere: one thread a process, so that xdist workers do not fight for the cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the session an empty inductor cache; xdist workers inherit the controller's, and share what it holds."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="plumbline-inductor-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder.name
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    """Seed Python, and NumPy and torch if somebody has loaded them; a test without torch stays without it."""
+    random.seed(SEED)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(SEED)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(SEED)

@@ -1,0 +1,45 @@
+"""Code blocks of Markdown documents, so that what a document shows can be run.
+
+A fenced block is shown as `python` (executed; the blocks of one document share their names), `console` (lines after
+`$ ` are run, and the lines below are their output, `...` standing for anything), or anything else (not run).
+`<!-- not run: why -->` on the line above leaves a block out and says why.
+"""
+
+import re
+from dataclasses import dataclass
+
+FENCE = re.compile(
+    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n+)?^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```\s*$", re.M | re.S
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, text, first line in the document (from 1), and why it is not run, if so."""
+
+    language: str
+    text: str
+    line: int
+    not_run: str
+
+    def commands(self) -> list[tuple[str, str]]:
+        """Return (command, expected output) of a console block; a command may go on after a backslash."""
+        parts = re.split(r"^\$ ", self.text, flags=re.M)[1:]
+        pairs = []
+        for part in parts:
+            command, _, output = re.sub(r"\\\n", " ", part).partition("\n")
+            pairs.append((command, output))
+        return pairs
+
+
+def blocks_of(document: str) -> list[Block]:
+    """Return the fenced blocks of a document, in order."""
+    return [
+        Block(
+            found["language"],
+            found["text"],
+            document.count("\n", 0, found.start("text")) + 1,
+            found["reason"] or "",
+        )
+        for found in FENCE.finditer(document)
+    ]

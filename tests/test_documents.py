@@ -1,0 +1,93 @@
+"""What README.md and the other documents show is run: Python blocks, and console commands with their output."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.document_blocks import Block, blocks_of
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "examples").glob("*.md"),
+        ROOT / "tests" / "README.md",
+    ]
+)
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def shown(language: str) -> list:
+    """Return a parameter for each document that shows blocks of a language which are to be run."""
+    cases = []
+    for path in DOCUMENTS:
+        blocks = [b for b in blocks_of(path.read_text(encoding="utf-8")) if b.language == language and not b.not_run]
+        if blocks:
+            cases.append(pytest.param(blocks, id=path.relative_to(ROOT).as_posix()))
+    return cases
+
+
+def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user in the root of the tree would, with this environment's programs first."""
+    programs = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "HOME": str(folder),
+    }
+    return subprocess.run(
+        ["sh", "-c", command], cwd=ROOT, env=environment, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def matches(expected: str, actual: str) -> bool:
+    return doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+
+
+@pytest.mark.parametrize("blocks", shown("python"))
+def test_python_blocks_run(blocks: list[Block], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "document"}
+    for block in blocks:
+        exec(compile("\n" * (block.line - 1) + block.text, "<document>", "exec"), names)
+
+
+@pytest.mark.parametrize("blocks", shown("console"))
+def test_console_blocks_run(blocks: list[Block], tmp_path: Path):
+    for command, expected in (pair for block in blocks for pair in block.commands()):
+        done = run_command(command, tmp_path)
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+        assert not expected or matches(expected, done.stdout), f"$ {command}\n{done.stdout}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path: Path):
+    missing = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if not (path.parent / link).exists()]
+    assert not missing
+
+
+def test_blocks_are_found_and_told_apart():
+    document = (
+        "# x\n\n```python\na = 1\n```\n\n<!-- not run: slow -->\n```console\n$ one \\\n    two\nout\n$ three\n```\n"
+    )
+    python, console = blocks_of(document)
+    assert (python.language, python.text, python.line, python.not_run) == ("python", "a = 1\n", 4, "")
+    assert console.not_run == "slow"
+    assert console.commands() == [("one      two", "out\n"), ("three", "")]
+
+
+def test_wrong_output_is_seen():
+    assert matches("a ... c\n", "a b c\n")
+    assert not matches("a ... d\n", "a b c\n")
+
+
+def test_command_runs_in_the_root(tmp_path: Path):
+    assert "pyproject.toml" in run_command("ls", tmp_path).stdout
+    assert run_command("false", tmp_path).returncode == 1
