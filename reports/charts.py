@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .marks import columns_of, margin_text, mark_of
+from .marks import columns_of, margin_text, mark_of, seriousness
 from .rows import CaseRow
 
 LOWEST = 1e-3  # smaller margins stand at the left end of the axis
@@ -38,16 +38,17 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The cases of one backend: its name, base line and dots."""
+    """The cases of one backend: its name, base line and dots; the bitwise equal ones are a number."""
 
     name: str
     base: float
     dots: tuple[Dot, ...]
+    equal: int
 
 
 @dataclass(frozen=True, slots=True)
 class MarginChart:
-    """All lanes with the ticks of the shared axis (x, text); `limit` is the x of margin 1, `warn` of 1/2."""
+    """All lanes with the ticks of the shared axis (x, text); `limit`, `warn` and `equal` are the x of 1, 1/2 and 0."""
 
     width: float
     height: float
@@ -55,11 +56,15 @@ class MarginChart:
     ticks: tuple[tuple[float, str], ...]
     limit: float
     warn: float
+    equal: float
 
 
 def spark_of(history: Sequence[tuple[str, str, float]]) -> Spark | None:
-    """Return the sparkline of (run, outcome, margin), oldest first; None for fewer than two runs."""
-    if len(history) < 2:
+    """Return the sparkline of (run, outcome, margin), oldest first; None for fewer than two runs.
+
+    None too when every run was bitwise equal: a flat line at the bottom says nothing.
+    """
+    if len(history) < 2 or all(margin == 0.0 for _, _, margin in history):
         return None
     step = (SPARK_WIDTH - 6) / (len(history) - 1)
     spots = [(3 + step * index, _spark_y(margin)) for index, (_, _, margin) in enumerate(history)]
@@ -80,7 +85,7 @@ def margin_chart(cases: Iterable[CaseRow], *, width: float = 960.0) -> MarginCha
         lane = _lane(column, [case for case in judged if case.column == column], axis, top)
         lanes.append(lane)
         top = lane.base + 14
-    return MarginChart(width, top + 28, tuple(lanes), axis.ticks(), axis.x(1.0), axis.x(0.5))
+    return MarginChart(width, top + 28, tuple(lanes), axis.ticks(), axis.x(1.0), axis.x(0.5), axis.x(0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +100,13 @@ class _Axis:
     def over(cls, margins: Sequence[float], width: float) -> "_Axis":
         finite = [m for m in margins if math.isfinite(m)]
         decades = math.ceil(math.log10(max([10.0, *finite])))
-        return cls(left=210.0, right=width - 60, high=10.0 ** min(decades, 12))
+        return cls(left=230.0, right=width - 84, high=10.0 ** min(decades, 12))
 
     def x(self, margin: float) -> float:
         if not math.isfinite(margin):
-            return self.right + 36
+            return self.right + 54
         if margin <= 0:
-            return self.left - 40
+            return self.left - 54
         held = min(max(margin, LOWEST), self.high)
         share = math.log10(held / LOWEST) / math.log10(self.high / LOWEST)
         return self.left + share * (self.right - self.left)
@@ -120,17 +125,18 @@ _MOST_HIGH = 140.0
 
 def _lane(name: str, cases: Sequence[CaseRow], axis: _Axis, top: float) -> Lane:
     stacks: dict[int, list[CaseRow]] = {}
-    for case in sorted(cases, key=lambda case: (mark_of(case).tone, case.test)):
+    shown = [case for case in cases if case.margin != 0.0 or mark_of(case).tone != "good"]
+    for case in sorted(shown, key=lambda case: (seriousness(case), case.test)):
         stacks.setdefault(round(axis.x(case.margin) / _DOT), []).append(case)
-    tallest = max(map(len, stacks.values()))
-    step = min(_DOT, _MOST_HIGH / tallest)
+    tallest = max(map(len, stacks.values()), default=0)
+    step = min(_DOT, _MOST_HIGH / max(tallest, 1))
     base = top + max(22.0, tallest * step + 4)
     dots = [
         Dot(place * _DOT, base - 4 - step * level, mark_of(case).tone, _title(case), case.case_id)
         for place, stack in sorted(stacks.items())
         for level, case in enumerate(stack)
     ]
-    return Lane(name, base, tuple(dots))
+    return Lane(name, base, tuple(dots), len(cases) - len(shown))
 
 
 def _title(case: CaseRow) -> str:

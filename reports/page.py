@@ -103,6 +103,8 @@ def _environment() -> Environment:
     environment.filters["margin"] = margin_text
     environment.filters["seconds"] = seconds_text
     environment.filters["number"] = _number
+    environment.filters["moment"] = _moment
+    environment.filters["counted"] = _counted
     return environment
 
 
@@ -147,3 +149,11 @@ def _slowest(cases: Sequence[CaseRow]) -> list[Timing]:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.9g}"
+
+
+def _moment(utc: str) -> str:
+    return utc.removesuffix("+00:00").replace("T", " ")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
