@@ -1,1 +1,32 @@
-"""plumbline: compiled PyTorch, judged; the face of the package."""
+"""plumbline: compiled PyTorch, judged; the face of the package.
+
+Every import of a part of plumbline runs this file, so it imports nothing: names arrive when they are
+first asked for (PEP 562), and torch with them.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# Public name -> the module that it is, or `module:attribute`.
+_LAZY = {
+    "oracle": "plumbline.oracle",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what a public name stands for, and keep it."""
+    place = _LAZY.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = place.partition(":")
+    value: object = import_module(module)
+    if attribute:
+        value = getattr(value, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, those not yet imported too."""
+    return sorted({*globals(), *_LAZY})

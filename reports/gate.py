@@ -51,6 +51,11 @@ class GateReport:
         """Return the changes of one level."""
         return tuple(change for change in self.changes if change.level == level)
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the report as plain data, for other programs."""
+        changes = [{"level": c.level, "case": c.case, "text": one_line(c.text)} for c in self.changes]
+        return {"red": self.red, "compared": self.compared, "source": self.source, "changes": changes}
+
     def __str__(self) -> str:
         """Return one line a change, then one line that says how it went."""
         counts = Counter(change.level for change in self.changes)

@@ -1,0 +1,132 @@
+"""The command line: `plumbline report`, `plumbline gate`, `plumbline doctor`.
+
+Commands import what they need when they run: `plumbline --help` must not wait for a database or torch.
+Exit status: 0 good, 1 the answer is no (a red gate, a problem found), 2 the question was wrong.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from plumbline import __version__
+from plumbline.compiler.base.errors import PlumblineError, UserError
+from plumbline.reports.places import DATABASE_VARIABLE, DEFAULT_DATABASE, DEFAULT_PAGE, database_place, page_file
+
+_DATABASE_HELP = f"Result database: a file or a URL.  [default: ${DATABASE_VARIABLE} or {DEFAULT_DATABASE}]"
+_database = click.option("--db", metavar="PLACE", help=_DATABASE_HELP)
+_run = click.option("--run", "run_name", metavar="ID", help="This run, or the start of its id.  [default: the newest]")
+
+
+def main() -> None:
+    """Run the command line; errors of ours are one line on stderr and exit status 2."""
+    try:
+        status = plumbline.main(prog_name="plumbline", standalone_mode=False)
+    except PlumblineError as error:
+        _complain(error.one_line())
+    except click.exceptions.NoArgsIsHelpError as help_wanted:
+        print(help_wanted.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _complain(f"{error.format_message()} Try: plumbline --help")
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:  # `plumbline report | head`
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(line: str) -> None:
+    print(f"plumbline: {line}".replace("\n", " "), file=sys.stderr)
+    sys.exit(2)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="plumbline %(version)s")
+def plumbline() -> None:
+    """Judge compiled PyTorch: reports, gates and a check of this machine."""
+
+
+@plumbline.command()
+@_database
+@_run
+@click.option("--html", metavar="PLACE", help=f"Write a page too: a directory or a .html file, such as {DEFAULT_PAGE}.")
+@click.option("--all", "every_test", is_flag=True, help="List every test, also when there are many.")
+@click.option("--slowest", default=5, show_default=True, metavar="N", help="How many of the slowest cases to list.")
+def report(db: str | None, run_name: str | None, html: str | None, every_test: bool, slowest: int) -> int:
+    """Show what a run found, and write it as one HTML page that needs no network."""
+    from plumbline.reports.page import write_page
+    from plumbline.reports.store import open_store
+    from plumbline.reports.table import report_text
+
+    with open_store(database_place(db)) as store:
+        run = store.run(run_name)
+        if html is not None:
+            file = page_file(html)
+            write_page(store, run, file)
+        print(report_text(run, store.cases(run.run_id), slowest=slowest, every_test=every_test))
+        if html is not None:
+            print(f"\npage written: {file}")
+    return 0
+
+
+@plumbline.command()
+@_database
+@_run
+@click.option("--baseline", metavar="PLACE", help="Compare with this: a baseline file, or a database.")
+@click.option("--baseline-run", metavar="ID", help="This run of the baseline database.  [default: its newest complete]")
+@click.option("--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Write this run as a baseline.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def gate(
+    db: str | None,
+    run_name: str | None,
+    baseline: str | None,
+    baseline_run: str | None,
+    write_baseline: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare a run with a baseline; exit status 1 when something got worse.
+
+    Worse is: a case fails or compiles nothing and did not before, a case vanished, more graph breaks.
+    What got better is listed and never makes the gate red.
+    """
+    from plumbline.reports import baseline as baselines
+    from plumbline.reports.gate import compare, mismatch_report
+    from plumbline.reports.store import SchemaMismatch, open_store
+
+    if baseline is None and write_baseline is None:
+        raise UserError("nothing to compare with", hint="give --baseline PLACE, or --write-baseline FILE to make one")
+    with open_store(database_place(db)) as store:
+        run = store.run(run_name)
+        cases = store.cases(run.run_id)
+    result = None
+    if baseline is not None:
+        try:
+            result = compare(run, cases, baselines.load_baseline(baseline, run=baseline_run, judged=run))
+        except SchemaMismatch as mismatch:
+            result = mismatch_report(mismatch.one_line(), baseline)
+        print(json.dumps(result.to_dict(), indent=1) if as_json else result)
+    if write_baseline is not None:
+        if not run.complete:
+            hint = "run the tests to their end first"
+            raise UserError("an interrupted run makes no baseline", where=run.run_id, hint=hint)
+        baselines.write_baseline(write_baseline, cases)
+        print(f"baseline of {len(cases)} cases written: {write_baseline}", file=sys.stderr)
+    return 1 if result is not None and result.red else 0
+
+
+@plumbline.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+def doctor(as_json: bool) -> int:
+    """Check this machine: Python, torch, C compiler, Triton, GPU, threads, cache, database, plugin."""
+    from plumbline.doctor import examine, findings_json, findings_text, healthy
+
+    findings = examine()
+    print(findings_json(findings) if as_json else findings_text(findings))
+    return 0 if healthy(findings) else 1
+
+
+if __name__ == "__main__":
+    main()
