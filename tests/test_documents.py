@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 from support.document_blocks import Block, blocks_of
+from support.house_rules import BUILDINGS
+
+from plumbline.oracle.verdict import ASPECTS, Kind
+from plumbline.pytest_plugin.settings import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -91,3 +95,22 @@ def test_wrong_output_is_seen():
 def test_command_runs_in_the_root(tmp_path: Path):
     assert "pyproject.toml" in run_command("ls", tmp_path).stdout
     assert run_command("false", tmp_path).returncode == 1
+
+
+# --- the README names everything there is -----------------------------------------------------------------------
+
+
+def test_readme_lists_every_option_verdict_and_aspect():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    names = [name for setting in SETTINGS for name in (setting.option, setting.ini_name)]
+    names += [kind.value for kind in Kind] + list(ASPECTS)
+    assert [name for name in names if f"`{name}" not in readme] == []
+
+
+def test_files_named_in_architecture_exist():
+    """Paths of the tree must exist; a place for tests to come (tests/x/) may be empty."""
+    architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = "|".join(BUILDINGS)
+    named = re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)`", architecture)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
