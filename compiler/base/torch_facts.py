@@ -3,10 +3,32 @@
 Each name stands with what of ours breaks if torch changes it.
 """
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode  # oracle's shadow execution observes ATen calls through it
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["TorchDispatchMode", "backward_is_running", "functorch_is_active", "jit_is_tracing"]
+import torch
+from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
+from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
+from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
+
+__all__ = [
+    "FakeTensor",
+    "FakeTensorMode",
+    "OpOverload",
+    "TorchDispatchMode",
+    "backward_is_running",
+    "decomposes_by_itself",
+    "decomposition_of",
+    "fake_mode_is_active",
+    "functorch_is_active",
+    "has_own_dispatch",
+    "is_operator",
+    "jit_is_tracing",
+    "operator_schema",
+    "storage_key",
+    "without_torch_function",
+]
 
 
 def backward_is_running() -> bool:
@@ -22,3 +44,49 @@ def functorch_is_active() -> bool:
 def jit_is_tracing() -> bool:
     """Return whether torch.jit.trace is recording this call."""
     return torch._C._get_tracing_state() is not None
+
+
+def decomposes_by_itself(operator: OpOverload) -> bool:
+    """Return whether a call is only a composition of smaller ATen calls (seen unsplit where autograd is off).
+
+    Read from the dispatcher: if the key moves, programs in inference mode are recorded with big operators.
+    """
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    schema = operator._schema
+    name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+
+
+def decomposition_of(operator: Any) -> Callable[..., Any] | None:
+    """Return torch's own decomposition of an ATen overload, None without one (then lanes run the operator whole)."""
+    return decomposition_table.get(operator)
+
+
+def operator_schema(operator: Any) -> Any:
+    """Return the schema of an overload: its name, and which arguments it writes (oracle's lanes copy those)."""
+    return operator._schema
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Return the identity of a tensor's storage, unique while the storage lives (shadow memory is found by it)."""
+    return tensor.untyped_storage()._cdata
+
+
+def without_torch_function() -> Any:
+    """Return a context in which no `__torch_function__` mode or subclass sees our calls (lanes stay unseen)."""
+    return torch._C.DisableTorchFunction()
+
+
+def fake_mode_is_active() -> bool:
+    """Return whether calls run on fake tensors only; a judgement there would compare shapes, not values."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+
+
+def has_own_dispatch(kind: type) -> bool:
+    """Return whether a tensor type overrides `__torch_dispatch__` (shadow execution lets it unwrap itself first)."""
+    return getattr(kind, "__torch_dispatch__", None) not in (None, torch._C._disabled_torch_dispatch_impl, torch.Tensor.__torch_dispatch__)
+
+
+def is_operator(function: Any) -> bool:
+    """Return whether a dispatched callable is an ordinary overload with a schema, not a higher-order operator."""
+    return isinstance(function, OpOverload)

@@ -1,0 +1,156 @@
+"""The invariants of a graph, each a named check; run after every pass under `Options(verify=True)` and in tests."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError
+from ..base.torch_facts import FakeTensor, OpOverload
+from .aliasing import written_nodes
+from .interpret import run_node
+from .node_values import has_value, origin_of, output_node, placeholders, type_text, value_of
+
+Check = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]
+
+CHECKS: dict[str, Check] = {}  # hold for every graph
+FUNCTIONAL_CHECKS: dict[str, Check] = {}  # hold for graphs after functionalisation
+COSTLY_CHECKS: dict[str, Check] = {}  # run the whole graph on fake tensors
+
+
+def check(table: dict[str, Check]) -> Callable[[Check], Check]:
+    """Register a check under its own name."""
+
+    def register(rule: Check) -> Check:
+        name = str(getattr(rule, "__name__", rule))
+        if name in table:
+            raise InternalError(f"two checks are named {name}", hint="rename one")
+        table[name] = rule
+        return rule
+
+    return register
+
+
+def verify(gm: fx.GraphModule, *, functional: bool = False, costly: bool = False, after: str = "") -> None:
+    """Run the named checks; raises InternalError naming the check, the node and its user line.
+
+    after: the stage or pass to blame in the message.
+    """
+    tables: list[dict[str, Check]] = [CHECKS]
+    if functional:
+        tables.append(FUNCTIONAL_CHECKS)
+    if costly:
+        tables.append(COSTLY_CHECKS)
+    for name, rule in ((name, rule) for table in tables for name, rule in table.items()):
+        for node, complaint in rule(gm):
+            origin = origin_of(node)
+            raise InternalError(
+                f"{complaint} (check {name}{' after ' + after if after else ''})",
+                where=origin.place() if origin else node.name,
+                hint="this is a bug of plumbline: report it with the graph",
+            )
+
+
+@check(CHECKS)
+def every_argument_is_defined_before_use(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """Require that a node reads only nodes that stand before it in the same graph."""
+    seen: set[fx.Node] = set()
+    for node in gm.graph.nodes:
+        for source in node.all_input_nodes:
+            if source not in seen:
+                yield node, f"{node.name} reads {source.name} too early"
+        seen.add(node)
+
+
+@check(CHECKS)
+def there_is_one_output_and_it_is_last(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """Exactly one output node ends the graph and gives a tuple."""
+    nodes = list(gm.graph.nodes)
+    ends = [node for node in nodes if node.op == "output"]
+    if len(ends) != 1 or nodes[-1] is not ends[0]:
+        yield nodes[-1], f"the graph has {len(ends)} outputs or does not end with one"
+    elif not isinstance(ends[0].args[0], (tuple, list)):
+        yield ends[0], "the output is no tuple"
+
+
+@check(CHECKS)
+def inputs_come_first(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """No placeholder stands after a call."""
+    computing = False
+    for node in gm.graph.nodes:
+        computing = computing or node.op.startswith("call_")
+        if computing and node.op == "placeholder":
+            yield node, f"the input {node.name} stands after a call"
+
+
+@check(CHECKS)
+def names_are_unique(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """No two nodes have one name."""
+    seen: set[str] = set()
+    for node in gm.graph.nodes:
+        if node.name in seen:
+            yield node, f"two nodes are named {node.name}"
+        seen.add(node.name)
+
+
+@check(CHECKS)
+def every_value_is_described(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """Every node but the output has an example value, and tensors in it are fake."""
+    for node in gm.graph.nodes:
+        if node.op == "output":
+            continue
+        if not has_value(node):
+            yield node, f"{node.name} has no example value"
+        elif isinstance(value_of(node), torch.Tensor) and not isinstance(value_of(node), FakeTensor):
+            yield node, f"the example value of {node.name} holds real memory"
+
+
+@check(CHECKS)
+def every_call_is_an_operator(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """Require that an ATen graph calls operator overloads, getitem and integer arithmetic; no methods, no modules."""
+    for node in gm.graph.nodes:
+        if node.op in ("call_method", "call_module"):
+            yield node, f"{node.name} is a {node.op}"
+        elif node.op == "call_function" and not isinstance(node.target, OpOverload) and not _is_arithmetic(node.target):
+            yield node, f"{node.name} calls {node.target}, which is no operator overload"
+
+
+def _is_arithmetic(target: object) -> bool:
+    module = getattr(target, "__module__", "")
+    return module in ("_operator", "math", "builtins") or target is torch.sym_max or target is torch.sym_min
+
+
+@check(FUNCTIONAL_CHECKS)
+def nothing_is_mutated(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """No call writes to memory that another node can read."""
+    for node in gm.graph.nodes:
+        for written in written_nodes(node):
+            yield node, f"{node.name} ({node.target}) writes to {written.name}"
+
+
+@check(COSTLY_CHECKS)
+def example_values_are_what_the_operators_give(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
+    """Require that running every node on fake tensors gives the described sizes, strides and dtypes."""
+    modes = [value_of(node).fake_mode for node in placeholders(gm.graph) if isinstance(value_of(node), FakeTensor)]  # type: ignore[attr-defined]  # isinstance does not narrow a call
+    if not modes:
+        return
+    output = output_node(gm.graph)
+    with modes[0], torch.no_grad():
+        for node in gm.graph.nodes:
+            if node.op != "call_function" or node is output:
+                continue
+            environment = {source: value_of(source) for source in node.all_input_nodes}
+            if written_nodes(node):  # running it again would change the example values it writes to
+                continue
+            found = run_node(gm, node, environment)
+            if _type_of(found) != _type_of(value_of(node)):
+                yield node, f"{node.name} gives {type_text(found)} but its example is {type_text(value_of(node))}"
+
+
+def _type_of(value: object) -> object:
+    if isinstance(value, torch.Tensor):
+        steps = tuple(step for size, step in zip(value.shape, value.stride(), strict=True) if size != 1)
+        return tuple(value.shape), steps if value.numel() else (), value.dtype, value.device
+    if isinstance(value, (tuple, list)):
+        return tuple(_type_of(part) for part in value)
+    return type(value)

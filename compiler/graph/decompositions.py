@@ -1,0 +1,296 @@
+"""Big ATen operators as small ones, one short function each; the rest of the list comes from torch's own table.
+
+Every function takes the operator's arguments and gives its results with the same sizes, dtypes and strides, or returns
+NotImplemented for a case it does not cover. Half precision is computed in float32 and rounded once at the end, as the
+eager kernels do.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+import torch
+
+from ..base.errors import InternalError
+from ..base.torch_facts import OpOverload, decomposition_of
+
+Tensor = torch.Tensor
+Decomposition = Callable[..., object]
+aten = torch.ops.aten
+_OWN: dict[OpOverload, Decomposition] = {}
+
+# Written by torch for the same purpose; called, not copied.
+_FROM_TORCH: tuple[OpOverload, ...] = (
+    aten.addcdiv.default, aten.addcmul.default, aten.binary_cross_entropy.default,
+    aten.binary_cross_entropy_backward.default, aten.binary_cross_entropy_with_logits.default, aten.celu.default,
+    aten.elu.default, aten.elu_backward.default, aten.embedding_dense_backward.default, aten.frac.default,
+    aten.glu.default, aten.glu_backward.default, aten.hardsigmoid.default, aten.hardsigmoid_backward.default,
+    aten.hardswish.default, aten.hardswish_backward.default, aten.hardtanh_backward.default,
+    aten.huber_loss.default, aten.huber_loss_backward.default, aten.im2col.default, aten.leaky_relu.default,
+    aten.leaky_relu_backward.default, aten.log_sigmoid_backward.default, aten.log_sigmoid_forward.default,
+    aten.mish.default, aten.mish_backward.default, aten.mse_loss.default, aten.mse_loss_backward.default,
+    aten.native_group_norm.default, aten.native_group_norm_backward.default, aten.nll_loss_backward.default,
+    aten.nll_loss_forward.default, aten.nll_loss2d_backward.default, aten.nll_loss2d_forward.default,
+    aten.rsub.Scalar, aten.rsub.Tensor, aten.select_backward.default, aten.slice_backward.default,
+    aten.smooth_l1_loss.default, aten.smooth_l1_loss_backward.default, aten.softplus.default,
+    aten.softplus_backward.default, aten.softshrink.default, aten.std.correction, aten.std_mean.correction,
+    aten.trace.default, aten.tril.default, aten.triu.default, aten.native_batch_norm_backward.default,
+    aten._native_batch_norm_legit_functional.default, aten.hardshrink.default, aten.hardtanh.default,
+    aten.diagonal_backward.default, aten.unfold_backward.default,
+)  # fmt: skip
+
+
+def decomposes(*operators: OpOverload) -> Callable[[Decomposition], Decomposition]:
+    """Register a function as the meaning of some overloads; a second one for the same overload is an error."""
+
+    def register(function: Decomposition) -> Decomposition:
+        for operator in operators:
+            if operator in _OWN:
+                raise InternalError(f"{operator} has two decompositions", hint="remove one")
+            _OWN[operator] = function
+        return function
+
+    return register
+
+
+@cache
+def default_decompositions() -> Mapping[OpOverload, Decomposition]:
+    """Return the table for code generation: ours first, then torch's for the listed rest."""
+    table = dict(_OWN)
+    for operator in _FROM_TORCH:
+        rule = decomposition_of(operator)
+        if rule is not None:
+            table.setdefault(operator, rule)
+    return table
+
+
+def select_decompositions(operators: Sequence[OpOverload]) -> Mapping[OpOverload, Decomposition]:
+    """Return the part of the default table for `operators`; raises InternalError for one without a rule."""
+    table = default_decompositions()
+    missing = [str(operator) for operator in operators if operator not in table]
+    if missing:
+        raise InternalError(f"no decomposition of {', '.join(missing)}", hint="see default_decompositions()")
+    return {operator: table[operator] for operator in operators}
+
+
+# -- activations ---------------------------------------------------------------------------------------------------
+
+
+@decomposes(aten.silu.default)
+def decompose_silu(x: Tensor) -> Tensor:
+    """X * sigmoid(x)."""
+    wide = _widen(x)
+    return (wide / (1 + (-wide).exp())).to(x.dtype)
+
+
+@decomposes(aten.silu_backward.default)
+def decompose_silu_backward(gradient: Tensor, x: Tensor) -> Tensor:
+    """G * s * (1 + x * (1 - s)), s = sigmoid(x)."""
+    wide = _widen(x)
+    gate = 1 / (1 + (-wide).exp())
+    return (_widen(gradient) * gate * (1 + wide * (1 - gate))).to(gradient.dtype)
+
+
+@decomposes(aten.gelu.default)
+def decompose_gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
+    """X * P(N < x); the tanh form is Hendrycks and Gimpel's 2016."""
+    wide = _widen(x)
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * (wide * wide * wide))
+        return (0.5 * wide * (1 + inner.tanh())).to(x.dtype)
+    return (0.5 * wide * (1 + (wide * math.sqrt(0.5)).erf())).to(x.dtype)
+
+
+@decomposes(aten.gelu_backward.default)
+def decompose_gelu_backward(gradient: Tensor, x: Tensor, *, approximate: str = "none") -> Tensor:
+    """Product rule on `decompose_gelu`."""
+    wide, outer = _widen(x), _widen(gradient)
+    if approximate == "tanh":
+        scale = math.sqrt(2 / math.pi)
+        bent = (scale * (wide + 0.044715 * (wide * wide * wide))).tanh()
+        slope = (1 - bent * bent) * scale * (1 + 3 * 0.044715 * (wide * wide))
+        return (outer * (0.5 * (1 + bent) + 0.5 * wide * slope)).to(gradient.dtype)
+    below = 0.5 * (1 + (wide * math.sqrt(0.5)).erf())
+    density = (wide * wide * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return (outer * (below + wide * density)).to(gradient.dtype)
+
+
+@decomposes(aten.sigmoid_backward.default)
+def decompose_sigmoid_backward(gradient: Tensor, result: Tensor) -> Tensor:
+    """G * (1 - s) * s."""
+    if result.is_complex():
+        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+    return gradient * (1 - result) * result
+
+
+@decomposes(aten.tanh_backward.default)
+def decompose_tanh_backward(gradient: Tensor, result: Tensor) -> Tensor:
+    """G * (1 - t * t)."""
+    if result.is_complex():
+        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+    return gradient * (1 - result * result)
+
+
+@decomposes(aten.threshold_backward.default)
+def decompose_threshold_backward(gradient: Tensor, x: Tensor, threshold: float) -> Tensor:
+    """g, but 0 where x <= threshold: a NaN passes g, as in the kernel."""
+    return torch.where(x <= threshold, torch.zeros((), dtype=gradient.dtype, device=gradient.device), gradient)
+
+
+# -- softmax -------------------------------------------------------------------------------------------------------
+
+
+@decomposes(aten._softmax.default)
+def decompose_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """exp(x - max) over its sum along `dim`."""
+    if x.numel() == 0 or x.dim() == 0:
+        return NotImplemented  # type: ignore[no-any-return]  # amax of nothing has no value
+    wide = _widen(x)
+    raised = (wide - wide.amax(dim, keepdim=True)).exp()
+    result = raised / raised.sum(dim, keepdim=True)
+    return result if half_to_float else result.to(x.dtype)
+
+
+@decomposes(aten._log_softmax.default)
+def decompose_log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    """X - max - log(sum(exp(x - max))) along `dim`."""
+    if x.numel() == 0 or x.dim() == 0:
+        return NotImplemented  # type: ignore[no-any-return]  # amax of nothing has no value
+    wide = _widen(x)
+    shifted = wide - wide.amax(dim, keepdim=True)
+    result = shifted - shifted.exp().sum(dim, keepdim=True).log()
+    return result if half_to_float else result.to(x.dtype)
+
+
+@decomposes(aten._softmax_backward_data.default)
+def decompose_softmax_backward(gradient: Tensor, result: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    """(g - sum(g * s)) * s along `dim`."""
+    wide, outer = _widen(result), _widen(gradient)
+    product = outer * wide
+    return (product - wide * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+@decomposes(aten._log_softmax_backward_data.default)
+def decompose_log_softmax_backward(gradient: Tensor, result: Tensor, dim: int, input_dtype: torch.dtype) -> Tensor:
+    """G - exp(result) * sum(g) along `dim`."""
+    wide, outer = _widen(result), _widen(gradient)
+    return (outer - wide.exp() * outer.sum(dim, keepdim=True)).to(input_dtype)
+
+
+# -- moments and normalisation ---------------------------------------------------------------------------------------
+
+
+@decomposes(aten.mean.default)
+def decompose_mean(x: Tensor, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Sum over everything, over the count."""
+    return _mean(x, list(range(x.dim())), False, dtype)
+
+
+@decomposes(aten.mean.dim)
+def decompose_mean_dim(
+    x: Tensor, dim: Sequence[int] | None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Sum over `dim`, over the count."""
+    return _mean(x, list(dim) if dim else list(range(x.dim())), keepdim, dtype)
+
+
+def _mean(x: Tensor, dims: list[int], keepdim: bool, dtype: torch.dtype | None) -> Tensor:
+    if x.dim() == 0 or x.is_complex():
+        return NotImplemented  # type: ignore[no-any-return]  # a scalar has no dimension to fold
+    result_dtype = dtype or x.dtype
+    wide = _widen(x.to(result_dtype))
+    return (wide.sum(dims, keepdim=keepdim) / math.prod(x.shape[dim] for dim in dims)).to(result_dtype)
+
+
+@decomposes(aten.var.correction)
+def decompose_var(
+    x: Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    """Mean of squared deviations, two passes, divided by count - correction."""
+    both = _variance_and_mean(x, dim, correction, keepdim)
+    return NotImplemented if both is None else both[0]
+
+
+@decomposes(aten.var_mean.correction)
+def decompose_var_mean(
+    x: Tensor, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean together, two passes."""
+    both = _variance_and_mean(x, dim, correction, keepdim)
+    return NotImplemented if both is None else both
+
+
+def _variance_and_mean(
+    x: Tensor, dim: Sequence[int] | None, correction: float | None, keepdim: bool
+) -> tuple[Tensor, Tensor] | None:
+    if x.dim() == 0 or x.is_complex() or not x.is_floating_point():
+        return None
+    dims = list(dim) if dim else list(range(x.dim()))
+    count = math.prod(x.shape[d] for d in dims)
+    wide = _widen(x)
+    mean = wide.sum(dims, keepdim=True) / count
+    centred = wide - mean
+    divisor = max(count - (1 if correction is None else correction), 0)
+    variance = (centred * centred).sum(dims, keepdim=keepdim) / divisor
+    mean = mean if keepdim else mean.view(variance.shape)
+    return variance.to(x.dtype), mean.to(x.dtype)
+
+
+@decomposes(aten.native_layer_norm.default)
+def decompose_layer_norm(
+    x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, epsilon: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) * rstd * weight + bias over the last dimensions; also mean and rstd."""
+    if x.numel() == 0 or not x.is_contiguous():
+        return NotImplemented  # type: ignore[no-any-return]  # the kernel's result is contiguous whatever the input
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    wide = _widen(x)
+    mean = wide.sum(dims, keepdim=True) / math.prod(shape)
+    centred = wide - mean
+    rstd = ((centred * centred).sum(dims, keepdim=True) / math.prod(shape) + epsilon).rsqrt()
+    result = centred * rstd
+    if weight is not None:
+        result = result * _widen(weight)
+    if bias is not None:
+        result = result + _widen(bias)
+    kept = weight.dtype if weight is not None and weight.dtype != x.dtype else x.dtype
+    return result.to(x.dtype), mean.to(kept), rstd.to(kept)
+
+
+@decomposes(aten.native_layer_norm_backward.default)
+def decompose_layer_norm_backward(
+    gradient: Tensor, x: Tensor, shape: Sequence[int], mean: Tensor, rstd: Tensor,
+    weight: Tensor | None, bias: Tensor | None, mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
+    """Rstd * (h - mean(h) - xhat * mean(h * xhat)), h = g * weight; weight: sum of g * xhat; bias: sum of g."""
+    if x.numel() == 0 or not x.is_contiguous():
+        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+    inner = list(range(x.dim() - len(shape), x.dim()))
+    outer = list(range(x.dim() - len(shape)))
+    count = math.prod(shape)
+    wide = _widen(gradient)
+    normal = (_widen(x) - _widen(mean)) * _widen(rstd)
+    scaled = wide if weight is None else wide * _widen(weight)
+    average = scaled.sum(inner, keepdim=True) / count
+    slope = (scaled * normal).sum(inner, keepdim=True) / count
+    to_x = (_widen(rstd) * (scaled - average - normal * slope)).to(x.dtype) if mask[0] else None
+    to_weight = _fold(wide * normal, outer, weight) if mask[1] and weight is not None else None
+    to_bias = _fold(wide, outer, bias) if mask[2] and bias is not None else None
+    return to_x, to_weight, to_bias
+
+
+def _fold(value: Tensor, dims: list[int], like: Tensor) -> Tensor:
+    return (value.sum(dims) if dims else value).to(like.dtype)
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+@decomposes(aten._unsafe_view.default)
+def decompose_unsafe_view(x: Tensor, size: Sequence[int]) -> Tensor:
+    """Return a view; the argument is not used again."""
+    return x.view(size)
+
+
+def _widen(x: Tensor) -> Tensor:
+    return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x

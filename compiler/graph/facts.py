@@ -1,0 +1,118 @@
+"""OpFacts: what is true of an ATen operator, asked once by autograd, passes and code generation."""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from ..base.torch_facts import OpOverload
+
+
+class Kind(enum.Enum):
+    """How an operator relates its result to its inputs; one per operator, the most restrictive that holds."""
+
+    POINTWISE = "pointwise"  # one element out for one (broadcast) element of each input
+    REDUCTION = "reduction"  # folds dimensions
+    VIEW = "view"  # the result shares memory with an input
+    CREATION = "creation"  # reads no tensor's elements
+    EXTERN = "extern"  # everything else: matmul, convolution, sort, indexing, ...
+    RANDOM = "random"  # draws from a generator
+    MUTATING = "mutating"  # writes to an argument
+
+
+@dataclass(frozen=True, slots=True)
+class OpFacts:
+    """What holds for one operator overload.
+
+    aliases: argument positions that a result may share memory with.  mutates: argument positions written to.
+    Positions count the schema's arguments, keyword-only ones included.  expensive: recomputing costs more than
+    memory traffic (matmul, convolution, sort, attention, ...).
+    """
+
+    kind: Kind
+    aliases: tuple[int, ...]
+    mutates: tuple[int, ...]
+    expensive: bool
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether a call may be dropped, merged or repeated without anyone noticing."""
+        return self.kind not in (Kind.RANDOM, Kind.MUTATING)
+
+
+# Results share the argument's memory although the schema does not say so.
+_UNDECLARED_VIEWS = frozenset({"aten::_unsafe_view", "aten::_reshape_alias", "aten::lift_fresh"})
+
+
+def _aten(names: str) -> frozenset[str]:
+    return frozenset(f"aten::{name}" for name in names.split())
+
+
+_CREATION = _aten(
+    "arange empty empty_like empty_strided empty_permuted eye full full_like linspace logspace new_empty "
+    "new_empty_strided new_full new_ones new_zeros ones ones_like scalar_tensor tril_indices triu_indices "
+    "zeros zeros_like _efficientzerotensor"
+)
+_POINTWISE = _aten("_to_copy clone copy where lerp native_dropout_backward fill masked_fill")
+_REDUCTION = _aten(
+    "sum mean var std var_mean std_mean prod amax amin max min argmax argmin any all logsumexp norm "
+    "linalg_vector_norm _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
+    "native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward "
+    "nll_loss_forward mse_loss aminmax median nanmedian"
+)
+_CHEAP_EXTERN = _aten("cat stack slice_scatter select_scatter constant_pad_nd flip")
+
+
+def _names(operator: OpOverload, pick: Callable[[torch.Argument], bool]) -> tuple[int, ...]:
+    return tuple(index for index, argument in enumerate(operator._schema.arguments) if pick(argument))
+
+
+@cache
+def op_facts(operator: OpOverload) -> OpFacts:
+    """Return the facts of one overload; derived from its schema and tags, with the exceptions in this file's tables."""
+    schema = operator._schema
+    name = schema.name
+    mutates = _names(operator, lambda argument: argument.alias_info is not None and argument.alias_info.is_write)
+    aliases = _names(operator, lambda argument: argument.alias_info is not None)
+    if name in _UNDECLARED_VIEWS and not aliases:
+        aliases = (0,)
+    kind = _kind(operator, name, mutates, aliases)
+    expensive = kind is Kind.EXTERN and name not in _CHEAP_EXTERN
+    return OpFacts(kind, aliases, mutates, expensive)
+
+
+def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tuple[int, ...]) -> Kind:
+    tags = operator.tags
+    if mutates:
+        return Kind.MUTATING
+    if torch.Tag.nondeterministic_seeded in tags:
+        return Kind.RANDOM
+    if aliases:
+        return Kind.VIEW
+    if torch.Tag.pointwise in tags or name in _POINTWISE:
+        return Kind.POINTWISE
+    if torch.Tag.reduction in tags or name in _REDUCTION:
+        return Kind.REDUCTION
+    return Kind.CREATION if name in _CREATION else Kind.EXTERN
+
+
+def facts_of(target: object) -> OpFacts | None:
+    """Return the facts of a node's target, or None when it is no ATen-style operator (getitem, Python callables)."""
+    return op_facts(target) if isinstance(target, OpOverload) else None
+
+
+def is_random(target: object) -> bool:
+    """Return whether a call of `target` draws from a generator (also in-place draws such as `normal_`)."""
+    return isinstance(target, OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
+
+
+def is_mutating(target: object) -> bool:
+    """Return whether a call of `target` writes to one of its arguments."""
+    return isinstance(target, OpOverload) and bool(op_facts(target).mutates)
+
+
+def is_view(target: object) -> bool:
+    """Return whether the result of `target` shares memory with an argument, which it does not write."""
+    return isinstance(target, OpOverload) and op_facts(target).kind is Kind.VIEW

@@ -1,0 +1,95 @@
+"""The reference meaning of a graph: run it node by node, as it is written.
+
+Works on torch-level and ATen graphs, under whatever grad mode, autocast state and dispatch modes surround it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError
+from .fx_face import map_nodes
+
+Observer = Callable[[fx.Node], None]
+
+
+def interpret(
+    gm: fx.GraphModule,
+    inputs: Sequence[object],
+    *,
+    before: Observer | None = None,
+    after: Callable[[fx.Node, object], object] | None = None,
+) -> tuple[object, ...]:
+    """Return the outputs of `gm` on `inputs`, always as a tuple.
+
+    before: called with each node about to run.  after: called with each node and its value; what it returns is used
+    instead.  Values are dropped after their last use, so memory stays what eager execution needs.
+    """
+    last_use = _last_uses(gm.graph)
+    environment: dict[fx.Node, object] = {}
+    feed = iter(inputs)
+    for node in gm.graph.nodes:
+        if before is not None:
+            before(node)
+        if node.op == "placeholder":
+            value = _next_input(feed, node)
+        elif node.op == "output":
+            result = map_nodes(node.args[0], environment.__getitem__)
+            return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        else:
+            value = run_node(gm, node, environment)
+        environment[node] = after(node, value) if after is not None else value
+        for dead in last_use.get(node, ()):
+            del environment[dead]
+    raise InternalError("a graph has no output", hint="call graph.output(tuple_of_values)")
+
+
+def run_node(gm: fx.GraphModule, node: fx.Node, environment: Mapping[fx.Node, object]) -> object:
+    """Return the value of one call or attribute node, its arguments being in `environment`."""
+    if node.op == "get_attr":
+        return _attribute(gm, str(node.target))
+    args = map_nodes(node.args, environment.__getitem__)
+    kwargs = map_nodes(node.kwargs, environment.__getitem__)
+    if node.op == "call_function":
+        return cast("Callable[..., object]", node.target)(*args, **kwargs)
+    if node.op == "call_method":
+        return cast("object", getattr(args[0], str(node.target))(*args[1:], **kwargs))
+    if node.op == "call_module":
+        return gm.get_submodule(str(node.target))(*args, **kwargs)
+    raise InternalError(f"node {node.name} has the unknown kind {node.op!r}", hint="report the graph")
+
+
+def run_op_by_op(gm: fx.GraphModule, example_inputs: Sequence[torch.Tensor]) -> Callable[..., Sequence[torch.Tensor]]:
+    """Return a callable that runs an ATen graph through ATen, one call after the other: the backend of `aot_eager`."""
+    del example_inputs
+    gm.recompile()
+    return cast("Callable[..., Sequence[torch.Tensor]]", gm.forward)
+
+
+def _attribute(gm: fx.GraphModule, path: str) -> object:
+    value: object = gm
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def _next_input(feed: object, node: fx.Node) -> object:
+    for value in cast("Sequence[object]", feed):
+        return value
+    if node.args:
+        return node.args[0]
+    raise InternalError(f"no value was given for the input {node.name}", hint="pass one value per placeholder")
+
+
+def _last_uses(graph: fx.Graph) -> dict[fx.Node, list[fx.Node]]:
+    last: dict[fx.Node, fx.Node] = {}
+    for node in graph.nodes:
+        last.setdefault(node, node)
+        for source in node.all_input_nodes:
+            last[source] = node
+    grouped: dict[fx.Node, list[fx.Node]] = {}
+    for source, user in last.items():
+        grouped.setdefault(user, []).append(source)
+    return grouped

@@ -1,0 +1,218 @@
+"""Graph passes: each takes a graph that it owns and returns one of the same meaning; the order is data with reasons.
+
+A pass is found by name when it runs, so that `plumbline.testing.replace_pass` can plant a wrong one in a scope.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError
+from ..base.events import PassDone, record
+from ..base.options import Options
+from ..base.torch_facts import OpOverload
+from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
+from .checks import verify
+from .facts import Kind, facts_of, is_random, op_facts
+from .fx_face import add_call, map_nodes
+from .node_values import copy_facts, is_tensor, output_node, tensor_of
+
+GraphPass = Callable[[fx.GraphModule], fx.GraphModule]
+PASSES: dict[str, GraphPass] = {}
+aten = torch.ops.aten
+
+
+def graph_pass(function: GraphPass) -> GraphPass:
+    """Register a pass under its own name; a second one of that name is an error."""
+    name = str(getattr(function, "__name__", function))
+    if name in PASSES:
+        raise InternalError(f"two passes are named {name}", hint="rename one")
+    PASSES[name] = function
+    return function
+
+
+def run_passes(
+    gm: fx.GraphModule, names: Sequence[str], options: Options, *, stage: str = "graph", functional: bool = True
+) -> fx.GraphModule:
+    """Run the named passes on a copy of `gm`; each is timed and recorded, and verified under `options.verify`."""
+    gm = fx.GraphModule(gm, copy_graph(gm.graph))
+    for name in names:
+        before, start = len(gm.graph.nodes), time.perf_counter()
+        gm = PASSES[name](gm)
+        record(PassDone(stage, name, before, len(gm.graph.nodes), time.perf_counter() - start))
+        if options.verify:
+            verify(gm, functional=functional, after=name)
+    gm.recompile()
+    return gm
+
+
+def copy_graph(graph: fx.Graph) -> fx.Graph:
+    """Return a copy with the same names and facts; example values are shared."""
+    copied = fx.Graph()
+    mapping: dict[fx.Node, fx.Node] = {}
+    for node in graph.nodes:
+        new = copied.node_copy(node, mapping.__getitem__)
+        copy_facts(node, new)
+        mapping[node] = new
+    return copied
+
+
+def has_no_effect(node: fx.Node) -> bool:
+    """Return whether nobody notices if the call does not happen: no write, no draw, no unknown Python callable."""
+    if node.op == "get_attr":
+        return True
+    if node.op != "call_function":
+        return False
+    facts = facts_of(node.target)
+    if facts is not None:
+        return facts.is_pure and not is_random(node.target) and not _returns_nothing(node.target)
+    return getattr(node.target, "__module__", "") in ("_operator", "math")
+
+
+def _returns_nothing(target: object) -> bool:
+    """Return whether an operator has no results (an assertion, a print), so that its effect is all it has."""
+    return isinstance(target, OpOverload) and not target._schema.returns
+
+
+@graph_pass
+def fold_scalar_constants(gm: fx.GraphModule) -> fx.GraphModule:
+    """Compute calls on one-element constants while compiling: the result becomes one `full`."""
+    constants: dict[fx.Node, torch.Tensor] = {}
+    escaping = escaping_roots(gm.graph) | mutated_roots(gm.graph)
+    for node in list(gm.graph.nodes):
+        value = _scalar_constant(node, constants)
+        if value is None or node in escaping:
+            continue
+        constants[node] = value
+        if node.target is aten.full.default:
+            continue
+        with gm.graph.inserting_before(node):
+            device = tensor_of(node).device
+            args, kwargs = (list(value.shape), value.item()), {"dtype": value.dtype, "device": device}
+            new = add_call(gm.graph, aten.full.default, args, kwargs)
+        copy_facts(node, new)
+        constants[new] = value
+        node.replace_all_uses_with(new)
+        gm.graph.erase_node(node)
+    return gm
+
+
+def _scalar_constant(node: fx.Node, constants: dict[fx.Node, torch.Tensor]) -> torch.Tensor | None:
+    if node.op != "call_function" or not is_tensor(node) or not isinstance(node.target, OpOverload):
+        return None
+    shape = tensor_of(node)
+    kind = op_facts(node.target).kind
+    plain = all(type(size) is int for size in shape.shape) and shape.numel() == 1
+    if not plain or kind not in (Kind.POINTWISE, Kind.CREATION) or shape.device.type != "cpu":
+        return None
+    if kind is Kind.CREATION and (node.target is not aten.full.default or node.all_input_nodes):
+        return None
+    if not all(source in constants for source in node.all_input_nodes):
+        return None
+    result = node.target(*map_nodes(node.args, constants.__getitem__), **map_nodes(node.kwargs, constants.__getitem__))
+    same = isinstance(result, torch.Tensor) and result.shape == shape.shape and result.dtype == shape.dtype
+    return result if same else None
+
+
+@graph_pass
+def drop_identities(gm: fx.GraphModule) -> fx.GraphModule:
+    """Replace calls that give their argument's value by that argument: alias, detach, view and expand to the same size.
+
+    A call that is itself an output stays: its result is another object than its argument. Skipped where anything is
+    mutated: there an alias is more than a value.
+    """
+    if mutated_roots(gm.graph):
+        return gm
+    given = set(output_node(gm.graph).all_input_nodes)
+    for node in list(gm.graph.nodes):
+        if node in given or not _is_identity(node):
+            continue
+        node.replace_all_uses_with(node.args[0])
+        gm.graph.erase_node(node)
+    return gm
+
+
+_IDENTITIES = frozenset({aten.alias.default, aten.detach.default, aten.lift_fresh.default, aten.lift.default})
+_IDENTITIES_IF_SAME = frozenset(
+    {aten.view.default, aten._unsafe_view.default, aten.expand.default, aten.slice.Tensor, aten.permute.default}
+)
+
+
+def _is_identity(node: fx.Node) -> bool:
+    if node.op != "call_function" or not node.args or not isinstance(node.args[0], fx.Node):
+        return False
+    if node.target in _IDENTITIES:
+        return True
+    if node.target not in _IDENTITIES_IF_SAME or not is_tensor(node) or not is_tensor(node.args[0]):
+        return False
+    if node.target is aten.permute.default and list(node.args[1]) != list(range(tensor_of(node).dim())):  # type: ignore[arg-type]  # a list of dimensions by schema
+        return False
+    mine, other = tensor_of(node), tensor_of(node.args[0])
+    return mine.shape == other.shape and mine.stride() == other.stride()
+
+
+@graph_pass
+def share_common_nodes(gm: fx.GraphModule) -> fx.GraphModule:
+    """Merge pure calls of one operator on the same arguments.
+
+    Never across a write or a call of unknown effect (grad mode, autocast, Python callables), and never two values
+    that the caller can both see, or one that is written to: they must not become one tensor.
+    """
+    escaping, mutated = escaping_roots(gm.graph), mutated_roots(gm.graph)
+    seen: dict[tuple[object, ...], fx.Node] = {}
+    epoch = 0
+    for node in list(gm.graph.nodes):
+        if node.op not in ("call_function", "get_attr") or not has_no_effect(node):
+            epoch += bool(written_nodes(node)) or (node.op.startswith("call_") and not is_random(node.target))
+            continue
+        key = (epoch, node.target, _hashable(node.args), _hashable(node.kwargs))
+        try:
+            twin = seen.setdefault(key, node)
+        except TypeError:  # an argument that cannot be a key (a generator, a list of odd things)
+            continue
+        if twin is node or _must_stay_apart(twin, node, escaping, mutated):
+            continue
+        if memory_root(node) in escaping:
+            escaping.add(memory_root(twin))
+        node.replace_all_uses_with(twin)
+        gm.graph.erase_node(node)
+    return gm
+
+
+def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mutated: set[fx.Node]) -> bool:
+    one, other = memory_root(first), memory_root(second)
+    if one is other:  # views of one memory, or one attribute: the same object twice only if both are given out
+        return first in escaping and second in escaping and first.op != "get_attr"
+    return one in mutated or other in mutated or (one in escaping and other in escaping)
+
+
+def _hashable(value: object) -> object:
+    """Return a key that tells 1, 1.0, True and -0.0 apart."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_hashable(part) for part in value)
+    if isinstance(value, dict):
+        return tuple((name, _hashable(part)) for name, part in sorted(value.items()))
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    if isinstance(value, (int, float, complex, bool)):
+        return (type(value), repr(value))
+    return value
+
+
+@graph_pass
+def drop_dead_nodes(gm: fx.GraphModule) -> fx.GraphModule:
+    """Remove calls whose result nobody reads and whose absence nobody notices; random draws always stay."""
+    for node in reversed(list(gm.graph.nodes)):
+        if not node.users and has_no_effect(node):
+            gm.graph.erase_node(node)
+    return gm
+
+
+SIMPLIFY: tuple[str, ...] = (
+    "drop_identities",  # first: a detached constant is a constant, two detaches of one value are that value
+    "fold_scalar_constants",  # before merging: makes equal nodes equal
+    "share_common_nodes",  # before dead code: leaves duplicates unused
+    "drop_dead_nodes",
+)

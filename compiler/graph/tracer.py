@@ -1,0 +1,264 @@
+"""The tracer: run a callable on fake tensors and record every ATen call as a torch.fx graph.
+
+A TorchDispatchMode sees each ATen call below autograd. Tensors are told apart by object identity (PyTorch keeps one
+Python object per tensor), so views, in-place calls and the autograd engine need no proxies: whatever reaches the
+mode is recorded, also the calls of a backward pass that runs inside it. Mutations are recorded as they are;
+`autograd.functionalize` removes them.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError, Unsupported
+from ..base.origin import Origin
+from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, TorchDispatchMode, decomposes_by_itself
+from .fx_face import add_call, add_output, map_leaves
+from .node_values import mark_backward, set_value
+
+Decomposition = Callable[..., object]
+aten = torch.ops.aten
+prim = torch.ops.prim
+
+# Questions about metadata: they compute nothing and are answered by the fake tensor itself.
+_QUESTIONS = frozenset(
+    {
+        aten.sym_size.int, aten.sym_size.default, aten.sym_stride.int, aten.sym_stride.default,
+        aten.sym_storage_offset.default, aten.sym_numel.default, aten.is_contiguous.default,
+        aten.is_contiguous.memory_format, aten.is_strides_like_format.default,
+        aten.is_non_overlapping_and_dense.default, prim.device.default, prim.layout.default, aten.dim.default,
+    }
+)  # fmt: skip
+# In-place calls that change sizes or strides: the object's earlier value is kept in its node first.
+_METADATA_CHANGES = torch.Tag.inplace_view
+
+
+def fake_like(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
+    """Return a fake leaf of its own storage with the sizes, strides, dtype, device and requires_grad of `tensor`.
+
+    Raises Unsupported for what is not a plain strided tensor (sparse, quantised, subclasses, conjugate views).
+    """
+    if isinstance(tensor, FakeTensor):
+        plain = True
+    else:
+        plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    if not plain or tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+        raise Unsupported(
+            f"an input is a {type(tensor).__name__} of layout {tensor.layout}",
+            why="only plain strided tensors are traced",
+            hint="expected: the graph runs eagerly",
+        )
+    with mode, torch.no_grad():
+        fake = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    return fake.requires_grad_(tensor.requires_grad)
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
+    """Records ATen calls into `graph` while it is the active mode; `mode` makes the fake results.
+
+    constants: real tensors met on the way (never inputs), by the name of their `get_attr` node.
+    """
+
+    def __init__(self, mode: FakeTensorMode, decompositions: Mapping[OpOverload, Decomposition] | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        self.graph = fx.Graph()
+        self.constants: dict[str, torch.Tensor] = {}
+        self.origin: Origin | None = None
+        self.backward = False
+        self._mode = mode
+        self._decompositions = dict(decompositions or {})
+        self._paused = False
+        self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
+
+    # -- what the outside asks ---------------------------------------------------------------------------------
+
+    def add_input(self, name: str, value: object) -> fx.Node:
+        """Add a placeholder for `value`: a fake tensor, or a number that is a constant to the graph."""
+        node = self.graph.placeholder(name)
+        set_value(node, value)
+        if isinstance(value, torch.Tensor):
+            self.bind(value, node)
+        return node
+
+    def bind(self, tensor: torch.Tensor, node: fx.Node) -> None:
+        """Let `tensor` stand for the value of `node` from now on."""
+        self._known[id(tensor)] = (tensor, node)
+
+    def node_of(self, tensor: torch.Tensor) -> fx.Node:
+        """Return the node that gives `tensor`; a real tensor met for the first time becomes a constant."""
+        found = self._known.get(id(tensor))
+        return found[1] if found is not None else self._constant(tensor)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether `tensor` has been seen."""
+        return id(tensor) in self._known
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let calls inside the block pass unrecorded."""
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
+
+    def finish(self, results: Sequence[object]) -> fx.GraphModule:
+        """Close the graph with `results` (tensors, numbers, None) and return it as a module."""
+        add_output(self.graph, [self.node_of(r) if isinstance(r, torch.Tensor) else r for r in results])
+        self._detach_values()
+        return fx.GraphModule(dict(self.constants), self.graph)
+
+    # -- the mode ----------------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
+    ) -> object:
+        """Record one ATen call and give its fake result."""
+        kwargs = dict(kwargs or {})
+        if self._paused or func in _QUESTIONS:
+            return func(*args, **kwargs)
+        rule = self._decompositions.get(func)
+        if rule is not None:
+            with self:
+                result = rule(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if decomposes_by_itself(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        return self._record(*_canonical(func, args, kwargs))
+
+    def _record(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
+        node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
+        if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):
+            self._keep_value(fake_args[0])
+        result = func(*fake_args, **fake_kwargs)
+        node = add_call(self.graph, func, node_args, node_kwargs)
+        self._describe(node, result)
+        self._bind_result(node, result)
+        return result
+
+    def _bind_result(self, node: fx.Node, result: object) -> None:
+        if isinstance(result, torch.Tensor):
+            if not self.knows(result):  # an in-place call returns its argument, which keeps its node
+                self.bind(result, node)
+        elif isinstance(result, (tuple, list)):
+            for index, part in enumerate(result):
+                if isinstance(part, torch.Tensor) and not self.knows(part):
+                    item = add_call(self.graph, operator.getitem, (node, index))
+                    self._describe(item, part)
+                    self.bind(part, item)
+
+    def _describe(self, node: fx.Node, value: object) -> None:
+        set_value(node, value)
+        if self.origin is not None:
+            node.meta["origin"] = self.origin
+        if self.backward:
+            mark_backward(node)
+
+    # -- arguments ---------------------------------------------------------------------------------------------
+
+    def _as_fake(self, value: object) -> object:
+        if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+            return self._known_constant(value)
+        return value
+
+    def _as_argument(self, value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            return self.node_of(value)
+        return tuple(value) if isinstance(value, torch.Size) else value
+
+    def _known_constant(self, real: torch.Tensor) -> torch.Tensor:
+        found = self._known.get(id(real))
+        if found is None:
+            self._constant(real)
+            found = self._known[id(real)]
+        value = found[1].meta["val"]
+        assert isinstance(value, torch.Tensor)
+        return value
+
+    def _constant(self, tensor: torch.Tensor) -> fx.Node:
+        if isinstance(tensor, FakeTensor):
+            raise InternalError("a fake tensor of unknown birth reached the tracer", hint="report the program")
+        if tensor.requires_grad:
+            raise Unsupported(
+                "a tensor that requires grad is used without being an input of the graph",
+                why="its gradient would be lost",
+                hint="expected: the graph runs eagerly",
+            )
+        name = f"_constant_{len(self.constants)}"
+        self.constants[name] = tensor
+        fake = fake_like(tensor, self._mode)
+        node = self.graph.create_node("get_attr", name, (), {}, name=name.lstrip("_"))
+        self._describe(node, fake)
+        self.bind(fake, node)
+        self.bind(tensor, node)
+        return node
+
+    # -- example values ----------------------------------------------------------------------------------------
+
+    def _keep_value(self, tensor: torch.Tensor) -> None:
+        node = self.node_of(tensor)
+        with self.paused(), torch.no_grad():
+            set_value(node, tensor.detach())
+
+    def _detach_values(self) -> None:
+        """Take the autograd history off example values: it would keep the whole traced run alive."""
+        with self._mode, torch.no_grad():
+            for node in self.graph.nodes:
+                value = node.meta.get("val")
+                if isinstance(value, torch.Tensor) and (value.requires_grad or value.grad_fn is not None):
+                    set_value(node, value.detach())
+                elif isinstance(value, (tuple, list)):
+                    set_value(node, map_leaves(tuple(value), _detached))
+
+
+def _detached(value: object) -> object:
+    return value.detach() if isinstance(value, torch.Tensor) and value.requires_grad else value
+
+
+def _canonical(
+    func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[OpOverload, tuple[object, ...], dict[str, object]]:
+    """Replace calls whose schema hides what they do by a twin whose schema says it.
+
+    native_batch_norm writes the running statistics in training although its schema declares no mutation; so does
+    lift_fresh of a constant: the program gets memory of its own at every run.
+    """
+    if func is aten.native_batch_norm.default:
+        training, mean, variance = args[5], args[3], args[4]
+        if training and mean is not None and variance is not None:
+            return aten._native_batch_norm_legit.default, args, kwargs
+        if training and mean is None and variance is None:
+            return aten._native_batch_norm_legit.no_stats, (*args[:3], *args[5:]), kwargs
+    if func is aten.lift_fresh.default:
+        return aten.clone.default, args, kwargs
+    return func, args, kwargs
+
+
+def trace(
+    function: Callable[..., object],
+    example_inputs: Sequence[object],
+    *,
+    decompositions: Mapping[OpOverload, Decomposition] | None = None,
+    mode: FakeTensorMode | None = None,
+) -> fx.GraphModule:
+    """Record what `function` does to inputs like these, as an ATen graph with one placeholder per input.
+
+    Runs under the caller's grad mode; nothing real is computed and no random number is drawn. Numbers among the
+    inputs are constants to the graph. Raises Unsupported for inputs that cannot be faked, and whatever `function`
+    raises on fake tensors (data-dependent sizes and values, errors of the program itself).
+    """
+    mode = mode if mode is not None else FakeTensorMode()
+    recorder = Recorder(mode, decompositions)
+    values = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    for index, value in enumerate(values):
+        recorder.add_input(f"input_{index}", value)
+    with mode, recorder:
+        result = function(*values)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return recorder.finish(results)
