@@ -1,12 +1,12 @@
 """plumbline: compiled PyTorch, judged; the face of the package.
 
-Every import of a part of plumbline runs this file, so it imports nothing: names arrive when they are
+Every import of a part of plumbline runs this file, so it imports next to nothing: names arrive when they are
 first asked for (PEP 562), and torch with them.
 """
 
 from importlib import import_module
 
-__version__ = "0.1.0"
+from .version import __version__ as __version__
 
 # Public name -> the module that it is, or `module:attribute`.
 _LAZY = {

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from plumbline import __version__
 from plumbline.compiler.base.errors import PlumblineError, UserError
 from plumbline.reports.places import DATABASE_VARIABLE, DEFAULT_DATABASE, DEFAULT_PAGE, database_place, page_file
+
+from .version import __version__
 
 _DATABASE_HELP = f"Result database: a file or a URL.  [default: ${DATABASE_VARIABLE} or {DEFAULT_DATABASE}]"
 _database = click.option("--db", metavar="PLACE", help=_DATABASE_HELP)
@@ -121,7 +122,7 @@ def gate(
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(as_json: bool) -> int:
     """Check this machine: Python, torch, C compiler, Triton, GPU, threads, cache, database, plugin."""
-    from plumbline.doctor import examine, findings_json, findings_text, healthy
+    from .doctor import examine, findings_json, findings_text, healthy
 
     findings = examine()
     print(findings_json(findings) if as_json else findings_text(findings))

@@ -171,11 +171,10 @@ def _c_compiler(machine: Machine) -> Finding:
     chosen = machine.environment.get("PLUMBLINE_CC", "").strip()
     if chosen:
         trouble = _try_compiler(shlex.split(chosen), _C_PROBE, "probe.c", ["-O2"], machine)
-        advice = "set PLUMBLINE_CC to a working compiler, or unset it"
-        return Finding(
-            "C compiler", PROBLEM if trouble else OK, trouble or f"{chosen} ($PLUMBLINE_CC)", trouble and advice
-        )
-    troubles = []
+        if trouble:
+            return Finding("C compiler", PROBLEM, trouble, "set PLUMBLINE_CC to a working compiler, or unset it")
+        return Finding("C compiler", OK, f"{chosen} ($PLUMBLINE_CC)")
+    troubles: list[str] = []
     for command in _c_candidates(machine.environment):
         trouble = _try_compiler(command, _C_PROBE, "probe.c", ["-O2"], machine)
         if not trouble:
