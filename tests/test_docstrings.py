@@ -5,6 +5,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+
 from support.house_rules import BUILDINGS
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.document_blocks import Block, blocks_of
-from support.house_rules import BUILDINGS
 
 from plumbline.oracle.verdict import ASPECTS, Kind
 from plumbline.pytest_plugin.settings import SETTINGS
+from support.document_blocks import Block, blocks_of
+from support.house_rules import BUILDINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from support import house_rules
 from support.house_rules import BUILDINGS, RULES, Rule, Source, late_imports, paths_of_a_machine
 from support.link_tree import make_link_tree
