@@ -1,1 +1,18 @@
-"""The judge: is a compiled call right?"""
+"""The judge: whether a compiled call is right, with numbers and a reason.
+
+`check` judges one call.  Names are loaded when first used, because the judge imports torch and its siblings here
+(the verdict, the options, the import hook) must not.
+"""
+
+import importlib
+from typing import Any
+
+__all__ = ["JudgeOptions", "Kind", "Verdict", "check"]
+
+_HOMES = {"check": "check", "JudgeOptions": "options", "Kind": "verdict", "Verdict": "verdict"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

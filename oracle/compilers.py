@@ -1,0 +1,63 @@
+"""Compilers under test, behind one protocol; the judge knows no compiler by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+LADDER = ("eager", "aot_eager", "inductor")
+"""Backends from the least to the most that a compiler does; the first wrong one is the stage of a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """What the user asked of a compiler besides the backend; names as in torch.compile."""
+
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    mode: str | None = None
+    options: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileStatistics:
+    """What a compiler did: graphs and operators captured, reasons of graph breaks, recompiles, wall seconds."""
+
+    graphs: int = 0
+    ops: int = 0
+    breaks: tuple[str, ...] = ()
+    recompiles: int = 0
+    compile_seconds: float = 0.0
+
+    def __add__(self, other: "CompileStatistics") -> "CompileStatistics":
+        """Sum the counts; each reason of a break once."""
+        return CompileStatistics(
+            self.graphs + other.graphs,
+            self.ops + other.ops,
+            tuple(dict.fromkeys(self.breaks + other.breaks)),
+            self.recompiles + other.recompiles,
+            self.compile_seconds + other.compile_seconds,
+        )
+
+
+class Candidate(Protocol):
+    """A compiled program on trial."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled program."""
+
+    def statistics(self) -> CompileStatistics:
+        """Return what was compiled for it so far."""
+
+
+class CompilerUnderTest(Protocol):
+    """One compiler with named backends."""
+
+    name: str
+    backends: tuple[str, ...]
+
+    def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
+        """Compile a function or module; rng "eager" asks for eager's draws, "native" leaves the compiler its own."""
+
+    def reset(self) -> None:
+        """Forget everything compiled, so that no test sees another's specialisations."""

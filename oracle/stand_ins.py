@@ -1,0 +1,112 @@
+"""Stand-ins for arguments inside an autograd graph: reference runs must not write into the caller's graph.
+
+An argument that requires grad and is not a leaf would, when changed in place, keep the reference run's operations
+in its history for good.  Reference runs get a fresh copy with a fresh leaf behind it; gradients are taken there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandIn:
+    """original: the caller's tensor.  passed: what the run gets in its place.  leaf: where its gradient arrives."""
+
+    original: torch.Tensor
+    passed: torch.Tensor
+    leaf: torch.Tensor
+
+
+class StandIns:
+    """The stand-ins of one run; `args` and `kwargs` are the arguments to call with."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, wanted: bool) -> None:
+        self.pairs: list[StandIn] = []
+        self.by_passed: dict[int, torch.Tensor] = {}
+        self.by_original: dict[int, StandIn] = {}
+        if wanted and torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
+            self._make(_graph_tensors((args, dict(kwargs))))
+        self.args: tuple[Any, ...] = self._replace(args)
+        self.kwargs: dict[str, Any] = {name: self._replace(value) for name, value in kwargs.items()}
+
+    def original_of(self, value: object) -> object:
+        """Return the caller's object for one that this run saw."""
+        return self.by_passed.get(id(value), value)
+
+    def _make(self, originals: list[torch.Tensor]) -> None:
+        groups: dict[int, list[torch.Tensor]] = {}
+        for tensor in originals:
+            groups.setdefault(tensor.untyped_storage()._cdata, []).append(tensor)
+        for group in groups.values():
+            for pair in _alone(group[0]) if len(group) == 1 else _sharing(group):
+                self.pairs.append(pair)
+                self.by_passed[id(pair.passed)] = pair.original
+                self.by_original[id(pair.original)] = pair
+
+    def _replace(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            pair = self.by_original.get(id(value))
+            return pair.passed if pair else value
+        if type(value) is tuple:
+            return tuple(self._replace(item) for item in value)
+        return value
+
+
+def _graph_tensors(value: Any) -> list[torch.Tensor]:
+    """Return the non-leaf tensors that require grad among arguments and tuples of them, each once."""
+    if isinstance(value, torch.Tensor):
+        inside = value.requires_grad and value.grad_fn is not None and value.layout == torch.strided
+        return [value] if inside else []
+    items = value.values() if type(value) is dict else value if type(value) in (tuple, list) else ()
+    found = [tensor for item in items if not isinstance(item, list) for tensor in _graph_tensors(item)]
+    return list({id(tensor): tensor for tensor in found}.values())
+
+
+def _alone(original: torch.Tensor) -> list[StandIn]:
+    leaf = _copy_with_strides(original.detach()).requires_grad_()
+    return [StandIn(original, _in_graph(leaf), leaf)]
+
+
+def _sharing(group: list[torch.Tensor]) -> list[StandIn]:
+    """Keep views of one storage views of one storage; their gradients arrive on one flat leaf."""
+    first = group[0].detach()
+    length = first.untyped_storage().nbytes() // first.element_size()
+    leaf = first.as_strided((length,), (1,), 0).clone().requires_grad_()
+    base = leaf.clone()
+    return [
+        StandIn(t, base.as_strided(tuple(t.shape), tuple(t.stride()), t.storage_offset()), leaf) for t in group
+    ]
+
+
+def _copy_with_strides(tensor: torch.Tensor) -> torch.Tensor:
+    """Copy the values with the exact strides, gaps and overlaps included."""
+    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size)
+    if tensor.numel() == 0 or span <= 0:
+        return tensor.clone()
+    flat = tensor.as_strided((span,), (1,), tensor.storage_offset()).clone()
+    return flat.as_strided(tuple(tensor.shape), tuple(tensor.stride()), 0).detach()
+
+
+def _in_graph(leaf: torch.Tensor) -> torch.Tensor:
+    """Return a non-leaf copy of a leaf, so that it may be changed in place, with the leaf's strides."""
+    base = leaf.clone(memory_format=torch.preserve_format)
+    if base.stride() == leaf.stride():
+        return base
+    flat = _Restride.apply(leaf)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    assert isinstance(flat, torch.Tensor)
+    return flat
+
+
+class _Restride(torch.autograd.Function):
+    """Copy with exact strides, differentiable as the identity."""
+
+    @staticmethod
+    def forward(_ctx: Any, leaf: torch.Tensor) -> torch.Tensor:
+        return _copy_with_strides(leaf.detach())
+
+    @staticmethod
+    def backward(_ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0]

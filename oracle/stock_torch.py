@@ -1,0 +1,217 @@
+"""Stock torch.compile as a compiler under test: compiled through a recording backend, and intercepted for users.
+
+The only file of the harness that touches torch.compile, torch._dynamo and torch._inductor.
+"""
+
+import functools
+import inspect
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import torch._dynamo
+import torch._inductor.config
+from torch._dynamo.eval_frame import skip_code
+from torch._dynamo.utils import counters
+
+from .compilers import LADDER, Candidate, CompileRequest, CompileStatistics
+
+STOCK_COMPILE: Callable[..., Any] = torch.compile
+STOCK_MODULE_CALL: Callable[..., Any] = torch.nn.Module.__call__
+
+_ISOLATED = {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(STOCK_COMPILE).parameters else {}
+_CALLS = frozenset({"call_function", "call_method", "call_module"})
+_NAMED = frozenset({"fullgraph", "dynamic", "mode", "options", "backend", "disable"})
+
+
+class _RecordingBackend:
+    """A backend that counts what it is given and hands it to a stock backend."""
+
+    def __init__(self, name: str, request: CompileRequest) -> None:
+        self.compiler_name = name
+        self.graphs = 0
+        self.ops = 0
+        self.seconds = 0.0
+        self._backend = _stock_backend(name, request)
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.graphs += 1
+        self.ops += sum(node.op in _CALLS for node in graph.graph.nodes)
+        started = time.perf_counter()
+        compiled: Callable[..., Any] = self._backend(graph, inputs)
+        self.seconds += time.perf_counter() - started
+        return compiled
+
+
+def _stock_backend(name: str, request: CompileRequest) -> Callable[..., Any]:
+    if name == "inductor":
+        wrapper = torch._TorchCompileInductorWrapper
+        mode = request.mode or (None if request.options else "default")
+        options = dict(request.options) if request.options else None
+        supported = inspect.signature(wrapper.__init__).parameters
+        extra = {"name": None} if "name" in supported else {}
+        backend: Callable[..., Any] = wrapper(mode, options, request.dynamic, **extra)
+        return backend
+    found: Callable[..., Any] = torch._dynamo.lookup_backend(name)
+    return found
+
+
+class StockCandidate:
+    """A function or module compiled by stock torch.compile."""
+
+    def __init__(self, target: Callable[..., Any], backend: str, request: CompileRequest, rng: str) -> None:
+        self._recorder = _RecordingBackend(backend, request)
+        self._own_draws = backend == "inductor" and rng == "eager"
+        self._native_draws = backend == "inductor" and rng == "native"
+        self._breaks: dict[str, None] = {}
+        self._first_graphs: int | None = None
+        self._compiled = STOCK_COMPILE(
+            target,
+            backend=self._recorder,
+            fullgraph=request.fullgraph,
+            dynamic=request.dynamic,
+            **{**_ISOLATED, **request.extra},
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run compiled; inductor takes eager's draws where asked to."""
+        before = dict(counters["graph_break"])
+        draws = (
+            torch._inductor.config.patch(fallback_random=self._own_draws)  # type: ignore[no-untyped-call]  # torch's own
+            if self._own_draws or self._native_draws
+            else nullcontext()
+        )
+        try:
+            with draws:
+                return self._compiled(*args, **kwargs)
+        finally:
+            for reason, count in counters["graph_break"].items():
+                if count > before.get(reason, 0):
+                    self._breaks.setdefault(" ".join(str(reason).split())[:300])
+            if self._first_graphs is None:
+                self._first_graphs = self._recorder.graphs
+
+    def statistics(self) -> CompileStatistics:
+        """Return what the recording backend saw; graphs made after the first call are recompiles."""
+        recorder = self._recorder
+        recompiles = recorder.graphs - (self._first_graphs or 0)
+        return CompileStatistics(recorder.graphs, recorder.ops, tuple(self._breaks), recompiles, recorder.seconds)
+
+
+class StockTorch:
+    """Stock torch.compile with its three backends."""
+
+    name = "torch"
+    backends: tuple[str, ...] = LADDER
+
+    def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
+        """Compile with the named stock backend; the user's mode and options reach inductor only."""
+        return StockCandidate(target, backend, request, rng)
+
+    def reset(self) -> None:
+        """Drop all of Dynamo's caches and counters."""
+        torch._dynamo.reset()
+        counters.clear()
+
+
+# -- interception: users' own torch.compile ----------------------------------------------------------------------------
+
+CallBoundary = Callable[[Callable[..., Any], CompileRequest, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class _Seam:
+    """Where calls of boundaries go; one for the process, as torch.compile is."""
+
+    call: CallBoundary | None = None  # None: stock behaves as always
+    inside = False  # inside a reference or compiled run a boundary is the plain program
+
+
+_compiled_modules: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[torch.nn.Module, CompileRequest]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def install(call_boundary: CallBoundary) -> None:
+    """Replace torch.compile; `call_boundary` decides at each call what becomes of it."""
+    _Seam.call = call_boundary
+    torch.compile = intercepted_compile
+
+
+def uninstall() -> None:
+    """Give torch.compile back; wrappers already handed out behave as stock."""
+    _Seam.call = None
+    torch.compile = STOCK_COMPILE
+
+
+@functools.wraps(STOCK_COMPILE)
+def intercepted_compile(model: Any = None, **options: Any) -> Any:
+    """Compile as stock does, and remember what was compiled, so that a judge can take the calls."""
+    if model is None:
+        return lambda target: intercepted_compile(target, **options)
+    stock = STOCK_COMPILE(model, **options)
+    backend = options.get("backend")
+    if isinstance(model, type) or options.get("disable") or not (backend is None or isinstance(backend, str)):
+        return stock  # a callable backend is the user's own business
+    request = _request(options)
+    if isinstance(model, torch.nn.Module):
+        _compiled_modules[stock] = (model, request)
+        return stock
+    return boundary_function(model, request, stock)
+
+
+def _request(options: dict[str, Any]) -> CompileRequest:
+    extra = {name: value for name, value in options.items() if name not in _NAMED and name not in _ISOLATED}
+    return CompileRequest(
+        fullgraph=bool(options.get("fullgraph", False)),
+        dynamic=options.get("dynamic"),
+        mode=options.get("mode"),
+        options=options.get("options"),
+        extra=extra,
+    )
+
+
+def boundary_function(target: Callable[..., Any], request: CompileRequest, otherwise: Callable[..., Any]) -> Any:
+    """Return a function like `target` whose calls a judge may take; without a judge it is `otherwise`."""
+
+    def boundary(*args: Any, **kwargs: Any) -> Any:
+        if _Seam.inside:
+            return target(*args, **kwargs)
+        if _Seam.call is None:
+            return otherwise(*args, **kwargs)
+        return _Seam.call(boundary, request, args, kwargs)
+
+    skip_code(boundary.__code__)  # after a break stock must not trace the wrapper
+    functools.update_wrapper(boundary, target)
+    vars(boundary).update(
+        _plumbline_target=target,
+        _plumbline_otherwise=otherwise,
+        _torchdynamo_inline=target,  # stock traces the target, not this wrapper
+        _torchdynamo_orig_callable=target,  # stock unwraps to the target
+    )
+    return boundary
+
+
+def set_inside(inside: bool) -> None:
+    """Say whether a reference or compiled run is under way."""
+    _Seam.inside = inside
+
+
+def compiled_module(module: torch.nn.Module) -> tuple[torch.nn.Module, CompileRequest] | None:
+    """Return what the user compiled if `module` came out of torch.compile, else None."""
+    try:
+        return _compiled_modules.get(module)
+    except TypeError:  # a module that cannot be hashed or referenced weakly
+        return None
+
+
+def set_module_call(call: Callable[..., Any]) -> None:
+    """Let every nn.Module call go through `call`; give `STOCK_MODULE_CALL` to undo."""
+    torch.nn.Module.__call__ = call  # type: ignore[method-assign]  # the one seam that all module calls share
+
+
+def is_compiling() -> bool:
+    """Return whether stock is tracing this very code."""
+    return bool(torch.compiler.is_compiling())
