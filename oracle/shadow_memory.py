@@ -1,0 +1,86 @@
+"""Shadow memory: for every storage a run touches, the same storage once per lane of arithmetic.
+
+A view of the real storage is the same view (size, stride, offset) of each shadow, so views, aliases,
+detached and saved tensors need no work of their own.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_PAIRS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+
+def wide_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype that holds values of `dtype` in a lane: float64, complex128, or the dtype itself."""
+    if dtype.is_floating_point:
+        return torch.float64
+    return torch.complex128 if dtype.is_complex else dtype
+
+
+@dataclass(slots=True)
+class ShadowStorage:
+    """One real storage and its shadows.
+
+    flat: the real storage as a 1-D tensor [n] (keeps it alive, so that its key is never used again).
+    seen: the real bytes as the run last left them; a difference is a write that bypassed the run.
+    lanes: [L, n], one row a lane, in the wide dtype.
+    """
+
+    flat: Tensor
+    seen: Tensor
+    lanes: Tensor
+    size_bytes: int
+
+    @staticmethod
+    def of(tensor: Tensor, count: int) -> "ShadowStorage":
+        """Return the shadow of a tensor's whole storage: `count` lanes that hold the exact upcast of its bytes."""
+        storage = tensor.untyped_storage()
+        length = storage.nbytes() // tensor.dtype.itemsize
+        flat = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        flat.set_(storage, 0, (length,), (1,))
+        lanes = flat.to(wide_dtype(tensor.dtype)).unsqueeze(0).repeat(count, 1)
+        return ShadowStorage(flat, flat.clone(), lanes, storage.nbytes())
+
+    def view(self, tensor: Tensor) -> Tensor | None:
+        """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype is foreign here."""
+        count, length = self.lanes.shape
+        size, stride, offset = tensor.size(), tensor.stride(), tensor.storage_offset()
+        lanes = self.lanes
+        if tensor.is_neg():
+            return None
+        if tensor.dtype != self.flat.dtype:
+            if _PAIRS.get(self.flat.dtype) == tensor.dtype:
+                lanes, length = torch.view_as_real(lanes), 2 * length
+            elif _PAIRS.get(tensor.dtype) == self.flat.dtype and length % 2 == 0:
+                lanes, length = torch.view_as_complex(lanes.view(count, -1, 2)), length // 2
+            else:
+                return None
+        view = lanes.as_strided((count, *size), (length, *stride), offset)
+        return view.conj() if tensor.is_conj() else view
+
+    def span(self, tensor: Tensor) -> tuple[int, int]:
+        """Return the first and one past the last element of `flat` that a view on this storage can touch."""
+        if tensor.dtype != self.flat.dtype:
+            return 0, self.flat.numel()
+        if tensor.numel() == 0:
+            return 0, 0
+        first = tensor.storage_offset()
+        return first, first + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True)) + 1
+
+    def synchronise(self, tensor: Tensor) -> None:
+        """Take over bytes of the tensor's span that were written behind the run's back; others keep their lanes."""
+        first, last = self.span(tensor)
+        now, then = self.flat[first:last], self.seen[first:last]
+        if torch.equal(now, then):
+            return
+        width = self.flat.dtype.itemsize
+        changed = (now.view(torch.uint8) != then.view(torch.uint8)).view(-1, width).any(1)
+        self.lanes[:, first:last][:, changed] = now[changed].to(self.lanes.dtype)
+        then.copy_(now)
+
+    def acknowledge(self, tensor: Tensor) -> None:
+        """Remember the tensor's present bytes as the run's own write."""
+        first, last = self.span(tensor)
+        self.seen[first:last].copy_(self.flat[first:last])
