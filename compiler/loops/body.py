@@ -1,0 +1,153 @@
+"""Loop bodies: a shared graph of scalar values, each made once.
+
+A `Scalar` is a value of one loop iteration.  Besides the operations of `scalar_ops` there are five forms:
+`load` (an element of a buffer), `constant`, `index` (an index expression as a number), `cast`, and `reduce`
+(a reduction over the loop's reduced variables, whose result belongs to the kept variables only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from ..symbolic.expr import Expr, Symbol, substitute
+from .scalar_ops import SCALAR_OPS
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One element of a buffer: an index expression per dimension.
+
+    looked_up: [number of the load's arguments], variables inside `index` that stand for the values of the load's
+    arguments, in order; each is checked against `0 <= value < size` before it is used.
+    """
+
+    buffer: str
+    index: tuple[Expr, ...]
+    looked_up: tuple[Symbol, ...] = ()
+
+
+Detail = Access | Expr | float | int | bool | str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar:
+    """A value inside a loop body; identity is equality, `ScalarBuilder` makes equal ones once."""
+
+    name: str
+    args: tuple[Scalar, ...]
+    dtype: torch.dtype
+    detail: Detail = None
+
+    @property
+    def access(self) -> Access:
+        """The place a `load` reads."""
+        if not isinstance(self.detail, Access):
+            raise TypeError(f"{self.name} reads no buffer")
+        return self.detail
+
+    @property
+    def expression(self) -> Expr:
+        """The expression of an `index`."""
+        if not isinstance(self.detail, Expr):
+            raise TypeError(f"{self.name} holds no index expression")
+        return self.detail
+
+    @property
+    def kind(self) -> str:
+        """The kind of a `reduce`."""
+        if not isinstance(self.detail, str):
+            raise TypeError(f"{self.name} is no reduction")
+        return self.detail
+
+
+class ScalarBuilder:
+    """Makes scalars, each distinct one once; lives no longer than the function that uses it."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[object, ...], Scalar] = {}
+
+    def make(self, name: str, args: tuple[Scalar, ...], dtype: torch.dtype, detail: Detail = None) -> Scalar:
+        """Return the scalar of these parts."""
+        # repr tells -0.0 from 0.0, True from 1, and makes NaN equal to itself
+        key = (name, tuple(map(id, args)), dtype, repr(detail) if isinstance(detail, float | int) else detail)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = Scalar(name, args, dtype, detail)
+        return found
+
+    def load(
+        self,
+        buffer: str,
+        index: tuple[Expr, ...],
+        dtype: torch.dtype,
+        looked_up: tuple[tuple[Symbol, Scalar], ...] = (),
+    ) -> Scalar:
+        """Return the element of a buffer at an index, some of whose parts may be looked up."""
+        access = Access(buffer, index, tuple(symbol for symbol, _ in looked_up))
+        return self.make("load", tuple(value for _, value in looked_up), dtype, access)
+
+    def constant(self, value: float | int | bool, dtype: torch.dtype) -> Scalar:
+        """Return a constant, already of its dtype's kind."""
+        kind: type = bool if dtype == torch.bool else float if dtype.is_floating_point else int
+        return self.make("constant", (), dtype, kind(value))
+
+    def index(self, value: Expr, dtype: torch.dtype) -> Scalar:
+        """Return the value of an index expression."""
+        return self.make("index", (), dtype, value)
+
+    def cast(self, value: Scalar, dtype: torch.dtype) -> Scalar:
+        """Return value converted to dtype as eager converts; the same scalar where nothing changes."""
+        return value if value.dtype == dtype else self.make("cast", (value,), dtype)
+
+    def reduce(self, kind: str, value: Scalar, dtype: torch.dtype) -> Scalar:
+        """Return the reduction of value over the loop's reduced variables."""
+        return self.make("reduce", (value,), dtype, kind)
+
+    def op(self, name: str, *args: Scalar) -> Scalar:
+        """Return a scalar operation on arguments of one dtype."""
+        dtype = torch.bool if SCALAR_OPS[name].to_bool else args[-1].dtype
+        return self.make(name, args, dtype)
+
+
+def walk(roots: Iterable[Scalar]) -> Iterator[Scalar]:
+    """Yield every scalar below roots once, arguments before users."""
+    seen: set[int] = set()
+    for root in roots:
+        stack: list[tuple[Scalar, bool]] = [(root, False)]
+        while stack:
+            scalar, opened = stack.pop()
+            if opened:
+                yield scalar
+            elif id(scalar) not in seen:
+                seen.add(id(scalar))
+                stack.append((scalar, True))
+                stack.extend((arg, False) for arg in reversed(scalar.args))
+
+
+def rebuild(
+    roots: Iterable[Scalar],
+    builder: ScalarBuilder,
+    mapping: Mapping[Symbol, Expr],
+    replace: Callable[[Scalar], Scalar | None] = lambda _: None,
+) -> list[Scalar]:
+    """Return roots made anew in builder, with loop variables substituted and some loads replaced.
+
+    replace: asked for every load after substitution; a scalar it returns takes the load's place.
+    """
+    made: dict[int, Scalar] = {}
+    roots = list(roots)
+    for scalar in walk(roots):
+        args = tuple(made[id(arg)] for arg in scalar.args)
+        detail = scalar.detail
+        if isinstance(detail, Access):
+            detail = Access(
+                detail.buffer, tuple(substitute(part, mapping) for part in detail.index), detail.looked_up
+            )
+        elif isinstance(detail, Expr):
+            detail = substitute(detail, mapping)
+        new = builder.make(scalar.name, args, scalar.dtype, detail)
+        made[id(scalar)] = (replace(new) or new) if scalar.name == "load" else new
+    return [made[id(root)] for root in roots]

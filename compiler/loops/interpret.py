@@ -1,0 +1,182 @@
+"""The meaning of a loop program: run it with torch tensors, one scalar operation at a time over all points.
+
+Slow and plain on purpose.  Each scalar operation runs as its table entry says, on tensors that span the loop's
+points, so a difference from eager is a fault of lowering and a difference from C is a fault of code generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import torch
+
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol
+from .body import Scalar
+from .ir import Buffer, Extern, Loop, Program, Ref, Step, Store
+from .scalar_ops import SCALAR_OPS, identity
+
+
+def interpret_program(program: Program, inputs: Sequence[torch.Tensor]) -> tuple[object, ...]:
+    """Run a program on real tensors; returns the outputs as the graph nests them.
+
+    Raises IndexError where a looked-up index is out of bounds, ZeroDivisionError for an integer division by zero.
+    """
+    tensors = dict(zip(program.inputs, inputs, strict=True)) | dict(program.constants)
+    for step in program.steps:
+        run_step(step, program, tensors)
+    return tuple(fill(output, tensors) for output in program.outputs)
+
+
+def run_step(step: Step, program: Program, tensors: dict[str, torch.Tensor]) -> None:
+    """Run one step; new tensors join `tensors`."""
+    if isinstance(step, Extern):
+        run_extern(step, tensors)
+        return
+    for name in step.writes:
+        if name not in tensors:
+            tensors[name] = allocate(program.buffers[name])
+    run_loop(step, tensors)
+
+
+def allocate(buffer: Buffer) -> torch.Tensor:
+    """Return an uninitialised tensor with a buffer's shape and strides."""
+    return torch.empty_strided(buffer.shape, buffer.strides, dtype=buffer.dtype)
+
+
+def run_extern(step: Extern, tensors: dict[str, torch.Tensor]) -> None:
+    """Call ATen and name the results."""
+    args = [fill(arg, tensors) for arg in step.args]
+    result = step.target(*args, **{key: fill(value, tensors) for key, value in step.kwargs.items()})
+    results = [result] if step.single else list(result) if isinstance(result, tuple | list) else []
+    for name, value in zip(step.results, results, strict=False):
+        if name is not None and isinstance(value, torch.Tensor):
+            tensors[name] = value
+
+
+def fill(value: object, tensors: Mapping[str, torch.Tensor]) -> object:
+    """Return nested arguments with tensors in place of their names."""
+    if isinstance(value, Ref):
+        return tensors[value.name]
+    if isinstance(value, list | tuple):
+        return type(value)([fill(each, tensors) for each in value])
+    return value
+
+
+def run_loop(loop: Loop, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Run one loop over all its points at once."""
+    variables = [*loop.kept, *loop.reduced]
+    sizes = [symbol.size for symbol in variables]
+    grid = {
+        symbol: torch.arange(symbol.size).reshape([-1 if n == m else 1 for m in range(len(sizes))])
+        for n, symbol in enumerate(variables)
+    }
+    values: dict[int, torch.Tensor] = {}
+    for scalar in loop.scalars():
+        values[id(scalar)] = _value(scalar, values, tensors, grid, loop)
+    for store in loop.stores:
+        _store(store, values[id(store.value)], tensors, grid, sizes)
+
+
+def _value(
+    scalar: Scalar,
+    values: Mapping[int, torch.Tensor],
+    tensors: Mapping[str, torch.Tensor],
+    grid: Mapping[Symbol, torch.Tensor],
+    loop: Loop,
+) -> torch.Tensor:
+    args = [values[id(arg)] for arg in scalar.args]
+    if scalar.name == "constant":
+        if not isinstance(scalar.detail, float | int):
+            raise TypeError(f"constant {scalar.detail!r} is no number")
+        return torch.full([1] * len(grid), scalar.detail, dtype=scalar.dtype)
+    if scalar.name == "index":
+        return _place(scalar.expression, grid).to(scalar.dtype).reshape(_rank(scalar.expression, grid))
+    if scalar.name == "cast":
+        return args[0].to(scalar.dtype)
+    if scalar.name == "load":
+        return _load(scalar, args, tensors, grid)
+    if scalar.name == "reduce":
+        return reduce_points(scalar, args[0], loop)
+    if scalar.name == "trunc_div" and bool((args[1] == 0).any()):
+        raise ZeroDivisionError("integer division by zero")
+    return SCALAR_OPS[scalar.name].meaning(*args)
+
+
+def _rank(value: Expr, grid: Mapping[Symbol, torch.Tensor]) -> list[int]:
+    placed = _place(value, grid)
+    return list(placed.shape) if placed.dim() else [1] * len(grid)
+
+
+def _place(value: Expr, grid: Mapping[Symbol, torch.Tensor]) -> torch.Tensor:
+    result = torch.tensor(value.constant)
+    for atom, factor in value.terms:
+        result = result + factor * _atom(atom, grid)
+    return result
+
+
+def _atom(atom: Atom, grid: Mapping[Symbol, torch.Tensor]) -> torch.Tensor:
+    if isinstance(atom, Symbol):
+        return grid[atom]
+    inner = _place(atom.value, grid)
+    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+
+
+def _load(
+    scalar: Scalar,
+    args: Sequence[torch.Tensor],
+    tensors: Mapping[str, torch.Tensor],
+    grid: Mapping[Symbol, torch.Tensor],
+) -> torch.Tensor:
+    access = scalar.access
+    places = dict(grid)
+    empty = any(symbol.size == 0 for symbol in grid)
+    for symbol, value in zip(access.looked_up, args, strict=True):
+        if not empty and bool(((value < 0) | (value >= symbol.size)).any()):
+            raise IndexError(f"index out of range for a dimension of size {symbol.size} of {access.buffer}")
+        places[symbol] = value.to(torch.int64)
+    tensor = tensors[access.buffer].detach()
+    if not tensor.dim():
+        return tensor.reshape([1] * len(grid))
+    index = [_place(part, places) for part in access.index]
+    shape = torch.broadcast_shapes(*(part.shape for part in index), (1,) * len(grid))
+    return tensor[tuple(part.expand(shape) for part in index)]
+
+
+def reduce_points(scalar: Scalar, value: torch.Tensor, loop: Loop) -> torch.Tensor:
+    """Return the reduction of one value over the loop's reduced points; the rank stays."""
+    kept, count = len(loop.kept), len(loop.kept) + len(loop.reduced)
+    sizes = [symbol.size for symbol in (*loop.kept, *loop.reduced)]
+    lead = value.shape[:kept]
+    full = value.expand([*lead, *sizes[kept:]]).reshape([*lead, prod(sizes[kept:])])
+    kind = scalar.kind
+    if kind == "sum":
+        result = full.sum(-1, dtype=scalar.dtype)
+    elif kind == "prod":
+        result = full.to(scalar.dtype).prod(-1)
+    elif full.shape[-1] == 0:
+        result = torch.full(lead, identity(kind, scalar.dtype), dtype=scalar.dtype)
+    elif kind in ("max", "min"):
+        result = full.amax(-1) if kind == "max" else full.amin(-1)
+    elif kind in ("any", "all"):
+        result = full.any(-1) if kind == "any" else full.all(-1)
+    else:
+        result = (full.argmax(-1) if kind == "argmax" else full.argmin(-1)).to(scalar.dtype)
+    return result.reshape([*lead, *([1] * (count - kept))])
+
+
+def _store(
+    store: Store,
+    value: torch.Tensor,
+    tensors: Mapping[str, torch.Tensor],
+    grid: Mapping[Symbol, torch.Tensor],
+    sizes: Sequence[int],
+) -> None:
+    target = tensors[store.access.buffer].detach()
+    if not target.dim():
+        if all(sizes):
+            target.copy_(value.reshape(()))
+        return
+    index = [_place(part, grid) for part in store.access.index]
+    shape = torch.broadcast_shapes(*(part.shape for part in index), value.shape)
+    target[tuple(part.expand(shape) for part in index)] = value.expand(shape)

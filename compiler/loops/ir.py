@@ -1,0 +1,173 @@
+"""The loop-level program: buffers, and the steps that fill them in order.
+
+A step is a `Loop` (our code), an `Extern` (an ATen call on whole tensors) or an `Alias` (an ATen view: no memory is
+written).  Lowering makes one loop per ATen node; fusion only ever merges loops, so every stage speaks this language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from ..symbolic.expr import Expr, Symbol
+from .body import Access, Scalar, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor in memory.  shape, strides: in elements; fixed, because externs and outputs keep eager's strides."""
+
+    name: str
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def numel(self) -> int:
+        """How many elements the tensor has."""
+        result = 1
+        for size in self.shape:
+            result *= size
+        return result
+
+    @property
+    def span(self) -> int:
+        """How many elements of storage the strides reach over."""
+        if not self.numel:
+            return 0
+        return 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """One element written per iteration: at `access`, the value."""
+
+    access: Access
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """Nested loops over `kept` and, inside, `reduced` variables, that store values.
+
+    A store whose value depends on a reduced variable happens for every point; one that does not, once per kept point.
+    A `reduce` scalar combines its argument over all reduced points of one kept point.
+    writes_all: False where the stores leave a part of the buffer to other loops (the pieces of a `cat`).
+    """
+
+    name: str
+    kept: tuple[Symbol, ...]
+    reduced: tuple[Symbol, ...]
+    stores: tuple[Store, ...]
+    origins: tuple[str, ...] = ()
+    writes_all: bool = True
+
+    def scalars(self) -> Iterator[Scalar]:
+        """Yield every scalar of the body once, arguments first."""
+        return walk(store.value for store in self.stores)
+
+    def loads(self) -> Iterator[Scalar]:
+        """Yield every load of the body once."""
+        return (scalar for scalar in self.scalars() if scalar.name == "load")
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of buffers the loop loads from."""
+        return frozenset(scalar.access.buffer for scalar in self.loads())
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The names of buffers the loop stores to."""
+        return frozenset(store.access.buffer for store in self.stores)
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A reference, inside the arguments of an `Extern`, to a tensor by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extern:
+    """An ATen call on whole tensors; `args` and `kwargs` hold `Ref`s for tensors, nested in lists and tuples.
+
+    results: names of the tensors it gives, one per output (None for an output that is no tensor).
+    ordered: True where the call must keep its place among other ordered calls (random draws, mutation).
+    alias_of: the tensors whose memory the results may share (views).
+    """
+
+    name: str
+    target: Callable[..., object]
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    results: tuple[str | None, ...]
+    single: bool
+    ordered: bool = False
+    mutates: tuple[str, ...] = ()
+    alias_of: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The names of tensors in the arguments."""
+        return frozenset(refs_in((self.args, self.kwargs)))
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The names of tensors it makes or changes."""
+        return frozenset(name for name in self.results if name) | frozenset(self.mutates)
+
+
+def refs_in(value: object) -> Iterator[str]:
+    """Yield the names of all tensors referred to in nested arguments."""
+    if isinstance(value, Ref):
+        yield value.name
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from refs_in(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from refs_in(each)
+
+
+Step = Loop | Extern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A whole graph: inputs by name, buffers by name, steps in order, outputs.
+
+    outputs: nested as the graph's outputs were, with `Ref`s for tensors.
+    constants: tensors that the graph holds itself, by name.
+    """
+
+    inputs: tuple[str, ...]
+    buffers: dict[str, Buffer]
+    steps: tuple[Step, ...]
+    outputs: tuple[object, ...]
+    constants: dict[str, torch.Tensor] = field(default_factory=dict)
+
+    @property
+    def output_names(self) -> frozenset[str]:
+        """The names of tensors the caller gets."""
+        return frozenset(refs_in(self.outputs))
+
+
+def index_symbols(access: Access) -> frozenset[Symbol]:
+    """Return the variables an access depends on, looked-up ones left out."""
+    from_index: set[Symbol] = set()
+    for part in access.index:
+        for atom, _ in part.terms:
+            from_index |= {atom} if isinstance(atom, Symbol) else _inner(atom.value)
+    return frozenset(from_index - set(access.looked_up))
+
+
+def _inner(value: Expr) -> set[Symbol]:
+    found: set[Symbol] = set()
+    for atom, _ in value.terms:
+        found |= {atom} if isinstance(atom, Symbol) else _inner(atom.value)
+    return found

@@ -1,0 +1,174 @@
+"""A loop program as Python that runs: plain for-loops over 0-dimensional tensors.
+
+`run_text` executes a print with the few names it uses; the tests hold the print to the interpreter's answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+
+import torch
+
+from ..symbolic.expr import text as index_text
+from .body import Access, Scalar, walk
+from .ir import Extern, Loop, Program, Ref, Step
+from .phases import Plan, plan_phases
+from .scalar_ops import SCALAR_OPS, identity
+
+
+def dtype_text(dtype: torch.dtype) -> str:
+    """Return a dtype without its module: `float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def print_program(program: Program) -> str:
+    """Return the whole program as the text of a function `program(op, <inputs and buffers>)` per step, in order."""
+    return "\n".join(print_step(step, program) for step in program.steps)
+
+
+def print_step(step: Step, program: Program) -> str:
+    """Return one step as Python text."""
+    if isinstance(step, Extern):
+        return _print_extern(step)
+    return print_loop(step, program)
+
+
+def _print_extern(step: Extern) -> str:
+    def shown(value: object) -> str:
+        if isinstance(value, Ref):
+            return value.name
+        if isinstance(value, list | tuple):
+            return "[" + ", ".join(map(shown, value)) + "]"
+        return repr(value)
+
+    words = [shown(arg) for arg in step.args] + [f"{key}={shown(value)}" for key, value in step.kwargs.items()]
+    results = ", ".join(name or "_" for name in step.results) or "_"
+    return f"{results} = {step.target}({', '.join(words)})"
+
+
+def print_loop(loop: Loop, program: Program) -> str:
+    """Return a loop as a Python function `<name>(op, <buffers>)` that runs it."""
+    names = sorted(loop.reads | loop.writes)
+    lines = [f"# {origin}" for origin in loop.origins]
+    lines.append(f"def {loop.name}(op, {', '.join(names)}):")
+    for name in names:
+        buffer = program.buffers[name]
+        lines.append(f"    # {name}: {dtype_text(buffer.dtype)}{list(buffer.shape)} strides {list(buffer.strides)}")
+    lines += _Printer(loop).body()
+    return "\n".join(lines) + "\n"
+
+
+class _Printer:
+    """Writes one loop; holds the names of its values."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.plan: Plan = plan_phases(loop)
+        self.names = {id(scalar): f"t{n}" for n, scalar in enumerate(loop.scalars())}
+        self.done: set[int] = set()
+
+    def body(self) -> list[str]:
+        lines = [f"{'    ' * (n + 1)}for {s.name} in range({s.size}):" for n, s in enumerate(self.loop.kept)]
+        outer = "    " * (len(self.loop.kept) + 1)
+        for number, phase in enumerate(self.plan.phases):
+            lines += [f"{outer}{self.names[id(r)]}_all = []" for r in phase.reductions]
+            deep = outer
+            header = []
+            for symbol in self.loop.reduced:
+                header.append(f"{deep}for {symbol.name} in range({symbol.size}):")
+                deep += "    "
+            inside: list[str] = []
+            roots = [*(r.args[0] for r in phase.reductions), *(s.value for s in phase.stores)]
+            for scalar in self._fresh(roots):
+                inside.append(f"{deep}{self.names[id(scalar)]} = {self.expression(scalar)}")
+            for reduction in phase.reductions:
+                inside.append(f"{deep}{self.names[id(reduction)]}_all.append({self.names[id(reduction.args[0])]})")
+            inside += [f"{deep}{_place(s.access)} = {self.names[id(s.value)]}" for s in phase.stores]
+            lines += [*header, *inside] if inside else []
+            for reduction in phase.reductions:
+                name = self.names[id(reduction)]
+                lines.append(f"{outer}{name} = op.reduce({reduction.kind!r}, {name}_all, torch.{dtype_text(reduction.dtype)})")
+            for due, store in self.plan.kept_stores:
+                if due == number + 1 or (due == 0 == number):
+                    for scalar in self._fresh([store.value]):
+                        lines.append(f"{outer}{self.names[id(scalar)]} = {self.expression(scalar)}")
+                    lines.append(f"{outer}{_place(store.access)} = {self.names[id(store.value)]}")
+        return lines
+
+    def _fresh(self, roots: Sequence[Scalar]) -> list[Scalar]:
+        """Values to compute here; those of kept points are recomputed where used, which loops afford."""
+        return [scalar for scalar in walk(roots) if scalar.name != "reduce" and not _below_reduce(scalar, roots)]
+
+    def expression(self, scalar: Scalar) -> str:
+        args = [self.names[id(arg)] for arg in scalar.args]
+        kind = f"torch.{dtype_text(scalar.dtype)}"
+        if scalar.name == "constant":
+            return f"op.constant({_number(scalar.detail)}, {kind})"
+        if scalar.name == "index":
+            return f"op.constant({index_text(scalar.expression)}, {kind})"
+        if scalar.name == "cast":
+            return f"{args[0]}.to({kind})"
+        if scalar.name == "load":
+            return _place(scalar.access, dict(zip([s.name for s in scalar.access.looked_up], args, strict=True)))
+        return f"op.{scalar.name}({', '.join(args)})"
+
+
+def _below_reduce(scalar: Scalar, roots: Sequence[Scalar]) -> bool:
+    """Whether scalar is reached only through a finished reduction, so that this pass need not compute it."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        each = stack.pop()
+        if each is scalar:
+            return False
+        if id(each) not in seen and each.name != "reduce":
+            seen.add(id(each))
+            stack.extend(each.args)
+    return True
+
+
+def _place(access: Access, looked_up: Mapping[str, str] | None = None) -> str:
+    parts = [index_text(part) for part in access.index]
+    for symbol, name in (looked_up or {}).items():
+        parts = [part.replace(symbol, f"op.inside({name}, {_size(access, symbol)})") for part in parts]
+    return f"{access.buffer}[{', '.join(parts) or '()'}]"
+
+
+def _size(access: Access, name: str) -> int:
+    return next(symbol.size for symbol in access.looked_up if symbol.name == name)
+
+
+def _number(value: object) -> str:
+    return f"float('{value}')" if isinstance(value, float) else repr(value)
+
+
+def _inside(value: torch.Tensor, size: int) -> int:
+    if not 0 <= int(value) < size:
+        raise IndexError(f"index {int(value)} is out of range for size {size}")
+    return int(value)
+
+
+def _reduce(kind: str, values: list[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
+    if not values:
+        return torch.tensor(identity(kind, dtype), dtype=dtype)
+    every = torch.stack(values)
+    if kind in ("sum", "prod"):
+        return (every.to(dtype).sum(0, dtype=dtype)) if kind == "sum" else every.to(dtype).prod(0)
+    reducers = {"max": torch.amax, "min": torch.amin, "any": torch.any, "all": torch.all}
+    if kind in reducers:
+        return reducers[kind](every, 0)
+    return (every.argmax(0) if kind == "argmax" else every.argmin(0)).to(dtype)
+
+
+def run_text(source: str, name: str, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Execute a printed loop on tensors by name; the stores land in them."""
+    op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
+    op.constant = lambda value, dtype: torch.tensor(value, dtype=dtype)
+    op.inside = _inside
+    op.reduce = _reduce
+    scope: dict[str, object] = {"torch": torch}
+    exec(compile(source, f"<{name}>", "exec"), scope)
+    function = scope[name]
+    if callable(function):
+        function(op, **tensors)

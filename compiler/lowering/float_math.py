@@ -1,0 +1,336 @@
+"""Elementary functions, activations and their derivatives: floats in, floats out, rounded once at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi, sqrt
+
+import torch
+
+from ..loops.body import Scalar, ScalarBuilder
+from .registry import Call, lowers
+from .writer import NoLowering, TensorValue
+
+aten = torch.ops.aten
+B = ScalarBuilder
+
+_DIRECT = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma sqrt"
+)
+for _name in _DIRECT.split():
+
+    def _lower_direct(call: Call, name: str = _name) -> TensorValue:
+        """One elementary function; integers become floats first."""
+        return call.pointwise(lambda b, x: b.op(name, x), "self")
+
+    lowers(getattr(aten, _name).default)(_lower_direct)
+
+for _name in ("floor", "ceil", "trunc", "round"):
+
+    def _lower_rounding(call: Call, name: str = _name) -> TensorValue:
+        """Rounding of floats; integers stay."""
+        return call.pointwise(lambda b, x: b.op(name, x) if x.dtype.is_floating_point else x, "self")
+
+    lowers(getattr(aten, _name).default)(_lower_rounding)
+
+for _name in ("atan2", "hypot", "nextafter"):
+
+    def _lower_two(call: Call, name: str = _name) -> TensorValue:
+        """One function of two floats."""
+        if call.dtype in (torch.float16, torch.bfloat16) and name == "nextafter":
+            raise NoLowering("nextafter of a half type")
+        return call.pointwise(lambda b, x, y: b.op(name, x, y), "self", "other")
+
+    lowers(getattr(aten, _name).default)(_lower_two)
+
+
+def number(b: B, value: float, like: Scalar) -> Scalar:
+    """Return a constant of another scalar's dtype."""
+    return b.constant(value, like.dtype)
+
+
+def unary(*operators: object) -> Callable[[Callable[[B, Scalar], Scalar]], Callable[[B, Scalar], Scalar]]:
+    """Register a function of one float as the lowering of operators whose input is called `self`."""
+
+    def register(function: Callable[[B, Scalar], Scalar]) -> Callable[[B, Scalar], Scalar]:
+        def lower(call: Call) -> TensorValue:
+            if not call.dtype.is_floating_point:
+                raise NoLowering(f"{call.name} of {call.dtype}")
+            return call.pointwise(function, "self")
+
+        lowers(*operators)(lower)  # type: ignore[arg-type]  # OpOverloads, found by getattr
+        return function
+
+    return register
+
+
+@unary(aten.reciprocal.default)
+def reciprocal(b: B, x: Scalar) -> Scalar:
+    """1 / x."""
+    return b.op("div", number(b, 1, x), x)
+
+
+@unary(aten.rsqrt.default)
+def rsqrt(b: B, x: Scalar) -> Scalar:
+    """1 / sqrt(x)."""
+    return b.op("div", number(b, 1, x), b.op("sqrt", x))
+
+
+@unary(aten.sigmoid.default)
+def sigmoid(b: B, x: Scalar) -> Scalar:
+    """1 / (1 + exp(-x))."""
+    return b.op("div", number(b, 1, x), b.op("add", number(b, 1, x), b.op("exp", b.op("neg", x))))
+
+
+@unary(aten.silu.default)
+def silu(b: B, x: Scalar) -> Scalar:
+    """x * sigmoid(x), as one quotient."""
+    return b.op("div", x, b.op("add", number(b, 1, x), b.op("exp", b.op("neg", x))))
+
+
+@unary(aten.frac.default)
+def frac(b: B, x: Scalar) -> Scalar:
+    """What is left of x after trunc."""
+    return b.op("sub", x, b.op("trunc", x))
+
+
+@unary(aten.hardsigmoid.default)
+def hardsigmoid(b: B, x: Scalar) -> Scalar:
+    """clamp(x + 3, 0, 6) / 6."""
+    return b.op("div", _clamped(b, b.op("add", x, number(b, 3, x)), 0, 6), number(b, 6, x))
+
+
+@unary(aten.hardswish.default)
+def hardswish(b: B, x: Scalar) -> Scalar:
+    """x * clamp(x + 3, 0, 6) / 6."""
+    return b.op("div", b.op("mul", x, _clamped(b, b.op("add", x, number(b, 3, x)), 0, 6)), number(b, 6, x))
+
+
+def _clamped(b: B, x: Scalar, low: float, high: float) -> Scalar:
+    return b.op("minimum", b.op("maximum", x, number(b, low, x)), number(b, high, x))
+
+
+@lowers(aten.relu.default)
+def lower_relu(call: Call) -> TensorValue:
+    """max(x, 0); NaN stays."""
+    if call.dtype == torch.bool:
+        raise NoLowering("relu of bool")
+    return call.pointwise(lambda b, x: b.op("maximum", x, b.constant(0, x.dtype)), "self")
+
+
+@lowers(aten.square.default)
+def lower_square(call: Call) -> TensorValue:
+    """x * x."""
+    if call.dtype == torch.bool:
+        raise NoLowering("square of bool")
+    return call.pointwise(lambda b, x: b.op("mul", x, x), "self")
+
+
+def _power_by_number(b: B, x: Scalar, exponent: float) -> Scalar | None:
+    """Return x ** exponent for the exponents eager treats apart, else None."""
+    if exponent == 2:
+        return b.op("mul", x, x)
+    if exponent == 3:
+        return b.op("mul", b.op("mul", x, x), x)
+    if not x.dtype.is_floating_point:
+        return None
+    if exponent == 0.5:
+        return b.op("sqrt", x)
+    if exponent == -0.5:
+        return rsqrt(b, x)
+    if exponent == -1:
+        return reciprocal(b, x)
+    if exponent == -2:
+        return b.op("div", number(b, 1, x), b.op("mul", x, x))
+    return None
+
+
+@lowers(aten.pow.Tensor_Scalar)
+def lower_pow_number(call: Call) -> TensorValue:
+    """x ** number."""
+    exponent = call.number("exponent")
+    if isinstance(exponent, bool):
+        raise NoLowering("bool exponent")
+    if exponent in (0, 1):
+        source = call.tensor("self")
+        if exponent == 0:
+            return call.elements(lambda b, _: b.constant(1, call.dtype))
+        return call.elements(lambda b, index: source.at(b, index))
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        special = _power_by_number(b, x, exponent)
+        if special is not None:
+            return special
+        if not x.dtype.is_floating_point:
+            raise NoLowering("integer power")
+        return b.op("pow", x, number(b, exponent, x))
+
+    return call.pointwise(apply, "self")
+
+
+@lowers(aten.pow.Tensor_Tensor, aten.pow.Scalar)
+def lower_pow(call: Call) -> TensorValue:
+    """x ** y for floats."""
+    if not call.dtype.is_floating_point:
+        raise NoLowering("integer power")
+    return call.pointwise(lambda b, x, y: b.op("pow", x, y), "self", "exponent", round_numbers=True)
+
+
+def _normal_cdf(b: B, x: Scalar) -> Scalar:
+    scaled = b.op("mul", x, number(b, sqrt(0.5), x))
+    return b.op("mul", number(b, 0.5, x), b.op("add", number(b, 1, x), b.op("erf", scaled)))
+
+
+def _gelu_inner(b: B, x: Scalar) -> Scalar:
+    cube = b.op("mul", b.op("mul", x, x), x)
+    inner = b.op("add", x, b.op("mul", number(b, 0.044715, x), cube))
+    return b.op("mul", number(b, sqrt(2 / pi), x), inner)
+
+
+@lowers(aten.gelu.default)
+def lower_gelu(call: Call) -> TensorValue:
+    """x times the normal distribution at x, exact or by tanh."""
+    exact = call.arguments["approximate"] == "none"
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        if exact:
+            return b.op("mul", x, _normal_cdf(b, x))
+        half = b.op("mul", number(b, 0.5, x), x)
+        return b.op("mul", half, b.op("add", number(b, 1, x), b.op("tanh", _gelu_inner(b, x))))
+
+    return call.pointwise(apply, "self")
+
+
+@lowers(aten.gelu_backward.default)
+def lower_gelu_backward(call: Call) -> TensorValue:
+    """The derivative of gelu times the incoming gradient."""
+    exact = call.arguments["approximate"] == "none"
+
+    def apply(b: B, grad: Scalar, x: Scalar) -> Scalar:
+        one, half = number(b, 1, x), number(b, 0.5, x)
+        square = b.op("mul", x, x)
+        if exact:
+            density = b.op("mul", number(b, 1 / sqrt(2 * pi), x), b.op("exp", b.op("mul", b.op("neg", half), square)))
+            slope = b.op("add", _normal_cdf(b, x), b.op("mul", x, density))
+            return b.op("mul", grad, slope)
+        curve = b.op("tanh", _gelu_inner(b, x))
+        left = b.op("mul", half, b.op("add", one, curve))
+        inner = b.op("add", one, b.op("mul", number(b, 3 * 0.044715, x), square))
+        bend = b.op("mul", b.op("sub", one, b.op("mul", curve, curve)), b.op("mul", number(b, sqrt(2 / pi), x), inner))
+        right = b.op("mul", b.op("mul", half, x), bend)
+        return b.op("mul", grad, b.op("add", left, right))
+
+    return call.pointwise(apply, "grad_output", "self")
+
+
+@lowers(aten.silu_backward.default)
+def lower_silu_backward(call: Call) -> TensorValue:
+    """grad * s * (1 + x * (1 - s)), s the sigmoid of x."""
+
+    def apply(b: B, grad: Scalar, x: Scalar) -> Scalar:
+        s, one = sigmoid(b, x), number(b, 1, x)
+        inner = b.op("add", one, b.op("mul", x, b.op("sub", one, s)))
+        return b.op("mul", b.op("mul", grad, s), inner)
+
+    return call.pointwise(apply, "grad_output", "self")
+
+
+@lowers(aten.sigmoid_backward.default)
+def lower_sigmoid_backward(call: Call) -> TensorValue:
+    """grad * (1 - y) * y."""
+    return call.pointwise(
+        lambda b, g, y: b.op("mul", g, b.op("mul", b.op("sub", number(b, 1, y), y), y)), "grad_output", "output"
+    )
+
+
+@lowers(aten.tanh_backward.default)
+def lower_tanh_backward(call: Call) -> TensorValue:
+    """grad * (1 - y * y)."""
+    return call.pointwise(
+        lambda b, g, y: b.op("mul", g, b.op("sub", number(b, 1, y), b.op("mul", y, y))), "grad_output", "output"
+    )
+
+
+@lowers(aten.threshold_backward.default)
+def lower_threshold_backward(call: Call) -> TensorValue:
+    """The gradient where the input is not at or below the threshold."""
+    threshold = call.number("threshold")
+    return call.pointwise(
+        lambda b, g, x: b.op("where", b.op("le", x, b.constant(threshold, x.dtype)), b.constant(0, g.dtype), g),
+        "grad_output", "self",
+    )  # fmt: skip
+
+
+@lowers(aten.leaky_relu.default)
+def lower_leaky_relu(call: Call) -> TensorValue:
+    """x above zero, slope * x below."""
+    slope = call.number("negative_slope")
+    return call.pointwise(
+        lambda b, x: b.op("where", b.op("gt", x, number(b, 0, x)), x, b.op("mul", x, number(b, slope, x))), "self"
+    )
+
+
+@lowers(aten.leaky_relu_backward.default)
+def lower_leaky_relu_backward(call: Call) -> TensorValue:
+    """grad above zero, slope * grad below."""
+    slope = call.number("negative_slope")
+    return call.pointwise(
+        lambda b, g, x: b.op("where", b.op("gt", x, number(b, 0, x)), g, b.op("mul", g, number(b, slope, x))),
+        "grad_output", "self",
+    )  # fmt: skip
+
+
+@lowers(aten.hardtanh.default)
+def lower_hardtanh(call: Call) -> TensorValue:
+    """clamp(x, low, high)."""
+    low, high = call.number("min_val"), call.number("max_val")
+    if not call.dtype.is_floating_point:
+        raise NoLowering("hardtanh of integers")
+    return call.pointwise(lambda b, x: _clamped(b, x, low, high), "self")
+
+
+@lowers(aten.hardtanh_backward.default)
+def lower_hardtanh_backward(call: Call) -> TensorValue:
+    """The gradient strictly between the limits."""
+    low, high = call.number("min_val"), call.number("max_val")
+
+    def apply(b: B, g: Scalar, x: Scalar) -> Scalar:
+        outside = b.op("bit_or", b.op("le", x, number(b, low, x)), b.op("ge", x, number(b, high, x)))
+        return b.op("where", outside, number(b, 0, g), g)
+
+    return call.pointwise(apply, "grad_output", "self")
+
+
+@lowers(aten.elu.default)
+def lower_elu(call: Call) -> TensorValue:
+    """scale * x above zero, scale * alpha * (exp(x * input_scale) - 1) below."""
+    alpha, scale, input_scale = (call.number(name) for name in ("alpha", "scale", "input_scale"))
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        low = b.op("mul", b.op("expm1", b.op("mul", x, number(b, input_scale, x))), number(b, alpha * scale, x))
+        high = b.op("mul", x, number(b, scale, x))
+        return b.op("where", b.op("lt", x, number(b, 0, x)), low, high)
+
+    return call.pointwise(apply, "self")
+
+
+@lowers(aten.softplus.default)
+def lower_softplus(call: Call) -> TensorValue:
+    """log(1 + exp(beta * x)) / beta; x itself beyond the threshold."""
+    beta, threshold = call.number("beta"), call.number("threshold")
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        z = b.op("mul", x, number(b, beta, x))
+        soft = b.op("div", b.op("log1p", b.op("exp", z)), number(b, beta, x))
+        return b.op("where", b.op("gt", z, number(b, threshold, x)), x, soft)
+
+    return call.pointwise(apply, "self")
+
+
+@lowers(aten.native_dropout_backward.default)
+def lower_dropout_backward(call: Call) -> TensorValue:
+    """grad * mask * scale."""
+    scale = call.number("scale")
+    return call.pointwise(
+        lambda b, g, m: b.op("mul", g, b.op("mul", m, number(b, scale, g))), "grad_output", "mask"
+    )

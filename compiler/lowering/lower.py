@@ -1,0 +1,261 @@
+"""ATen graph to loop program: walk the nodes, ask the table, keep ATen calls for the rest.
+
+Everything a later step needs as a real tensor (arguments of ATen calls, outputs) is named here; views become ATen
+views only when asked for, so that loops read through them and outputs share memory exactly as the graph says.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import fx
+
+from ..base.errors import Unsupported
+from ..base.events import FellBack, is_recording, record
+from ..base.torch_facts import OpOverload
+from ..graph.facts import facts_of, is_mutating, is_random
+from ..graph.node_values import origin_of, value_of
+from ..loops.ir import Extern, Program, Ref
+from ..loops.scalar_ops import SUPPORTED
+from . import creation, float_math, indexing, pointwise, reductions  # noqa: F401  the tables fill on import
+from .registry import Call, lowering_of
+from .views import VIEWS
+from .writer import LoopWriter, NoLowering, TensorValue
+
+
+def lower_graph(gm: fx.GraphModule) -> Program:
+    """Return the loop program of a functional ATen graph whose nodes have example values.
+
+    Raises Unsupported where sizes are symbols or an input is no tensor: such graphs run op by op.
+    """
+    return _Lowering(gm).run()
+
+
+def loops_can_hold(value: object) -> bool:
+    """Return whether loops know this kind of tensor: dense, on the CPU, of a dtype they compute or store."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.device.type == "cpu"
+        and value.layout == torch.strided
+        and value.dtype in SUPPORTED
+        and not value.is_conj()
+        and not value.is_neg()
+    )
+
+
+class _Lowering:
+    """The state of one walk over one graph."""
+
+    def __init__(self, gm: fx.GraphModule) -> None:
+        self.gm = gm
+        self.writer = LoopWriter()
+        self.values: dict[fx.Node, object] = {}
+        self.views: dict[fx.Node, tuple[str | None, ...]] = {}  # host names of views already asked for
+        self.seen_through: set[fx.Node] = set()  # views that loops read through
+        self.inputs: list[str] = []
+        self.constants: dict[str, torch.Tensor] = {}
+        self.outputs: tuple[object, ...] = ()
+
+    def run(self) -> Program:
+        for node in self.gm.graph.nodes:
+            self.writer.origins = _origins(node)
+            if node.op == "placeholder":
+                self._input(node)
+            elif node.op == "get_attr":
+                self._constant(node)
+            elif node.op == "output":
+                found = node.args[0]
+                listed = found if isinstance(found, list | tuple) else (found,)
+                self.outputs = tuple(self._refer(each) for each in listed)
+            elif node.op == "call_function":
+                self._call(node)
+            else:
+                raise Unsupported(f"node kind {node.op}", hint="trace to ATen first")
+        writer = self.writer
+        return Program(tuple(self.inputs), writer.buffers, tuple(writer.steps), self.outputs, self.constants)
+
+    def _input(self, node: fx.Node) -> None:
+        fake = value_of(node)
+        name = self.writer.fresh(node.name)
+        if not isinstance(fake, torch.Tensor):
+            raise Unsupported(f"input {node.name} is {type(fake).__name__}, no tensor", hint="the graph runs op by op")
+        self.inputs.append(name)
+        self.values[node] = self._whole(name, fake)
+
+    def _constant(self, node: fx.Node) -> None:
+        value: object = self.gm
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            raise Unsupported(f"attribute {node.target} is no tensor", hint="the graph runs op by op")
+        name = self.writer.fresh(node.name)
+        self.constants[name] = value
+        self.values[node] = self._whole(name, value)
+
+    def _whole(self, name: str, fake: torch.Tensor) -> object:
+        """Return the value of a tensor that exists in memory under a name."""
+        if not all(isinstance(size, int) for size in (*fake.shape, *fake.stride())):
+            raise Unsupported("symbolic sizes", hint="the graph runs op by op")
+        if not loops_can_hold(fake):
+            return Ref(name)
+        self.writer.buffer(name, fake.shape, fake.dtype, fake.stride())
+        return TensorValue(name, tuple(fake.shape), fake.dtype)
+
+    def _call(self, node: fx.Node) -> None:
+        if node.target is operator.getitem:
+            self._getitem(node)
+            return
+        reason = self._try_lowering(node)
+        if reason is not None:
+            if is_recording():
+                record(FellBack(str(node.target), reason, origin_of(node)))
+            self._extern(node)
+
+    def _getitem(self, node: fx.Node) -> None:
+        source, position = cast("fx.Node", node.args[0]), node.args[1]
+        listed = self.values[source]
+        if not isinstance(listed, tuple) or not isinstance(position, int):
+            raise Unsupported("an item of something that is no tuple", hint="the graph runs op by op")
+        self.values[node] = listed[position]
+
+    def _try_lowering(self, node: fx.Node) -> str | None:
+        """Lower a call to loops, or return why not."""
+        target = node.target
+        rule = lowering_of(target)
+        view = VIEWS.get(target) if isinstance(target, OpOverload) and rule is None else None
+        if rule is None and view is None:
+            return "no lowering"
+        fakes = _tensors_of(value_of(node))
+        if not all(loops_can_hold(fake) for fake in fakes):
+            return "a result that loops cannot hold"
+        for argument in node.all_input_nodes:
+            if not _known_to_loops(self.values[argument]):
+                return "an argument that loops cannot hold"
+        if any(not isinstance(size, int) for fake in fakes for size in fake.shape):
+            raise Unsupported("symbolic sizes", hint="the graph runs op by op")
+        call = self._make_call(node, fakes)
+        state = (dict(self.writer.buffers), len(self.writer.steps))
+        try:
+            result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
+        except NoLowering as refusal:
+            self.writer.buffers = state[0]
+            del self.writer.steps[state[1] :]
+            return str(refusal)
+        self.values[node] = result
+        if rule is None:
+            self.seen_through.add(node)
+        return None
+
+    def _make_call(self, node: fx.Node, fakes: tuple[torch.Tensor, ...]) -> Call:
+        target = cast("OpOverload", node.target)
+        arguments: dict[str, object] = {}
+        examples: dict[str, object] = {}
+        for position, argument in enumerate(target._schema.arguments):
+            if position < len(node.args):
+                given: object = node.args[position]
+            elif argument.name in node.kwargs:
+                given = node.kwargs[argument.name]
+            else:
+                given = argument.default_value if argument.has_default_value() else None
+            arguments[argument.name] = self._inside(given)
+            examples[argument.name] = value_of(given) if isinstance(given, fx.Node) else given
+        return Call(self.writer, node.name, arguments, examples, fakes)
+
+    def _inside(self, given: object) -> object:
+        if isinstance(given, fx.Node):
+            return self.values[given]
+        if isinstance(given, list | tuple):
+            return [self._inside(each) for each in given]
+        return given
+
+    def _extern(self, node: fx.Node) -> None:
+        """Keep a call as ATen call; its results are tensors with eager's layout."""
+        facts = facts_of(node.target)
+        args = tuple(self._refer(arg) for arg in node.args)
+        kwargs = {key: self._refer(value) for key, value in node.kwargs.items()}
+        value = value_of(node)
+        single = isinstance(value, torch.Tensor)
+        listed = [value] if single else list(value) if isinstance(value, list | tuple) else []
+        names: list[str | None] = []
+        made: list[object] = []
+        for number, fake in enumerate(listed):
+            if not isinstance(fake, torch.Tensor):
+                names.append(None)
+                made.append(None)
+                continue
+            name = self.writer.fresh(node.name if single else f"{node.name}_{number}")
+            names.append(name)
+            made.append(self._whole(name, fake))
+        mutated = self._mutated(node, args)
+        # an operator without facts may do anything
+        ordered = facts is None or is_random(node.target) or is_mutating(node.target)
+        self.writer.extern(
+            Extern(
+                self.writer.fresh(f"call_{node.name}"), cast("OpOverload", node.target), args, kwargs, tuple(names),
+                single, ordered, mutated, (), self.writer.origins,
+            )
+        )  # fmt: skip
+        self.values[node] = made[0] if single else tuple(made)
+
+    def _mutated(self, node: fx.Node, args: Sequence[object]) -> tuple[str, ...]:
+        facts = facts_of(node.target)
+        if facts is None:
+            return ()
+        return tuple(arg.name for n in facts.mutates if n < len(args) and isinstance(arg := args[n], Ref))
+
+    def _refer(self, given: object) -> object:
+        """Return given with names of real tensors for nodes; views are made real here, once."""
+        if isinstance(given, list | tuple):
+            return type(given)([self._refer(each) for each in given])
+        if not isinstance(given, fx.Node):
+            return given
+        value = self.values[given]
+        if isinstance(value, Ref):
+            return value
+        if isinstance(value, tuple):
+            raise Unsupported("a tuple as argument", hint="the graph runs op by op")
+        if value is None:
+            return None
+        source = cast("fx.Node", given.args[0]) if given.target is operator.getitem else given
+        if source in self.seen_through:
+            number = cast("int", given.args[1]) if given.target is operator.getitem else 0
+            return Ref(cast("str", self._real_view(source)[number]))
+        return Ref(cast("TensorValue", value).buffer)
+
+    def _real_view(self, node: fx.Node) -> tuple[str | None, ...]:
+        found = self.views.get(node)
+        if found is not None:
+            return found
+        args = tuple(self._refer(arg) for arg in node.args)
+        value = value_of(node)
+        single = isinstance(value, torch.Tensor)
+        count = 1 if single else len(_tensors_of(value))
+        names = tuple(self.writer.fresh(node.name if single else f"{node.name}_{n}") for n in range(count))
+        base = next(iter(arg.name for arg in args if isinstance(arg, Ref)))
+        self.writer.extern(
+            Extern(
+                self.writer.fresh(f"view_{node.name}"), cast("OpOverload", node.target), args, dict(node.kwargs), names,
+                single, False, (), (base,), self.writer.origins,
+            )
+        )  # fmt: skip
+        self.views[node] = names
+        return names
+
+
+def _known_to_loops(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(each, TensorValue) for each in value)
+    return isinstance(value, TensorValue)
+
+
+def _tensors_of(value: object) -> tuple[torch.Tensor, ...]:
+    listed = value if isinstance(value, list | tuple) else (value,)
+    return tuple(each for each in listed if isinstance(each, torch.Tensor))
+
+
+def _origins(node: fx.Node) -> tuple[str, ...]:
+    origin = origin_of(node)
+    return (f"{origin.place()}  {origin.source_line()}",) if origin is not None else ()

@@ -1,0 +1,408 @@
+"""Arithmetic, comparison, logic and selection, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from ..loops.body import Scalar, ScalarBuilder
+from .registry import Call, check_fits, lowers, opmath
+from .writer import Index, NoLowering, TensorValue, broadcast_index
+
+aten = torch.ops.aten
+B = ScalarBuilder
+
+
+def truth(b: B, value: Scalar) -> Scalar:
+    """Return whether a value is not zero."""
+    return value if value.dtype == torch.bool else b.op("ne", value, b.constant(0, value.dtype))
+
+
+def arithmetic(name: str, on_bool: str) -> Callable[..., Scalar]:
+    """Return `a <name> b` that means a logical operation on bool."""
+
+    def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
+        return b.op(on_bool if x.dtype == torch.bool else name, x, y)
+
+    return apply
+
+
+def scaled(call: Call, name: str, left: str, right: str) -> TensorValue:
+    """Return `left <name> alpha * right`."""
+    alpha = call.number("alpha")
+    inside = opmath(call.dtype)
+    if alpha != 1:
+        check_fits(alpha, inside)
+
+    def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype == torch.bool:
+            if name != "add":
+                raise NoLowering("subtraction of bool")
+            return b.op("bit_or", x, b.op("bit_and", y, b.constant(bool(alpha), torch.bool)))
+        return b.op(name, x, y if alpha == 1 else b.op("mul", b.constant(alpha, y.dtype), y))
+
+    return call.pointwise(apply, left, right)
+
+
+@lowers(aten.add.Tensor, aten.add.Scalar)
+def lower_add(call: Call) -> TensorValue:
+    """x + alpha * y."""
+    return scaled(call, "add", "self", "other")
+
+
+@lowers(aten.sub.Tensor, aten.sub.Scalar)
+def lower_sub(call: Call) -> TensorValue:
+    """x - alpha * y."""
+    return scaled(call, "sub", "self", "other")
+
+
+@lowers(aten.rsub.Tensor, aten.rsub.Scalar)
+def lower_rsub(call: Call) -> TensorValue:
+    """y - alpha * x."""
+    return scaled(call, "sub", "other", "self")
+
+
+@lowers(aten.mul.Tensor, aten.mul.Scalar)
+def lower_mul(call: Call) -> TensorValue:
+    """x * y; `and` on bool."""
+    return call.pointwise(arithmetic("mul", "bit_and"), "self", "other")
+
+
+@lowers(aten.div.Tensor, aten.div.Scalar)
+def lower_div(call: Call) -> TensorValue:
+    """True division; the result is always floating."""
+    return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
+
+
+@lowers(aten.div.Tensor_mode, aten.div.Scalar_mode)
+def lower_div_mode(call: Call) -> TensorValue:
+    """Division rounded as asked."""
+    mode = call.arguments["rounding_mode"]
+    if mode is None:
+        return lower_div(call)
+    return call.pointwise(floor_divide if mode == "floor" else trunc_divide, "self", "other")
+
+
+@lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
+def lower_floor_divide(call: Call) -> TensorValue:
+    """Division rounded down."""
+    return call.pointwise(floor_divide, "self", "other")
+
+
+def trunc_divide(b: B, x: Scalar, y: Scalar) -> Scalar:
+    """Return x / y rounded towards zero."""
+    if x.dtype.is_floating_point:
+        return b.op("trunc", b.op("div", x, y))
+    return b.op("trunc_div", x, y)
+
+
+def signs_differ(b: B, x: Scalar, y: Scalar) -> Scalar:
+    """Return whether exactly one of two numbers is negative."""
+    zero = b.constant(0, x.dtype)
+    return b.op("bit_xor", b.op("lt", x, zero), b.op("lt", y, zero))
+
+
+def floor_divide(b: B, x: Scalar, y: Scalar) -> Scalar:
+    """Return x / y rounded down, exact for floats as Python's own: from the exact remainder, not the rounded ratio."""
+    zero, one = b.constant(0, x.dtype), b.constant(1, x.dtype)
+    if not x.dtype.is_floating_point:
+        whole = b.op("trunc_div", x, y)
+        rest = b.op("sub", x, b.op("mul", whole, y))
+        low = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
+        return b.op("where", low, b.op("sub", whole, one), whole)
+    rest = b.op("fmod", x, y)
+    whole = b.op("div", b.op("sub", x, rest), y)
+    low = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
+    whole = b.op("where", low, b.op("sub", whole, one), whole)
+    down = b.op("floor", whole)
+    half = b.constant(0.5, x.dtype)
+    up = b.op("where", b.op("gt", b.op("sub", whole, down), half), b.op("add", down, one), down)
+    ratio = b.op("div", x, y)
+    result = b.op("where", b.op("ne", whole, zero), up, b.op("copysign", zero, ratio))
+    return b.op("where", b.op("eq", y, zero), ratio, result)
+
+
+def remainder_of(b: B, x: Scalar, y: Scalar) -> Scalar:
+    """Return the remainder with the divisor's sign."""
+    zero = b.constant(0, x.dtype)
+    if x.dtype.is_floating_point:
+        rest = b.op("fmod", x, y)
+    else:
+        rest = b.op("sub", x, b.op("mul", b.op("trunc_div", x, y), y))
+    other = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
+    return b.op("where", other, b.op("add", rest, y), rest)
+
+
+@lowers(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+def lower_remainder(call: Call) -> TensorValue:
+    """Python's `%`."""
+    return call.pointwise(remainder_of, "self", "other", round_numbers=True)
+
+
+@lowers(aten.fmod.Tensor, aten.fmod.Scalar)
+def lower_fmod(call: Call) -> TensorValue:
+    """C's fmod: the dividend's sign."""
+
+    def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype.is_floating_point:
+            return b.op("fmod", x, y)
+        return b.op("sub", x, b.op("mul", b.op("trunc_div", x, y), y))
+
+    return call.pointwise(apply, "self", "other", round_numbers=True)
+
+
+for _operator, _name in {
+    aten.eq: "eq", aten.ne: "ne", aten.lt: "lt", aten.le: "le", aten.gt: "gt", aten.ge: "ge",
+}.items():  # fmt: skip
+
+    def _lower_compare(call: Call, name: str = _name) -> TensorValue:
+        """Compare in the promoted dtype; numbers are rounded to it as eager rounds them."""
+        return call.pointwise(
+            lambda b, x, y: b.op(name, x, y),
+            "self", "other", compute=call.common_dtype("self", "other"), round_numbers=True,
+        )  # fmt: skip
+
+    lowers(_operator.Tensor, _operator.Scalar)(_lower_compare)
+
+
+def logical(function: Callable[..., Scalar], *names: str) -> Callable[[Call], TensorValue]:
+    """Return a lowering that applies function to the truth of each argument."""
+
+    def lower(call: Call) -> TensorValue:
+        def element(b: B, index: Index) -> Scalar:
+            tensors = [call.tensor(name) for name in names]
+            return function(b, *(truth(b, _widened(b, t.at(b, broadcast_index(index, t.shape)))) for t in tensors))
+
+        return call.elements(element)
+
+    return lower
+
+
+def _widened(b: B, value: Scalar) -> Scalar:
+    return b.cast(value, opmath(value.dtype))
+
+
+lowers(aten.logical_and.default)(logical(lambda b, x, y: b.op("bit_and", x, y), "self", "other"))
+lowers(aten.logical_or.default)(logical(lambda b, x, y: b.op("bit_or", x, y), "self", "other"))
+lowers(aten.logical_xor.default)(logical(lambda b, x, y: b.op("bit_xor", x, y), "self", "other"))
+lowers(aten.logical_not.default)(logical(lambda b, x: b.op("bit_not", x), "self"))
+
+for _operator, _name in {
+    aten.bitwise_and: "bit_and", aten.bitwise_or: "bit_or", aten.bitwise_xor: "bit_xor",
+    aten.bitwise_left_shift: "shift_left", aten.bitwise_right_shift: "shift_right",
+}.items():  # fmt: skip
+
+    def _lower_bits(call: Call, name: str = _name) -> TensorValue:
+        """Bits of integers; logic on bool."""
+        if call.dtype.is_floating_point or (call.dtype == torch.bool and name.startswith("shift")):
+            raise NoLowering(f"{name} on {call.dtype}")
+        return call.pointwise(lambda b, x, y: b.op(name, x, y), "self", "other")
+
+    lowers(_operator.Tensor, _operator.Scalar)(_lower_bits)
+
+
+@lowers(aten.bitwise_not.default)
+def lower_bitwise_not(call: Call) -> TensorValue:
+    """Every bit turned; `not` on bool."""
+    return call.pointwise(lambda b, x: b.op("bit_not", x), "self")
+
+
+@lowers(aten.maximum.default)
+def lower_maximum(call: Call) -> TensorValue:
+    """The greater one; NaN wins."""
+    return call.pointwise(arithmetic("maximum", "bit_or"), "self", "other")
+
+
+@lowers(aten.minimum.default)
+def lower_minimum(call: Call) -> TensorValue:
+    """The lesser one; NaN wins."""
+    return call.pointwise(arithmetic("minimum", "bit_and"), "self", "other")
+
+
+def _number_wins(name: str) -> Callable[..., Scalar]:
+    def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
+        if x.dtype == torch.bool:
+            return b.op("bit_or" if name == "gt" else "bit_and", x, y)
+        first = b.op("bit_or", b.op(name, x, y), b.op("ne", y, y))
+        return b.op("where", first, x, y)
+
+    return apply
+
+
+@lowers(aten.fmax.default)
+def lower_fmax(call: Call) -> TensorValue:
+    """The greater one; a number wins over NaN."""
+    return call.pointwise(_number_wins("gt"), "self", "other")
+
+
+@lowers(aten.fmin.default)
+def lower_fmin(call: Call) -> TensorValue:
+    """The lesser one; a number wins over NaN."""
+    return call.pointwise(_number_wins("lt"), "self", "other")
+
+
+@lowers(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
+def lower_where(call: Call) -> TensorValue:
+    """Choose by condition; the values keep their bits."""
+
+    def element(b: B, index: Index) -> Scalar:
+        condition = call.tensor("condition")
+        chosen = truth(b, condition.at(b, broadcast_index(index, condition.shape)))
+        parts = [
+            b.cast(call.operand(b, index, call.arguments[name], opmath(call.dtype), rounded=None), call.dtype)
+            for name in ("self", "other")
+        ]
+        return b.op("where", chosen, *parts)
+
+    return call.elements(element)
+
+
+@lowers(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
+def lower_masked_fill(call: Call) -> TensorValue:
+    """Put a value where the mask is true."""
+
+    def element(b: B, index: Index) -> Scalar:
+        mask, source = call.tensor("mask"), call.tensor("self")
+        value = b.cast(call.operand(b, index, call.arguments["value"], opmath(call.dtype), rounded=None), call.dtype)
+        old = source.at(b, broadcast_index(index, source.shape))
+        return b.op("where", mask.at(b, broadcast_index(index, mask.shape)), value, old)
+
+    return call.elements(element)
+
+
+def _limit(b: B, value: Scalar, low: Scalar | None, high: Scalar | None) -> Scalar:
+    if low is not None:
+        value = b.op("maximum", value, low)
+    return value if high is None else b.op("minimum", value, high)
+
+
+@lowers(aten.clamp.default, aten.clamp.Tensor)
+def lower_clamp(call: Call) -> TensorValue:
+    """min(max(x, low), high); NaN anywhere gives NaN."""
+    if call.dtype == torch.bool:
+        raise NoLowering("clamp of bool")
+    given = [name for name in ("min", "max") if call.arguments[name] is not None]
+
+    def apply(b: B, x: Scalar, *limits: Scalar) -> Scalar:
+        named = dict(zip(given, limits, strict=True))
+        return _limit(b, x, named.get("min"), named.get("max"))
+
+    return call.pointwise(apply, "self", *given, round_numbers=True)
+
+
+@lowers(aten.clamp_min.default, aten.clamp_min.Tensor)
+def lower_clamp_min(call: Call) -> TensorValue:
+    """max(x, low)."""
+    return call.pointwise(lambda b, x, low: b.op("maximum", x, low), "self", "min", round_numbers=True)
+
+
+@lowers(aten.clamp_max.default, aten.clamp_max.Tensor)
+def lower_clamp_max(call: Call) -> TensorValue:
+    """min(x, high)."""
+    return call.pointwise(lambda b, x, high: b.op("minimum", x, high), "self", "max", round_numbers=True)
+
+
+@lowers(aten.neg.default)
+def lower_neg(call: Call) -> TensorValue:
+    """-x; the sign bit turns even for zero and NaN."""
+    return call.pointwise(lambda b, x: b.op("neg", x), "self")
+
+
+@lowers(aten.abs.default)
+def lower_abs(call: Call) -> TensorValue:
+    """|x|."""
+    return call.pointwise(lambda b, x: x if x.dtype == torch.bool else b.op("abs", x), "self")
+
+
+@lowers(aten.sign.default, aten.sgn.default)
+def lower_sign(call: Call) -> TensorValue:
+    """-1, 0 or 1; eager gives 0 for NaN on some builds and so it stays an ATen call for floats."""
+    if call.dtype.is_floating_point or call.dtype == torch.bool:
+        raise NoLowering("sign of floats and bool")
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        zero = b.constant(0, x.dtype)
+        one = b.constant(1, x.dtype)
+        negative = b.constant(0, x.dtype) if x.dtype == torch.uint8 else b.constant(-1, x.dtype)
+        rest = b.op("where", b.op("lt", x, zero), negative, zero)
+        return b.op("where", b.op("gt", x, zero), one, rest)
+
+    return call.pointwise(apply, "self")
+
+
+@lowers(aten._to_copy.default)
+def lower_to_copy(call: Call) -> TensorValue:
+    """Convert the dtype; other places and layouts are ATen's business."""
+    return _copied(call)
+
+
+@lowers(aten.clone.default)
+def lower_clone(call: Call) -> TensorValue:
+    """A copy in eager's layout."""
+    return _copied(call)
+
+
+def _copied(call: Call) -> TensorValue:
+    source = call.tensor("self")
+    return call.elements(lambda b, index: source.at(b, index))
+
+
+@lowers(aten.isnan.default)
+def lower_isnan(call: Call) -> TensorValue:
+    """Whether x is no number."""
+    return call.pointwise(lambda b, x: b.op("ne", x, x), "self", compute=call.common_dtype("self"))
+
+
+@lowers(aten.isinf.default)
+def lower_isinf(call: Call) -> TensorValue:
+    """Whether x is infinite."""
+    dtype = call.common_dtype("self")
+    if not dtype.is_floating_point:
+        raise NoLowering("isinf of integers")
+    return call.pointwise(
+        lambda b, x: b.op("eq", b.op("abs", x), b.constant(float("inf"), x.dtype)), "self", compute=dtype
+    )
+
+
+@lowers(aten.copysign.Tensor, aten.copysign.Scalar)
+def lower_copysign(call: Call) -> TensorValue:
+    """The size of x with the sign bit of y, zeros and NaN included."""
+    return call.pointwise(lambda b, x, y: b.op("copysign", x, y), "self", "other", round_numbers=True)
+
+
+@lowers(aten.lerp.Scalar, aten.lerp.Tensor)
+def lower_lerp(call: Call) -> TensorValue:
+    """Between start and end; computed from the nearer end."""
+
+    def apply(b: B, start: Scalar, end: Scalar, weight: Scalar) -> Scalar:
+        span = b.op("sub", end, start)
+        near = b.op("add", start, b.op("mul", weight, span))
+        far = b.op("sub", end, b.op("mul", span, b.op("sub", b.constant(1, weight.dtype), weight)))
+        small = b.op("lt", b.op("abs", weight), b.constant(0.5, weight.dtype))
+        return b.op("where", small, near, far)
+
+    return call.pointwise(apply, "self", "end", "weight")
+
+
+@lowers(aten.addcmul.default)
+def lower_addcmul(call: Call) -> TensorValue:
+    """self + value * a * b."""
+    value = call.number("value")
+
+    def apply(b: B, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        check_fits(value, x.dtype)
+        return b.op("add", x, b.op("mul", b.op("mul", b.constant(value, x.dtype), y), z))
+
+    return call.pointwise(apply, "self", "tensor1", "tensor2")
+
+
+@lowers(aten.addcdiv.default)
+def lower_addcdiv(call: Call) -> TensorValue:
+    """self + value * a / b."""
+    value = call.number("value")
+
+    def apply(b: B, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+        return b.op("add", x, b.op("div", b.op("mul", b.constant(value, x.dtype), y), z))
+
+    return call.pointwise(apply, "self", "tensor1", "tensor2")

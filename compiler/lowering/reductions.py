@@ -1,0 +1,356 @@
+"""Sums, extremes, moments, softmax and layer normalisation.
+
+Half types are summed in float32 and rounded once.  Variances take the mean first and then the squares of the
+differences, which loses nothing to cancellation; softmax subtracts the greatest element first.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+
+from ..loops.body import Scalar, ScalarBuilder
+from ..symbolic.expr import ZERO
+from .pointwise import truth
+from .registry import Call, dimensions, lowers, opmath
+from .writer import Index, NoLowering, TensorValue
+
+aten = torch.ops.aten
+B = ScalarBuilder
+
+
+def folded(index: Index, dims: tuple[int, ...]) -> Index:
+    """Return the index into a tensor that kept the reduced dims with size one."""
+    return tuple(ZERO if n in dims else part for n, part in enumerate(index))
+
+
+def _argument_dtype(call: Call, source: TensorValue) -> torch.dtype:
+    asked = call.arguments.get("dtype")
+    return asked if isinstance(asked, torch.dtype) else source.dtype
+
+
+@lowers(aten.sum.default, aten.sum.dim_IntList)
+def lower_sum(call: Call) -> TensorValue:
+    """Sum; integers and bool in int64."""
+    source = call.tensor("self")
+    inside = opmath(call.dtype)
+    # a dtype given to sum converts every element first
+    entry = _argument_dtype(call, source) if call.arguments.get("dtype") is not None else source.dtype
+    dims = dimensions(call, "dim", len(source.shape))
+    return call.reduction(
+        source.shape, dims, "sum", inside, lambda b, i: b.cast(b.cast(source.at(b, i), entry), inside)
+    )
+
+
+@lowers(aten.mean.default, aten.mean.dim)
+def lower_mean(call: Call) -> TensorValue:
+    """Sum divided by the count, rounded once."""
+    source = call.tensor("self")
+    inside = opmath(call.dtype)
+    dims = dimensions(call, "dim", len(source.shape))
+    count = prod(source.shape[dim] for dim in dims)
+    return call.reduction(
+        source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
+        finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
+    )  # fmt: skip
+
+
+def _extreme(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> TensorValue:
+    source = call.tensor("self")
+    if any(source.shape[dim] == 0 for dim in dims):
+        raise NoLowering("extreme of nothing")
+    if source.dtype == torch.bool:
+        truth_kind = "any" if kind == "max" else "all"
+        return call.reduction(source.shape, dims, truth_kind, torch.bool, source.at, result=result)
+    inside = opmath(source.dtype)
+    return call.reduction(
+        source.shape, dims, kind, inside, lambda b, i: b.cast(source.at(b, i), inside), result=result
+    )
+
+
+@lowers(aten.amax.default)
+def lower_amax(call: Call) -> TensorValue:
+    """The greatest; NaN wins."""
+    return _extreme(call, "max", dimensions(call, "dim", len(call.tensor("self").shape)))
+
+
+@lowers(aten.amin.default)
+def lower_amin(call: Call) -> TensorValue:
+    """The least; NaN wins."""
+    return _extreme(call, "min", dimensions(call, "dim", len(call.tensor("self").shape)))
+
+
+@lowers(aten.max.default)
+def lower_max(call: Call) -> TensorValue:
+    """The greatest of all."""
+    return _extreme(call, "max", tuple(range(len(call.tensor("self").shape))))
+
+
+@lowers(aten.min.default)
+def lower_min(call: Call) -> TensorValue:
+    """The least of all."""
+    return _extreme(call, "min", tuple(range(len(call.tensor("self").shape))))
+
+
+def _extreme_and_place(call: Call, kind: str) -> tuple[TensorValue, TensorValue]:
+    source = call.tensor("self")
+    if not source.shape or source.dtype == torch.bool:
+        raise NoLowering("place in a scalar or among bools")
+    dims = dimensions(call, "dim", len(source.shape))
+    return _extreme(call, kind, dims), _place(call, kind, dims, result=1)
+
+
+@lowers(aten.max.dim)
+def lower_max_dim(call: Call) -> tuple[TensorValue, TensorValue]:
+    """The greatest and its first place."""
+    return _extreme_and_place(call, "max")
+
+
+@lowers(aten.min.dim)
+def lower_min_dim(call: Call) -> tuple[TensorValue, TensorValue]:
+    """The least and its first place."""
+    return _extreme_and_place(call, "min")
+
+
+def _place(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> TensorValue:
+    source = call.tensor("self")
+    if any(source.shape[dim] == 0 for dim in dims) or source.dtype == torch.bool:
+        raise NoLowering("place of an extreme of nothing")
+    inside = opmath(source.dtype)
+    return call.reduction(
+        source.shape, dims, f"arg{kind}", torch.int64, lambda b, i: b.cast(source.at(b, i), inside), result=result
+    )
+
+
+@lowers(aten.argmax.default)
+def lower_argmax(call: Call) -> TensorValue:
+    """The first place of the greatest."""
+    return _place(call, "max", dimensions(call, "dim", len(call.tensor("self").shape)))
+
+
+@lowers(aten.argmin.default)
+def lower_argmin(call: Call) -> TensorValue:
+    """The first place of the least."""
+    return _place(call, "min", dimensions(call, "dim", len(call.tensor("self").shape)))
+
+
+def _truths(call: Call, kind: str) -> TensorValue:
+    source = call.tensor("self")
+    dims = dimensions(call, "dim", len(source.shape))
+    wide = opmath(source.dtype)
+    return call.reduction(
+        source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide))
+    )
+
+
+@lowers(aten.any.default, aten.any.dim, aten.any.dims)
+def lower_any(call: Call) -> TensorValue:
+    """Whether some element is not zero."""
+    return _truths(call, "any")
+
+
+@lowers(aten.all.default, aten.all.dim, aten.all.dims)
+def lower_all(call: Call) -> TensorValue:
+    """Whether every element is not zero."""
+    return _truths(call, "all")
+
+
+@lowers(aten.prod.default, aten.prod.dim_int)
+def lower_prod(call: Call) -> TensorValue:
+    """Product; integers and bool in int64."""
+    source = call.tensor("self")
+    if call.dtype in (torch.float16, torch.bfloat16) or source.dtype != call.dtype and call.dtype != torch.int64:
+        raise NoLowering("product with a change of float type")
+    dims = dimensions(call, "dim", len(source.shape))
+    return call.reduction(source.shape, dims, "prod", call.dtype, lambda b, i: b.cast(source.at(b, i), call.dtype))
+
+
+def moments(call: Call, source: TensorValue, dims: tuple[int, ...]) -> tuple[TensorValue, torch.dtype]:
+    """Append the loop of the mean, dims kept; returns it with the dtype it is in."""
+    inside = opmath(source.dtype)
+    count = prod(source.shape[dim] for dim in dims)
+    mean = call.writer.reduce(
+        source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside, finish=lambda b, s: b.op("div", s, b.constant(count, inside)), name=f"{call.name}_mean",
+    )  # fmt: skip
+    return mean, inside
+
+
+def _squares(b: B, index: Index, source: TensorValue, mean: TensorValue, dims: tuple[int, ...]) -> Scalar:
+    centred = b.op("sub", b.cast(source.at(b, index), mean.dtype), mean.at(b, folded(index, dims)))
+    return b.op("mul", centred, centred)
+
+
+def _variance(call: Call, *, root: bool, result: int = 0) -> tuple[TensorValue, TensorValue]:
+    source = call.tensor("self")
+    if source.dtype.is_complex:
+        raise NoLowering("complex variance")
+    dims = dimensions(call, "dim", len(source.shape))
+    correction = call.arguments.get("correction")
+    taken = 1 if correction is None else correction
+    count = prod(source.shape[dim] for dim in dims)
+    if not isinstance(taken, int | float) or count - taken <= 0:
+        raise NoLowering("variance of too few elements")
+    mean, inside = moments(call, source, dims)
+
+    def finish(b: B, total: Scalar) -> Scalar:
+        value = b.op("div", total, b.constant(count - taken, inside))
+        return b.op("sqrt", value) if root else value
+
+    spread = call.reduction(
+        source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims), finish=finish, result=result
+    )
+    return spread, mean
+
+
+@lowers(aten.var.correction)
+def lower_var(call: Call) -> TensorValue:
+    """Variance by two passes."""
+    return _variance(call, root=False)[0]
+
+
+@lowers(aten.std.correction)
+def lower_std(call: Call) -> TensorValue:
+    """Square root of the variance."""
+    return _variance(call, root=True)[0]
+
+
+@lowers(aten.var_mean.correction)
+def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
+    """Variance and mean."""
+    spread, mean = _variance(call, root=False)
+    dims = dimensions(call, "dim", len(call.tensor("self").shape))
+    shown = call.results[1]
+    shape = [int(size) for size in shown.shape]
+    keeps = len(shape) == len(mean.shape)
+
+    def element(b: B, index: Index) -> Scalar:
+        rest = iter(index)
+        full = index if keeps else tuple(ZERO if n in dims else next(rest) for n in range(len(mean.shape)))
+        return mean.at(b, full)
+
+    return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=shown.stride())
+
+
+def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtype, TensorValue]:
+    source = call.tensor("self")
+    if not source.shape or 0 in source.shape:
+        raise NoLowering("softmax of a scalar or of nothing")
+    dims = (call.integer("dim") % len(source.shape),)
+    inside = opmath(source.dtype)
+    if call.dtype != source.dtype:
+        inside = call.dtype
+    peak = call.writer.reduce(
+        source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside, name=f"{call.name}_peak",
+    )  # fmt: skip
+    return source, dims, inside, peak
+
+
+@lowers(aten._softmax.default)
+def lower_softmax(call: Call) -> TensorValue:
+    """exp(x - max) divided by its sum."""
+    source, dims, inside, peak = _softmax_parts(call)
+    lifted = call.writer.compute(
+        source.shape, inside,
+        lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
+        name=f"{call.name}_exp",
+    )  # fmt: skip
+    total = call.writer.reduce(source.shape, dims, "sum", inside, lifted.at, dtype=inside, name=f"{call.name}_sum")
+    return call.elements(lambda b, i: b.op("div", lifted.at(b, i), total.at(b, folded(i, dims))))
+
+
+@lowers(aten._log_softmax.default)
+def lower_log_softmax(call: Call) -> TensorValue:
+    """x - max - log(sum(exp(x - max)))."""
+    source, dims, inside, peak = _softmax_parts(call)
+
+    def shifted(b: B, index: Index) -> Scalar:
+        return b.op("sub", b.cast(source.at(b, index), inside), peak.at(b, folded(index, dims)))
+
+    total = call.writer.reduce(
+        source.shape, dims, "sum", inside, lambda b, i: b.op("exp", shifted(b, i)),
+        dtype=inside, finish=lambda b, s: b.op("log", s), name=f"{call.name}_sum",
+    )  # fmt: skip
+    return call.elements(lambda b, i: b.op("sub", shifted(b, i), total.at(b, folded(i, dims))))
+
+
+def _gradient_parts(call: Call) -> tuple[TensorValue, TensorValue, tuple[int, ...], torch.dtype]:
+    grad, output = call.tensor("grad_output"), call.tensor("output")
+    if not output.shape or 0 in output.shape:
+        raise NoLowering("softmax of a scalar or of nothing")
+    return grad, output, (call.integer("dim") % len(output.shape),), opmath(output.dtype)
+
+
+@lowers(aten._softmax_backward_data.default)
+def lower_softmax_backward(call: Call) -> TensorValue:
+    """(grad - sum(grad * y)) * y."""
+    grad, output, dims, inside = _gradient_parts(call)
+
+    def product(b: B, index: Index) -> Scalar:
+        return b.op("mul", b.cast(grad.at(b, index), inside), b.cast(output.at(b, index), inside))
+
+    total = call.writer.reduce(output.shape, dims, "sum", inside, product, dtype=inside, name=f"{call.name}_sum")
+
+    def element(b: B, index: Index) -> Scalar:
+        rest = b.op("sub", b.cast(grad.at(b, index), inside), total.at(b, folded(index, dims)))
+        return b.op("mul", rest, b.cast(output.at(b, index), inside))
+
+    return call.elements(element)
+
+
+@lowers(aten._log_softmax_backward_data.default)
+def lower_log_softmax_backward(call: Call) -> TensorValue:
+    """grad - exp(y) * sum(grad)."""
+    grad, output, dims, inside = _gradient_parts(call)
+    total = call.writer.reduce(
+        output.shape, dims, "sum", inside, lambda b, i: b.cast(grad.at(b, i), inside),
+        dtype=inside, name=f"{call.name}_sum",
+    )  # fmt: skip
+
+    def element(b: B, index: Index) -> Scalar:
+        lifted = b.op("exp", b.cast(output.at(b, index), inside))
+        return b.op("sub", b.cast(grad.at(b, index), inside), b.op("mul", lifted, total.at(b, folded(index, dims))))
+
+    return call.elements(element)
+
+
+@lowers(aten.native_layer_norm.default)
+def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
+    """(x - mean) / sqrt(var + eps) * weight + bias, with mean and the reciprocal deviation."""
+    source = call.tensor("input")
+    rank = len(source.shape)
+    inner = len(call.integers("normalized_shape"))
+    dims = tuple(range(rank - inner, rank))
+    inside, epsilon = opmath(source.dtype), call.number("eps")
+    if 0 in source.shape or any(fake.dtype != source.dtype for fake in call.results):
+        raise NoLowering("layer norm of nothing or of mixed types")
+    mean, _ = moments(call, source, dims)
+    count = prod(source.shape[dim] for dim in dims)
+
+    def finish(b: B, total: Scalar) -> Scalar:
+        spread = b.op("add", b.op("div", total, b.constant(count, inside)), b.constant(epsilon, inside))
+        return b.op("div", b.constant(1, inside), b.op("sqrt", spread))
+
+    scale = call.writer.reduce(
+        source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims),
+        dtype=inside, finish=finish, name=f"{call.name}_scale",
+    )  # fmt: skip
+    weight, bias = call.arguments.get("weight"), call.arguments.get("bias")
+
+    def element(b: B, index: Index) -> Scalar:
+        at = folded(index, dims)
+        value = b.op("sub", b.cast(source.at(b, index), inside), mean.at(b, at))
+        value = b.op("mul", value, scale.at(b, at))
+        if isinstance(weight, TensorValue):
+            value = b.op("mul", value, b.cast(weight.at(b, index[rank - inner :]), inside))
+        if isinstance(bias, TensorValue):
+            value = b.op("add", value, b.cast(bias.at(b, index[rank - inner :]), inside))
+        return value
+
+    return (
+        call.elements(element),
+        call.elements(lambda b, i: b.cast(mean.at(b, i), source.dtype), 1),
+        call.elements(lambda b, i: b.cast(scale.at(b, i), source.dtype), 2),
+    )

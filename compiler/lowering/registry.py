@@ -1,0 +1,216 @@
+"""The table of lowerings, and `Call`: one ATen call with its arguments by name.
+
+A lowering is `Call -> TensorValue` (or a tuple of them for operators with several results); it raises `NoLowering`
+where this particular call is better left to ATen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+
+from ..base.errors import UserError
+from ..base.torch_facts import OpOverload
+from ..loops.body import Scalar, ScalarBuilder
+from ..loops.scalar_ops import STORAGE_ONLY
+from .writer import Element, Index, LoopWriter, NoLowering, TensorValue, broadcast_index
+
+Result = TensorValue | tuple[TensorValue | None, ...]
+Lowering = Callable[["Call"], Result]
+LOWERINGS: dict[OpOverload, Lowering] = {}
+_REPLACED: ContextVar[dict[OpOverload, Lowering]] = ContextVar("replaced_lowerings", default={})  # noqa: B039  never mutated, only replaced
+
+
+def lowers(*operators: OpOverload) -> Callable[[Lowering], Lowering]:
+    """Register a lowering for operators; a second registration is an error."""
+
+    def register(lowering: Lowering) -> Lowering:
+        for operator in operators:
+            if operator in LOWERINGS:
+                raise ValueError(f"{operator} has two lowerings")
+            LOWERINGS[operator] = lowering
+        return lowering
+
+    return register
+
+
+def lowering_of(operator: object) -> Lowering | None:
+    """Return the lowering in force for an operator, planted ones first."""
+    if not isinstance(operator, OpOverload):
+        return None
+    return _REPLACED.get().get(operator) or LOWERINGS.get(operator)
+
+
+def replaced_names() -> tuple[str, ...]:
+    """Return the names of operators whose lowering is replaced here; part of every cache key."""
+    return tuple(sorted(str(operator) for operator in _REPLACED.get()))
+
+
+@contextmanager
+def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]:
+    """Put another lowering in force inside the block: how tests plant a wrong one.
+
+    operator: an ATen overload such as `torch.ops.aten.relu.default`.  lowering: takes a `Call`, gives a TensorValue.
+    Raises UserError where operator is no ATen overload.
+    """
+    if not isinstance(operator, OpOverload):
+        raise UserError(f"{operator!r} is no operator overload", hint="give one like torch.ops.aten.relu.default")
+    token = _REPLACED.set({**_REPLACED.get(), operator: lowering})
+    try:
+        yield
+    finally:
+        _REPLACED.reset(token)
+
+
+def opmath(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype eager computes in for tensors of a dtype: float32 for the half types."""
+    return torch.float32 if dtype in STORAGE_ONLY else dtype
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One ATen call to be lowered.
+
+    arguments: by schema name, with TensorValue for tensors.  examples: the same with fake tensors, for type questions.
+    results: fake tensors of the results.
+    """
+
+    writer: LoopWriter
+    name: str
+    arguments: dict[str, object]
+    examples: dict[str, object]
+    results: tuple[torch.Tensor, ...]
+
+    def tensor(self, name: str) -> TensorValue:
+        """Return a tensor argument."""
+        value = self.arguments[name]
+        if not isinstance(value, TensorValue):
+            raise NoLowering(f"{name} is no tensor")
+        return value
+
+    def number(self, name: str) -> float | int | bool:
+        """Return a Python number argument."""
+        value = self.arguments[name]
+        if not isinstance(value, float | int):
+            raise NoLowering(f"{name} is no number")
+        return value
+
+    def integer(self, name: str) -> int:
+        """Return an integer argument."""
+        value = self.arguments[name]
+        if not isinstance(value, int):
+            raise NoLowering(f"{name} is no integer")
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Return a list-of-integers argument; one integer counts as a list of it."""
+        value = self.arguments[name]
+        if isinstance(value, int):
+            return (value,)
+        if not isinstance(value, list | tuple) or not all(isinstance(each, int) for each in value):
+            raise NoLowering(f"{name} is no list of integers")
+        return tuple(value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first result."""
+        return tuple(int(size) for size in self.results[0].shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the first result."""
+        return self.results[0].dtype
+
+    def common_dtype(self, *names: str) -> torch.dtype:
+        """Return the dtype to which eager promotes these arguments."""
+        values = [self.examples[name] for name in names]
+        if len(values) == 1:
+            return values[0].dtype if isinstance(values[0], torch.Tensor) else torch.get_default_dtype()
+        return torch.result_type(values[0], values[1])  # type: ignore[call-overload,no-any-return]  # tensors or numbers
+
+    def operand(
+        self, builder: ScalarBuilder, index: Index, value: object, dtype: torch.dtype, *, rounded: torch.dtype | None
+    ) -> Scalar:
+        """Return an argument's element in dtype; a number that does not fit raises NoLowering.
+
+        rounded: a half dtype to which a Python number is rounded first, where eager does so.
+        """
+        if isinstance(value, TensorValue):
+            return builder.cast(value.at(builder, broadcast_index(index, value.shape)), dtype)
+        if isinstance(value, float | int):
+            if rounded in STORAGE_ONLY:
+                value = float(torch.tensor(value, dtype=rounded).item())
+            check_fits(value, dtype)
+            return builder.constant(value, dtype)
+        raise NoLowering(f"argument {value!r} is neither tensor nor number")
+
+    def pointwise(
+        self,
+        function: Callable[..., Scalar],
+        *names: str,
+        compute: torch.dtype | None = None,
+        round_numbers: bool = False,
+    ) -> TensorValue:
+        """Return the tensor whose elements are `function(builder, *elements of the named arguments)`.
+
+        compute: the dtype arguments are cast to; by default the result's, in its computing precision.
+        round_numbers: round Python numbers to the tensor's half dtype first, as some eager kernels do.
+        """
+        common = compute or self.dtype
+        inside = opmath(common)
+
+        def element(builder: ScalarBuilder, index: Index) -> Scalar:
+            parts = [
+                self.operand(builder, index, self.arguments[name], inside, rounded=common if round_numbers else None)
+                for name in names
+            ]
+            result: Scalar = function(builder, *parts)
+            return result
+
+        return self.elements(element)
+
+    def elements(self, element: Element, result: int = 0) -> TensorValue:
+        """Return the result tensor whose elements are given, in eager's layout."""
+        fake = self.results[result]
+        shape = [int(size) for size in fake.shape]
+        return self.writer.compute(shape, fake.dtype, element, name=self.name, strides=fake.stride())
+
+    def reduction(
+        self,
+        source: Sequence[int],
+        dims: Sequence[int],
+        kind: str,
+        accumulate: torch.dtype,
+        element: Element,
+        *,
+        result: int = 0,
+        finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
+    ) -> TensorValue:
+        """Return the result tensor that reduces `element` over dims of the source shape, in eager's layout."""
+        fake = self.results[result]
+        keepdim = len(fake.shape) == len(source)
+        return self.writer.reduce(
+            source, dims, kind, accumulate, element,
+            dtype=fake.dtype, keepdim=keepdim, finish=finish, name=self.name, strides=fake.stride(),
+        )  # fmt: skip
+
+
+def check_fits(value: float | int, dtype: torch.dtype) -> None:
+    """Raise NoLowering where eager would refuse or wrap a number in an integer dtype."""
+    if dtype == torch.bool or dtype.is_floating_point:
+        return
+    limits = torch.iinfo(dtype)
+    if isinstance(value, float) or not limits.min <= value <= limits.max:
+        raise NoLowering(f"{value!r} does not fit {dtype}")
+
+
+def dimensions(call: Call, name: str, rank: int) -> tuple[int, ...]:
+    """Return reduction dimensions, non-negative; none given means all."""
+    value = call.arguments.get(name)
+    if value is None or value in ([], ()):
+        return tuple(range(rank))
+    return tuple(dim % rank for dim in call.integers(name)) if rank else ()

@@ -1,0 +1,158 @@
+"""LoopWriter: where lowerings put buffers and loops, and TensorValue, how they name what they made.
+
+A `TensorValue` is a tensor of the graph as loops see it: a buffer and the map from an index into the tensor to an
+index into the buffer.  Views are nothing but such maps; no loop is made for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..loops.body import Access, Scalar, ScalarBuilder
+from ..loops.ir import Buffer, Extern, Loop, Step, Store
+from ..symbolic.expr import ZERO, Expr, Symbol, as_expr
+from ..symbolic.index_space import row_major
+
+Index = tuple[Expr, ...]
+Place = Callable[[Index], Index]
+Element = Callable[[ScalarBuilder, Index], Scalar]
+
+
+class NoLowering(Exception):
+    """This call has no loops; the reason is the text.  The caller emits an ATen call instead."""
+
+
+def same_place(index: Index) -> Index:
+    """Return the index itself: the tensor is the whole buffer."""
+    return index
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorValue:
+    """A tensor as loops see it; shape and dtype are the tensor's, place leads into the buffer."""
+
+    buffer: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    place: Place = same_place
+
+    def at(self, builder: ScalarBuilder, index: Index) -> Scalar:
+        """Return the element at an index [rank]."""
+        return builder.load(self.buffer, self.place(index), self.dtype)
+
+    def looked_up(self, builder: ScalarBuilder, index: Index, places: Sequence[tuple[Symbol, Scalar]]) -> Scalar:
+        """Return the element at an index that contains variables whose values were read from memory."""
+        used = tuple(sorted(places, key=lambda pair: pair[0].name))
+        return builder.load(self.buffer, self.place(index), self.dtype, used)
+
+    def seen(self, shape: Sequence[int], place: Place) -> TensorValue:
+        """Return a view: place maps an index into the new shape to an index into this tensor."""
+        before = self.place
+        return TensorValue(self.buffer, tuple(shape), self.dtype, lambda index: before(place(index)))
+
+
+def variables(prefix: str, sizes: Sequence[int]) -> tuple[Symbol, ...]:
+    """Return loop variables `<prefix>0, <prefix>1, ...`."""
+    return tuple(Symbol(f"{prefix}{n}", size) for n, size in enumerate(sizes))
+
+
+def broadcast_index(index: Index, shape: Sequence[int]) -> Index:
+    """Return the index into a tensor of `shape` for an index into what it broadcasts to."""
+    tail = index[len(index) - len(shape) :]
+    return tuple(ZERO if size == 1 else part for size, part in zip(shape, tail, strict=True))
+
+
+class LoopWriter:
+    """Collects the buffers and steps of a program under construction."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, Buffer] = {}
+        self.steps: list[Step] = []
+        self.origins: tuple[str, ...] = ()
+        self._taken: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """Return a name not yet used that starts with base."""
+        count = self._taken.get(base, 0)
+        self._taken[base] = count + 1
+        return base if count == 0 else self.fresh(f"{base}_{count}")
+
+    def buffer(
+        self, name: str, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None
+    ) -> Buffer:
+        """Declare a buffer; row-major unless strides are given."""
+        made = Buffer(name, dtype, tuple(shape), tuple(row_major(shape) if strides is None else strides))
+        self.buffers[name] = made
+        return made
+
+    def loop(
+        self,
+        buffer: Buffer,
+        kept: Sequence[Symbol],
+        reduced: Sequence[Symbol],
+        index: Index,
+        value: Scalar,
+        *,
+        writes_all: bool = True,
+    ) -> None:
+        """Append a loop that stores one value per kept point."""
+        store = Store(Access(buffer.name, index), value)
+        name = self.fresh(f"loop_{buffer.name}")
+        self.steps.append(Loop(name, tuple(kept), tuple(reduced), (store,), self.origins, writes_all))
+
+    def compute(
+        self,
+        shape: Sequence[int],
+        dtype: torch.dtype,
+        element: Element,
+        *,
+        name: str = "part",
+        strides: Sequence[int] | None = None,
+    ) -> TensorValue:
+        """Append a loop that gives every element of a new tensor."""
+        buffer = self.buffer(self.fresh(name), shape, dtype, strides)
+        kept = variables("i", shape)
+        index = tuple(as_expr(symbol) for symbol in kept)
+        builder = ScalarBuilder()
+        self.loop(buffer, kept, (), index, builder.cast(element(builder, index), dtype))
+        return TensorValue(buffer.name, tuple(shape), dtype)
+
+    def reduce(
+        self,
+        source_shape: Sequence[int],
+        dims: Sequence[int],
+        kind: str,
+        accumulate: torch.dtype,
+        element: Element,
+        *,
+        dtype: torch.dtype,
+        keepdim: bool = True,
+        finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
+        name: str = "part",
+        strides: Sequence[int] | None = None,
+    ) -> TensorValue:
+        """Append a loop that reduces `element` over dims of source_shape; finish is applied to each result.
+
+        dims: non-negative, distinct.  accumulate: the dtype the reduction runs in.
+        """
+        folded = set(dims)
+        kept = tuple(Symbol(f"i{n}", size) for n, size in enumerate(source_shape) if n not in folded)
+        reduced = tuple(Symbol(f"r{n}", size) for n, size in enumerate(source_shape) if n in folded)
+        by_name = {symbol.name: symbol for symbol in (*kept, *reduced)}
+        index = tuple(as_expr(by_name[f"{'r' if n in folded else 'i'}{n}"]) for n in range(len(source_shape)))
+        builder = ScalarBuilder()
+        result = finish(builder, builder.reduce(kind, element(builder, index), accumulate))
+        shape = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
+        target = tuple(
+            ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded
+        )
+        buffer = self.buffer(self.fresh(name), shape, dtype, strides)
+        self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))
+        return TensorValue(buffer.name, tuple(shape), dtype)
+
+    def extern(self, step: Extern) -> None:
+        """Append an ATen call."""
+        self.steps.append(step)

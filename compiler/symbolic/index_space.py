@@ -1,0 +1,84 @@
+"""Spaces of loop variables and the one-to-one maps between them.
+
+A space is a tuple of variables; its points are counted in row-major order.  A map is given by one expression per
+target variable.  Whether it reaches every point exactly once is decided on the flat position: it must be a mixed
+radix number whose digits are the source variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from .expr import ZERO, Expr, Symbol, as_expr, constant, quotient, remainder, scale, total
+
+
+def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides, in elements, of a row-major array of these sizes."""
+    strides = [1] * len(sizes)
+    for position in range(len(sizes) - 2, -1, -1):
+        strides[position] = strides[position + 1] * max(sizes[position + 1], 1)
+    return tuple(strides)
+
+
+def flat_position(index: Sequence[Expr], strides: Sequence[int]) -> Expr:
+    """Return the element offset of an index under strides."""
+    return total(scale(part, stride) for part, stride in zip(index, strides, strict=True))
+
+
+def digits_of(flat: Expr, source: Sequence[Symbol]) -> dict[Symbol, int] | None:
+    """Return each source variable's radix in flat, or None unless flat counts every source point exactly once."""
+    if flat.constant:
+        return None
+    radix: dict[Symbol, int] = {}
+    for atom, factor in flat.terms:
+        if not isinstance(atom, Symbol):
+            return None
+        radix[atom] = factor
+    wanted = {symbol for symbol in source if symbol.size != 1}
+    if set(radix) != wanted:
+        return None
+    expected = 1
+    for symbol in sorted(radix, key=lambda each: radix[each]):
+        if radix[symbol] != expected:
+            return None
+        expected *= symbol.size
+    return radix
+
+
+def invert(index: Sequence[Expr], target: Sequence[Symbol], source: Sequence[Symbol]) -> dict[Symbol, Expr] | None:
+    """Return source variables in terms of target variables, where `target == index(source)` is one to one.
+
+    None where the map is not one to one, or is not seen to be.
+    """
+    if prod(symbol.size for symbol in target) != prod(symbol.size for symbol in source):
+        return None
+    strides = row_major([symbol.size for symbol in target])
+    radix = digits_of(flat_position(index, strides), source)
+    if radix is None:
+        return None
+    flat = flat_position([as_expr(symbol) for symbol in target], strides)
+    return {
+        symbol: ZERO if symbol.size == 1 else remainder(quotient(flat, radix[symbol]), symbol.size)
+        for symbol in source
+    }
+
+
+def reshape_index(index: Sequence[Expr], old: Sequence[int], new: Sequence[int]) -> tuple[Expr, ...]:
+    """Return the index into an array of sizes `old` for an index into its row-major reshape to sizes `new`.
+
+    index: [len(new)].  Result: [len(old)].
+    """
+    flat = flat_position(index, row_major(new))
+    result = []
+    for size, stride in zip(old, row_major(old), strict=True):
+        result.append(ZERO if size == 1 else remainder(quotient(flat, stride), size))
+    return tuple(result)
+
+
+def unravel(flat: Expr, sizes: Sequence[int]) -> tuple[Expr, ...]:
+    """Return the row-major index of a flat position in an array of these sizes."""
+    return tuple(
+        constant(0) if size == 1 else remainder(quotient(flat, stride), size)
+        for size, stride in zip(sizes, row_major(sizes), strict=True)
+    )
