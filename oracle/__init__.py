@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["JudgeOptions", "Kind", "Verdict", "check"]
 
-_HOMES = {"check": "check", "JudgeOptions": "options", "Kind": "verdict", "Verdict": "verdict"}
+_HOMES = {"check": "checking", "JudgeOptions": "options", "Kind": "verdict", "Verdict": "verdict"}
 
 
 def __getattr__(name: str) -> Any:

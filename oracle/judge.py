@@ -19,6 +19,7 @@ from .options import JudgeOptions
 from .record import Outcome
 from .references import References, equal_bits
 from .runs import Program, Runs
+from .scale import zero_sign_differences
 from .snapshot import Snapshot
 from .verdict import REPORTED_ONLY, Finding, Kind, Verdict
 
@@ -121,6 +122,12 @@ def _compare_outcomes(
 
 
 def _values(pair: Pair, where: str, cotangent: str | None, references: References) -> list[Finding]:
+    """Judge one pair; values equal but for the sign of zero are reported, not failed."""
+    if equal_bits(pair.eager, pair.actual):
+        return []
+    if torch.equal(pair.eager, pair.actual):
+        count = zero_sign_differences(pair.actual, pair.eager)
+        return [Finding(Kind.WRONG, "zero-sign", where, f"has {count} zeros of the other sign than eager's")]
     kind, numbers, sentence = references.decide(pair.path, pair.eager, pair.actual, cotangent)
     return [] if kind is Kind.EQUAL else [Finding(kind, pair.aspect, where, sentence, numbers)]
 

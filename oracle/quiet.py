@@ -1,15 +1,21 @@
-"""Reference runs are not the test's runs: what they print and warn is swallowed."""
+"""Reference runs are not the test's runs: what they print, warn and log is swallowed."""
 
 import contextlib
 import io
+import logging
 import warnings
 from collections.abc import Iterator
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Swallow standard output, standard error and warnings of the block."""
+    """Swallow standard output, standard error, warnings and log records of the block."""
     sink = io.StringIO()
+    level = logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
-        yield
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(level)

@@ -10,7 +10,7 @@ import torch
 
 from .lanes import Lanes
 from .options import JudgeOptions
-from .scale import judge_values
+from .scale import Need, judge_values
 from .shadow import ShadowRun
 from .verdict import Kind, Numbers
 
@@ -45,10 +45,10 @@ class References:
             if repeated is not None and not equal_bits(repeated, eager):
                 return _eager_differs(judge_values(actual, eager, lanes))
             kind, numbers, sentence = judge_values(actual, eager, lanes)
-            if kind is not None:
+            if not isinstance(kind, Need):
                 return self._trusted(kind, numbers, sentence)
         kind, numbers, sentence = judge_values(actual, eager, None)
-        return kind or Kind.NO_REFERENCE, numbers, sentence
+        return (Kind.NO_REFERENCE if isinstance(kind, Need) else kind), numbers, sentence
 
     def _trusted(self, kind: Kind, numbers: Numbers | None, sentence: str) -> Decision:
         """A pass that leans on an operator without a float64 meaning is said to be one."""
@@ -75,10 +75,10 @@ class References:
         return ShadowRun(exact=True, replicas=replicas, rounded=rounded, seed=self._options.seed)
 
 
-def _eager_differs(decision: tuple[Kind | None, Numbers | None, str]) -> Decision:
+def _eager_differs(decision: tuple[Kind | Need, Numbers | None, str]) -> Decision:
     """Eager itself gave two answers: the compiled one may be a third; only what fits the noise can be said."""
     kind, numbers, sentence = decision
-    if kind is not None and not kind.fails:
+    if isinstance(kind, Kind) and not kind.fails:
         return kind, numbers, sentence
     return Kind.NO_REFERENCE, numbers, f"eager differs from itself in two runs from one state; {sentence}"
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy
 import torch
 
+from plumbline.compiler.base.torch_facts import unwrapped
+
 from .random_state import RandomState
 from .walk import ATOMS, Binding, Walk, class_attributes, is_mark, slot_names, walk
 
@@ -441,6 +443,10 @@ class Snapshot:
 
     def _save(self, path: str, kind: str, value: Any) -> None:
         if kind == "tensor":
+            inner = unwrapped(value)
+            if inner is not None:  # a value that outlived its transform: only the memory inside can change
+                self._save(path, kind, inner)
+                return
             if not has_storage(value):
                 self.obstacles.append(f"{path} is a {type(value).__name__} of layout {value.layout}, not rewindable")
                 return

@@ -46,7 +46,7 @@ CLOSED_PACKAGES = frozenset(
     {"_pytest", "pytest", "pluggy", "xdist", "unittest", "plumbline", "_io", "_thread", "ctypes"}
 )
 # Marks that a compiler leaves on functions, modules and tensors; they mean nothing to the program.
-COMPILER_MARKS = ("_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
+COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.
 LIBRARIES = CLOSED_PACKAGES | {"torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}

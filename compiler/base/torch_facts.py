@@ -90,3 +90,14 @@ def has_own_dispatch(kind: type) -> bool:
 def is_operator(function: Any) -> bool:
     """Return whether a dispatched callable is an ordinary overload with a schema, not a higher-order operator."""
     return isinstance(function, OpOverload)
+
+
+def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
+    """Return the plain tensor inside functorch's wrappers, None for a tensor that is no such wrapper."""
+    functorch = torch._C._functorch
+    if not functorch.is_functorch_wrapped_tensor(tensor):
+        return None
+    inner = tensor
+    while functorch.is_functorch_wrapped_tensor(inner):
+        inner = functorch.get_unwrapped(inner)
+    return inner
