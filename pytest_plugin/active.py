@@ -1,0 +1,194 @@
+"""The working half of the plugin: hooks that exist only while backends are chosen."""
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from plumbline.compiler.base.errors import UserError
+
+from .call_rewriting import CallRewriter
+from .decision import Decision
+from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
+from .fixtures import announce, withdraw
+from .items import Judged, check_markers, multiply, side_by_side
+from .judge_access import available_compilers
+from .judged_run import PROGRESS, STOPS, Runs, forget_unittest_ending
+from .options import Options, read_options
+from .result_rows import item_rows
+from .results import ROWS, VACUOUS_MARK, Results
+from .seeding import seeded_fixture
+
+OUTCOME = pytest.StashKey[str]()
+SECONDS = pytest.StashKey[float]()
+
+
+def activate(config: pytest.Config) -> None:
+    """Check the settings and register the hooks; raises pytest.UsageError with one line for a bad setting."""
+    is_worker = hasattr(config, "workerinput")
+    try:
+        available = available_compilers()
+        options = read_options(config, available)
+        # Last, as it makes a file: an earlier complaint must leave nothing behind.
+        results = None if is_worker else Results(config, options)
+    except UserError as error:
+        raise pytest.UsageError(error.one_line()) from None
+    runs = Runs(options, available, keep_frames=bool(config.getoption("usepdb", False)))
+    config.pluginmanager.register(JudgingHooks(config, options, runs), "plumbline-judging")
+    if results is not None:
+        config.pluginmanager.register(results, "plumbline-results")
+
+
+class JudgingHooks:
+    """Thin hooks around collection and the three phases of an item."""
+
+    def __init__(self, config: pytest.Config, options: Options, runs: Runs) -> None:
+        self.options = options
+        self.runs = runs
+        self.calls = CallRewriter(config) if options.boundary == "call" else None
+        announce(config)
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Undo what was done to test modules."""
+        withdraw(config)
+        if self.calls is not None:
+            self.calls.undo()
+
+    # Innermost, so that --lf and others see the variants.
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Put the variants of each collected test in its place."""
+        report = yield
+        if report.passed and report.result:
+            report.result = multiply(report.result, self.options, self.runs.equip)
+        return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Bring variants together and refuse marks that ask for something unknown."""
+        side_by_side(items, self.options.variants)
+        try:
+            check_markers(items)
+        except UserError as error:
+            raise pytest.UsageError(error.one_line()) from None
+        if self.calls is not None:
+            self.calls.rewrite(items)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Generator[None, object, object]:
+        """Seed fixtures of wider scope by their own name, and save shared state before an item's own fixtures run."""
+        item = request._pyfuncitem
+        progress = item.stash.get(PROGRESS, None) if isinstance(item, Judged) else None
+        if progress is None:
+            return (yield)
+        if fixturedef.scope == "function":
+            progress.shared.save_before_own_fixtures(item)
+            return (yield)
+        with seeded_fixture(fixturedef.argname, request):
+            value = yield
+        progress.shared.save_late(fixturedef.argname, value)
+        return value
+
+    # Outermost, so that nothing can swallow what is raised here.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Let the body run, then end it as the judge says."""
+        if not isinstance(item, Judged):
+            return (yield)
+        try:
+            result = yield
+        except STOPS:
+            raise
+        except BaseException as own:
+            self._raise_judgement(item, self.runs.finish(item, own), own)
+            raise
+        decision = self.runs.finish(item, None)
+        self._raise_judgement(item, decision, item.stash[PROGRESS].own if decision is not None else None)
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Write the decision into the report, and the item's rows into its last report."""
+        report = yield
+        if not isinstance(item, Judged):
+            return report
+        progress = item.stash.get(PROGRESS, None)
+        decision = progress.decision if progress is not None else None
+        if call.when == "call" and decision is not None:
+            self._apply(item, decision, report)
+        _note_outcome(item, report)
+        if call.when == "teardown":
+            session = progress.session if progress is not None else None
+            rows = item_rows(
+                item.test_id,
+                item.variant,
+                outcome=item.stash[OUTCOME],
+                decision=decision,
+                session=session,
+                seconds=item.stash[SECONDS],
+            )
+            setattr(report, ROWS, rows)
+        return report
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+        """After an item's own fixtures are gone, put shared state back for its next variant."""
+        try:
+            return (yield)
+        finally:
+            progress = item.stash.get(PROGRESS, None) if isinstance(item, Judged) else None
+            if progress is not None and isinstance(item, Judged):
+                sibling = isinstance(nextitem, Judged) and nextitem.test_id == item.test_id
+                wrong = progress.decision is not None and progress.decision.kind.fails
+                # After the last variant the test's effects stay, as they would without us; wrong ones do not.
+                if sibling or wrong:
+                    progress.shared.rewind()
+
+    def _raise_judgement(self, item: Any, decision: Decision | None, own: BaseException | None) -> None:
+        if decision is None or not decision.raises:
+            return
+        forget_unittest_ending(item)
+        error = judgement_error(decision, item)
+        raise error.with_traceback(traceback_to(decision.worst)) from own
+
+    def _apply(self, item: Any, decision: Decision, report: pytest.TestReport) -> None:
+        progress = item.stash[PROGRESS]
+        calls = progress.session.calls if progress.session is not None else []
+        if decision.outcome == "failed":
+            report.outcome = "failed"
+            report.__dict__.pop("wasxfail", None)
+            report.longrepr = failure_repr(decision, item, calls, progress.own)
+        elif decision.outcome == "xfailed":
+            report.outcome = "skipped"
+            report.wasxfail = decision.reason
+            report.longrepr = failure_repr(decision, item, calls, progress.own)
+        elif decision.outcome == "xpassed" and report.passed:
+            report.wasxfail = decision.reason
+        elif decision.outcome == "vacuous" and report.passed and not hasattr(report, "wasxfail"):
+            setattr(report, VACUOUS_MARK, True)
+        elif report.failed:
+            label_own_failure(report, decision, item, calls)
+
+
+def _note_outcome(item: Any, report: pytest.TestReport) -> None:
+    """Remember the word for an item's ending over its three reports."""
+    item.stash[SECONDS] = item.stash.get(SECONDS, 0.0) + report.duration
+    if report.when != "call" and report.failed:
+        item.stash[OUTCOME] = "error"
+    elif report.when == "setup":
+        item.stash[OUTCOME] = "skipped" if report.skipped else "passed"
+        item.stash[SECONDS] = report.duration
+        if hasattr(report, "wasxfail"):
+            item.stash[OUTCOME] = "xfailed"
+    elif report.when == "call":
+        item.stash[OUTCOME] = _call_outcome(report)
+
+
+def _call_outcome(report: pytest.TestReport) -> str:
+    if getattr(report, VACUOUS_MARK, False):
+        return "vacuous"
+    if hasattr(report, "wasxfail"):
+        return "xfailed" if report.skipped else "xpassed"
+    return report.outcome

@@ -1,0 +1,134 @@
+"""The `call` boundary at collection time: every call in the test files asks the boundary for its callee.
+
+`f(x)` becomes `boundary(f)(x)`: the call itself is still made by the user's frame, so that `super()`,
+`locals()` and friends see what they always see.  Functions get new code objects in place; no file is written.
+"""
+
+import ast
+import gc
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.assertion.rewrite import rewrite_asserts
+
+HELPER = "@plumbline_boundary"  # no identifier, so no name of the user's can meet it
+_PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
+_IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
+
+
+class BoundaryCalls(ast.NodeTransformer):
+    """Puts the boundary in front of every callee; line and column numbers stay."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Rewrite one call, and the calls inside it."""
+        self.generic_visit(node)
+        if _is_assertion_helper(node.func) or _is_implicit(node.func):
+            return node
+        helper = ast.copy_location(ast.Name(HELPER, ast.Load()), node.func)
+        node.func = ast.copy_location(ast.Call(helper, [node.func], []), node.func)
+        return node
+
+
+def _is_assertion_helper(callee: ast.expr) -> bool:
+    return isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name) and callee.value.id in _PYTEST_NAMES
+
+
+def _is_implicit(callee: ast.expr) -> bool:
+    return isinstance(callee, ast.Name) and callee.id in _IMPLICIT
+
+
+class CallRewriter:
+    """Gives the functions of test files their boundary, once per run, and takes it back."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._swapped: list[tuple[types.FunctionType, types.CodeType]] = []
+        self._namespaces: list[dict[str, Any]] = []
+
+    def rewrite(self, items: Iterable[pytest.Item]) -> None:
+        """Rewrite the files of these items and all loaded conftests."""
+        from .call_boundary import CallBoundary  # imports torch, and only this boundary needs it
+
+        modules = {module.__file__: module for module in self._test_modules(items) if module.__file__}
+        boundary = CallBoundary(frozenset(modules))
+        functions = _functions_by_file(frozenset(modules))
+        for path, module in modules.items():
+            codes = self._new_codes(Path(path), module)
+            module.__dict__[HELPER] = boundary
+            self._namespaces.append(module.__dict__)
+            for function in functions.get(path, ()):
+                self._give(function, codes)
+
+    def undo(self) -> None:
+        """Give every function its own code again."""
+        for function, code in self._swapped:
+            function.__code__ = code
+        for namespace in self._namespaces:
+            namespace.pop(HELPER, None)
+        self._swapped.clear()
+        self._namespaces.clear()
+
+    def _test_modules(self, items: Iterable[pytest.Item]) -> Iterator[types.ModuleType]:
+        for item in items:
+            module = getattr(item, "module", None)
+            if isinstance(module, types.ModuleType):
+                yield module
+        patterns = self._config.getini("python_files")
+        for module in list(sys.modules.values()):
+            path = getattr(module, "__file__", None)
+            if not isinstance(path, str) or "site-packages" in path:
+                continue
+            if Path(path).name == "conftest.py" or any(Path(path).match(pattern) for pattern in patterns):
+                yield module
+
+    def _new_codes(self, path: Path, module: types.ModuleType) -> dict[tuple[str, int], types.CodeType | None]:
+        """Return new code by qualified name and first line; None where two functions share both (lambdas)."""
+        try:
+            source = path.read_bytes()
+            tree = ast.parse(source, str(path))
+        except (OSError, SyntaxError, ValueError):
+            return {}  # no source to read: its calls stay as they are
+        if _PYTEST_NAMES[0] in module.__dict__:
+            rewrite_asserts(tree, source, str(path), self._config)
+        rewritten = ast.fix_missing_locations(BoundaryCalls().visit(tree))
+        codes: dict[tuple[str, int], types.CodeType | None] = {}
+        for code in _nested_codes(compile(rewritten, str(path), "exec", dont_inherit=True)):
+            key = (code.co_qualname, code.co_firstlineno)
+            codes[key] = None if key in codes else code
+        return codes
+
+    def _give(self, function: types.FunctionType, codes: dict[tuple[str, int], types.CodeType | None]) -> None:
+        old = function.__code__
+        new = codes.get((old.co_qualname, old.co_firstlineno))
+        # The same variables mean the same function: a file edited since it was imported has others.
+        if (
+            new is not None
+            and new.co_freevars == old.co_freevars
+            and new.co_varnames[: _arguments(old)] == (old.co_varnames[: _arguments(old)])
+        ):
+            self._swapped.append((function, old))
+            function.__code__ = new
+
+
+def _functions_by_file(paths: frozenset[str]) -> dict[str, list[types.FunctionType]]:
+    # The collector knows every function, those in decorators and closures too.
+    found: dict[str, list[types.FunctionType]] = {}
+    for thing in gc.get_objects():
+        if type(thing) is types.FunctionType and thing.__code__.co_filename in paths:
+            found.setdefault(thing.__code__.co_filename, []).append(thing)
+    return found
+
+
+def _nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _nested_codes(constant)
+
+
+def _arguments(code: types.CodeType) -> int:
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)

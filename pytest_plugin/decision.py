@@ -1,0 +1,91 @@
+"""What a judged test body comes to: from verdicts and the test's own ending to one outcome."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from plumbline.compiler.base.errors import PlumblineError
+from plumbline.oracle.verdict import Kind
+
+from .judge_access import CompileStatistics, JudgedCall
+
+
+class JudgementError(PlumblineError):
+    """Raised in a test's place when its compiled code is judged wrong; the test cannot catch it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The ending of one judged body.
+
+    kind: the heaviest verdict of all calls, VACUOUS when nothing was compiled, SENSITIVE or EAGER_FAILED when the
+    test fails by itself.  outcome: passed, vacuous, failed (by the verdict), xfailed, xpassed (compile_xfail), or
+    own (as the test itself ends).
+    worst: the call that decides, None without one.  stage: first wrong backend, None while unknown.
+    reason: of a compile_xfail.  note: a sentence for the user, "" for none.
+    """
+
+    kind: Kind
+    outcome: str
+    worst: JudgedCall | None = None
+    stage: str | None = None
+    reason: str = ""
+    note: str = ""
+
+    @property
+    def raises(self) -> bool:
+        """Return whether the test must end with our exception."""
+        return self.outcome in ("failed", "xfailed")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A compile_xfail mark that means this variant."""
+
+    reason: str
+    strict: bool
+
+
+def heaviest(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[Kind, JudgedCall | None]:
+    """Return the verdict of a body and the first call that has it.
+
+    A failing call decides whatever was compiled; else a body in which no operation was compiled is VACUOUS.
+    """
+    failing = [call for call in calls if call.verdict.failed]
+    compiled = [call for call in calls if call.verdict.kind is not Kind.VACUOUS]
+    if not failing and (statistics.graphs == 0 or statistics.ops == 0 or not compiled):
+        return Kind.VACUOUS, None
+    worst = max(failing or compiled, key=lambda call: call.verdict.kind.weight)
+    return worst.verdict.kind, worst
+
+
+def decide(
+    calls: Sequence[JudgedCall],
+    statistics: CompileStatistics,
+    *,
+    ended: bool,
+    expectation: Expectation | None = None,
+    require: bool = False,
+) -> Decision:
+    """Return the decision for a body.
+
+    ended: the test came to its end without an exception, a skip or an xfail of its own.
+    require: vacuous tests fail.
+    """
+    kind, worst = heaviest(calls, statistics)
+    if kind.fails:
+        if expectation is not None:
+            return Decision(kind, "xfailed", worst, reason=expectation.reason)
+        return Decision(kind, "failed", worst)
+    if not ended:
+        return Decision(kind, "own", worst)
+    if expectation is not None and kind is not Kind.VACUOUS:
+        reason = f"[XPASS(strict)] {expectation.reason}" if expectation.strict else expectation.reason
+        return Decision(kind, "failed" if expectation.strict else "xpassed", worst, reason=reason)
+    if kind is Kind.VACUOUS:
+        return Decision(kind, "failed" if require else "vacuous")
+    return Decision(kind, "passed", worst)
+
+
+def with_stage(decision: Decision, stage: str | None, note: str = "") -> Decision:
+    """Return the decision with the first wrong backend named."""
+    return replace(decision, stage=stage, note=note)

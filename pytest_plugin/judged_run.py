@@ -1,0 +1,231 @@
+"""The run of one judged item: seeds, state, the session around the body, re-runs, the decision."""
+
+import bdb
+import contextlib
+import io
+import time
+import unittest
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from plumbline.oracle.options import JudgeOptions
+from plumbline.oracle.verdict import Kind
+
+from .current import session_is
+from .decision import Decision, Expectation, decide, with_stage
+from .items import Body, JudgedTestCase, applies, reason_of
+from .judge_access import JudgeSession, StateScope, open_session, take_state
+from .options import Options
+from .rewinding import SharedState, all_roots
+from .seeding import seed_test
+from .variants import Variant
+
+RERUN_SECONDS = 120.0
+"""A body that took longer is not run again to find the first wrong backend."""
+
+STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, pytest.exit.Exception, bdb.BdbQuit)
+SKIPS: tuple[type[BaseException], ...] = (pytest.skip.Exception, unittest.SkipTest)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where one item stands; the stages of its run fill it in.
+
+    trial: the variant and mode of a re-run, None in the real run.  seconds: of the real body.
+    own: how the test itself ended, None for a plain end.
+    """
+
+    shared: SharedState = field(default_factory=SharedState)
+    before_body: StateScope | None = None
+    session: JudgeSession | None = None
+    trial: tuple[Variant, str] | None = None
+    trial_session: JudgeSession | None = None
+    seconds: float = 0.0
+    own: BaseException | None = None
+    decision: Decision | None = None
+
+
+PROGRESS = pytest.StashKey[Progress]()
+
+
+class Runs:
+    """Runs every judged item of one pytest session; remembers which variants were wrong.
+
+    available: each compiler's backends.  keep_frames: the debugger will want the user's frames.
+    """
+
+    def __init__(self, options: Options, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
+        self.options = options
+        self.available = available
+        self.keep_frames = keep_frames
+        self._wrong: dict[tuple[str, Variant], bool] = {}
+
+    def equip(self, item: Any) -> None:
+        """Give a new item its hooks."""
+        item.around_setup = self.around_setup
+        item.around_body = self.around_body
+
+    def around_setup(self, item: Any, setup: Body) -> None:
+        """Run a set-up with this test's seed, then save what the siblings share if no own fixture made us do so."""
+        item.stash[PROGRESS] = progress = Progress()
+        for mark in item.iter_markers("compile_skip"):
+            if applies(mark, item.variant):
+                raise pytest.skip.Exception(reason_of(mark) or "compile_skip", _use_item_location=True)
+        seed_test(item.test_id)
+        setup()
+        progress.shared.save_before_own_fixtures(item)
+
+    def around_body(self, item: Any, body: Body) -> None:
+        """Run a body under its session, or under that of a re-run."""
+        progress = item.stash[PROGRESS]
+        variant, mode = progress.trial or (item.variant, "judge")
+        session = open_session(
+            variant,
+            boundary=self.options.boundary,
+            options=self._judge_options(item),
+            targets=self.options.targets,
+        )
+        session.mode = mode
+        if progress.trial is None:
+            progress.session = session
+            progress.before_body = take_state(all_roots(item))
+            session.keep_frames = self.keep_frames
+        else:
+            progress.trial_session = session
+        seed_test(item.test_id)
+        started = time.perf_counter()
+        try:
+            with session_is(session), session:
+                body()
+        finally:
+            if progress.trial is None:
+                progress.seconds = time.perf_counter() - started
+
+    def finish(self, item: Any, raised: BaseException | None) -> Decision | None:
+        """Return the decision for an item whose body has run, None when it was not judged at all."""
+        progress = item.stash.get(PROGRESS, None)
+        if progress is None or progress.session is None:
+            return None
+        progress.own = own = raised if raised is not None else unittest_ending(item)
+        calls, statistics = progress.session.calls, progress.session.statistics()
+        decision = decide(
+            calls,
+            statistics,
+            ended=own is None,
+            expectation=_expectation(item),
+            require=self.options.require == 1.0,
+        )
+        self._wrong[item.test_id, item.variant] = decision.kind.fails
+        if decision.kind.fails:
+            decision = with_stage(decision, *self._first_wrong(item, progress))
+        elif own is not None and calls and _is_failure(item, own):
+            decision = self._own_failure(item, progress, decision)
+        progress.decision = decision
+        return decision
+
+    def _own_failure(self, item: Any, progress: Progress, decision: Decision) -> Decision:
+        """Tell a test whose own tolerance is too tight from one that fails without us."""
+        if not _can_run_again(item, progress):
+            return replace(decision, note="not re-run with reference values")
+        ended, _ = self._run_again(item, progress, item.variant, "reference")
+        return replace(decision, kind=Kind.SENSITIVE if ended else Kind.EAGER_FAILED)
+
+    def _first_wrong(self, item: Any, progress: Progress) -> tuple[str | None, str]:
+        """Return the first wrong backend of the ladder, and why it is not known if so."""
+        for lower in item.variant.lower():
+            if lower.backend not in self.available.get(lower.compiler, ()):
+                continue
+            wrong = self._wrong.get((item.test_id, lower))
+            if wrong is None:
+                if not _can_run_again(item, progress):
+                    return None, "stage not searched: the test cannot be run again, or took too long"
+                _, session = self._run_again(item, progress, lower, "judge")
+                wrong = session is not None and any(call.verdict.failed for call in session.calls)
+                self._wrong[item.test_id, lower] = wrong
+            if wrong:
+                return lower.backend, ""
+        return item.variant.backend, ""
+
+    def _run_again(
+        self, item: Any, progress: Progress, variant: Variant, mode: str
+    ) -> tuple[bool, JudgeSession | None]:
+        """Run the body once more from the same state, in silence; return whether it ended well, and its session."""
+        assert progress.before_body is not None
+        progress.before_body.rewind()
+        progress.trial, progress.trial_session = (variant, mode), None
+        recorded = _exchange_endings(item, [])
+        ended = True
+        try:
+            with _silence(item):
+                item.runtest()
+            ended = unittest_ending(item) is None
+        except STOPS:
+            raise
+        except BaseException:
+            ended = False
+        finally:
+            progress.trial = None
+            _exchange_endings(item, recorded)
+        return ended, progress.trial_session
+
+    def _judge_options(self, item: Any) -> JudgeOptions:
+        marked = frozenset(str(name) for mark in item.iter_markers("compile_ignore") for name in mark.args)
+        return replace(self.options.judge, ignore=self.options.judge.ignore | marked)
+
+
+def unittest_ending(item: Any) -> BaseException | None:
+    """Return the first exception that a unittest case has recorded instead of raising it."""
+    recorded = getattr(item, "_excinfo", None)
+    ending: BaseException | None = recorded[0].value if recorded else None
+    return ending
+
+
+def forget_unittest_ending(item: Any) -> None:
+    """Drop what a unittest case has recorded, so that our exception is what pytest reports."""
+    _exchange_endings(item, [])
+
+
+def _exchange_endings(item: Any, endings: list[Any]) -> list[Any]:
+    before = list(getattr(item, "_excinfo", None) or ())
+    if before or endings:
+        item._excinfo = list(endings)
+    return before
+
+
+def _expectation(item: Any) -> Expectation | None:
+    for mark in item.iter_markers("compile_xfail"):
+        if applies(mark, item.variant):
+            return Expectation(reason_of(mark), bool(mark.kwargs.get("strict", True)))
+    return None
+
+
+def _is_failure(item: Any, own: BaseException) -> bool:
+    """Return whether the test fails by `own`: no skip, no xfail, and no failure that its xfail mark expects."""
+    if isinstance(own, (*SKIPS, pytest.xfail.Exception)):
+        return False
+    return item.get_closest_marker("xfail") is None or bool(item.config.option.runxfail)
+
+
+def _can_run_again(item: Any, progress: Progress) -> bool:
+    # pytest's subtests fixture reports each sub-test at once: a second run would report them twice.
+    # Under --pdb pytest has put off a unittest case's tearDown, without which it cannot start again.
+    postponed = isinstance(item, JudgedTestCase) and bool(item.config.getoption("usepdb", False))
+    return progress.seconds <= RERUN_SECONDS and "subtests" not in (item.funcargs or {}) and not postponed
+
+
+@contextlib.contextmanager
+def _silence(item: Any) -> Iterator[None]:
+    item.silent = True  # read by JudgedTestCase
+    try:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(record=True),
+        ):
+            yield
+    finally:
+        item.silent = False

@@ -1,0 +1,122 @@
+"""From a judged item to result rows: plain data that crosses from xdist's workers to the controller."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from plumbline.oracle.verdict import Kind, Numbers, Verdict
+from plumbline.reports.rows import CallRow, CaseRow, Measured, field_types, identify_case
+
+from .decision import Decision
+from .failure_text import headline
+from .judge_access import JudgedCall, JudgeSession
+from .variants import Variant
+
+# Said by rows until the controller, which alone knows the run, fills it in.
+NO_RUN = ""
+_MEASURED = tuple(name for name in field_types(Measured) if name != "margin")
+
+
+def item_rows(
+    test: str,
+    variant: Variant,
+    *,
+    outcome: str,
+    decision: Decision | None,
+    session: JudgeSession | None,
+    seconds: float,
+) -> dict[str, Any]:
+    """Return `{"case": row, "calls": [rows]}` as plain data.
+
+    test: node id without the backend.  outcome: one of reports.rows.OUTCOMES.  seconds: of the whole test.
+    """
+    case_id = identify_case(test, variant.compiler, variant.backend)
+    calls: Sequence[JudgedCall] = session.calls if session is not None else ()
+    case = CaseRow(
+        run_id=NO_RUN,
+        case_id=case_id,
+        test=test,
+        compiler=variant.compiler,
+        backend=variant.backend,
+        outcome=outcome,
+        test_seconds=seconds,
+        **_verdict_fields(decision, variant, calls),
+        **_compiler_fields(session, calls),
+    )
+    return {"case": case.to_dict(), "calls": [_call_row(case_id, call).to_dict() for call in calls]}
+
+
+def rows_of_run(data: Mapping[str, Any], run_id: str) -> tuple[CaseRow, list[CallRow]]:
+    """Return the rows again, as rows of a run."""
+    case = CaseRow.from_dict({**data["case"], "run_id": run_id})
+    return case, [CallRow.from_dict({**call, "run_id": run_id}) for call in data["calls"]]
+
+
+def _verdict_fields(decision: Decision | None, variant: Variant, calls: Sequence[JudgedCall]) -> dict[str, Any]:
+    if decision is None:
+        return {}
+    call = decision.worst
+    notes = [decision.note] if decision.note else []
+    notes += [note for each in calls for note in each.verdict.notes]
+    fields: dict[str, Any] = {
+        "verdict": decision.kind.value,
+        "stage": decision.stage,
+        "notes": tuple(dict.fromkeys(notes)),
+        "boundaries": len({each.boundary for each in calls}),
+        "judged_calls": len(calls),
+    }
+    if call is None:
+        return fields | {"sentence": headline(decision, variant) if decision.kind is Kind.VACUOUS else ""}
+    finding = call.verdict.worst
+    return fields | {
+        "sentence": finding.sentence if finding is not None else call.verdict.sentence,
+        "aspect": finding.aspect if finding is not None else "",
+        "where": finding.where if finding is not None else "",
+        "boundary": call.boundary,
+        "user_file": call.user_file,
+        "user_line": call.user_line,
+        **_number_fields(call.verdict),
+    }
+
+
+def _number_fields(verdict: Verdict) -> dict[str, Any]:
+    numbers: Numbers | None = verdict.worst.numbers if verdict.worst is not None else None
+    fields: dict[str, Any] = {"margin": float(verdict.margin)}
+    if numbers is None:
+        return fields
+    return fields | {name: getattr(numbers, name) for name in _MEASURED}
+
+
+def _compiler_fields(session: JudgeSession | None, calls: Sequence[JudgedCall]) -> dict[str, Any]:
+    if session is None:
+        return {}
+    statistics = session.statistics()
+    events = [{"kind": "graph_break", "reason": reason} for reason in statistics.breaks]
+    return {
+        "graphs": statistics.graphs,
+        "ops": statistics.ops,
+        "breaks": len(statistics.breaks),
+        "recompiles": statistics.recompiles,
+        "compile_seconds": float(statistics.compile_seconds),
+        "eager_seconds": float(sum(call.verdict.reference_seconds for call in calls)),
+        "compiled_seconds": float(sum(call.verdict.candidate_seconds for call in calls)),
+        "events": tuple(events),
+    }
+
+
+def _call_row(case_id: str, call: JudgedCall) -> CallRow:
+    verdict, finding = call.verdict, call.verdict.worst
+    return CallRow(
+        run_id=NO_RUN,
+        case_id=case_id,
+        boundary=call.boundary,
+        call=call.index,
+        verdict=verdict.kind.value,
+        aspect=finding.aspect if finding is not None else "",
+        where=finding.where if finding is not None else "",
+        sentence=finding.sentence if finding is not None else verdict.sentence,
+        graphs=verdict.graphs,
+        ops=verdict.ops,
+        eager_seconds=float(verdict.reference_seconds),
+        compiled_seconds=float(verdict.candidate_seconds),
+        **_number_fields(verdict),
+    )

@@ -1,0 +1,137 @@
+"""Where results come together: on the controller, from serial runs and xdist workers alike."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plumbline.compiler.base.errors import UserError
+from plumbline.reports.atomic_file import write_whole
+from plumbline.reports.page import render_page, write_page
+from plumbline.reports.places import page_file
+from plumbline.reports.provenance import describe_run
+from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
+from plumbline.reports.store import Store, open_store
+
+from .options import Options
+from .result_rows import rows_of_run
+from .summary import summary_lines
+
+VACUOUS_MARK = "plumbline_vacuous"
+ROWS = "plumbline_rows"
+
+
+class Results:
+    """Collects rows as reports come in, stores each at once, and sums up at the end."""
+
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        self.options = options
+        self.cases: list[CaseRow] = []
+        self.trouble = ""  # why results are not, or no longer, stored
+        self.page = ""
+        self._store: Store | None = open_store(options.database, write=True)
+        self._run: RunRow | None = None
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the rows of a finished item and store them before the next item runs."""
+        data = getattr(report, ROWS, None)
+        if data is None:
+            return
+        case, calls = rows_of_run(data, self._begun().run_id)
+        self.cases.append(case)
+        self._store_rows([case], calls)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
+        """Show a vacuous test as such, and not among the passed."""
+        if getattr(report, VACUOUS_MARK, False) and report.when == "call":
+            return "vacuous", "V", ("VACUOUS", {"yellow": True})
+        return None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Close the run, write the page, and fail the session when too few tests compiled anything."""
+        if self.missing_share() and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self._run is None:
+            return
+        finished = utc_now()
+        if self._store is not None:
+            try:
+                self._store.finish_run(self._run.run_id, finished)
+            except UserError as error:
+                self._give_up(error)
+        if self.options.report is not None:
+            self._write_page(finished)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the table, the failures by stage and what deserves a warning."""
+        lines = summary_lines(self.cases, require=self.options.require)
+        if not lines:
+            return
+        terminalreporter.section("compiled code, judged by plumbline")
+        for line, markup in lines:
+            terminalreporter.line(line, **markup)
+        place = self.trouble or f"results: {self._shown_database()}"
+        terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
+        if self.page:
+            terminalreporter.line(f"report: {self.page}")
+
+    def pytest_unconfigure(self) -> None:
+        """Let go of the database."""
+        if self._store is not None:
+            self._store.close()
+
+    def missing_share(self) -> bool:
+        """Return whether fewer tests than required had compiled code; skipped ones do not count."""
+        counted = [case for case in self.cases if case.outcome not in ("skipped", "error")]
+        if self.options.require is None or not counted:
+            return False
+        return sum(case.ops > 0 for case in counted) < self.options.require * len(counted)
+
+    def _begun(self) -> RunRow:
+        if self._run is None:
+            self._run = describe_run([*sys.argv[:1], *self._config.invocation_params.args], self._config.rootpath)
+            if self._store is not None:
+                try:
+                    self._store.begin_run(self._run)
+                except UserError as error:
+                    self._give_up(error)
+        return self._run
+
+    def _store_rows(self, cases: Sequence[CaseRow], calls: Sequence[CallRow]) -> None:
+        if self._store is None:
+            return
+        try:
+            self._store.append(cases, calls)
+        except UserError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: UserError) -> None:
+        # A database that dies in mid-run must not take the test run with it.
+        self.trouble = f"results are not stored: {error.one_line()}"
+        if self._store is not None:
+            with contextlib.suppress(UserError):
+                self._store.close()
+        self._store = None
+
+    def _write_page(self, finished: str) -> None:
+        assert self._run is not None
+        assert self.options.report is not None
+        target = page_file(str(self.options.report))
+        try:
+            if self._store is not None:
+                write_page(self._store, self._store.run(self._run.run_id), target)
+            else:
+                write_whole(target, render_page(replace(self._run, finished=finished), self.cases))
+        except (UserError, OSError) as error:
+            self.trouble = f"the report was not written: {error}"
+        else:
+            self.page = str(target)
+
+    def _shown_database(self) -> str:
+        return self._store.place if self._store is not None else self.options.database

@@ -1,0 +1,42 @@
+"""Runs pytest inside pytest with the plugin on."""
+
+import importlib
+from typing import Any
+
+import pytest
+
+from support.fake_judge import COMPILERS, FakeSession
+
+# pytester forgets what an inner run imported; torch cannot be loaded twice, and patches must stick to one module.
+for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.call_boundary"):
+    importlib.import_module(preloaded)
+
+QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider")
+
+
+class PluginRuns:
+    """A pytester with the plugin's fake judge in place; `run` is `pytest` in its directory."""
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *, fake: bool) -> None:
+        self.pytester = pytester
+        self.sessions = FakeSession.opened
+        self.sessions.clear()
+        if fake:
+            monkeypatch.setattr("plumbline.pytest_plugin.judged_run.open_session", FakeSession)
+            monkeypatch.setattr("plumbline.pytest_plugin.active.available_compilers", lambda: COMPILERS)
+        monkeypatch.setenv("COLUMNS", "200")  # the short summary must not be cut
+
+    def write(self, text: str, name: str = "test_it") -> None:
+        """Write a test file; the fake judge's `planned` is at hand in it."""
+        self.pytester.makepyfile(**{name: f"import pytest\nfrom support.fake_judge import planned\n{text}"})
+
+    def run(self, *args: str, backends: str | None = "all", quiet: bool = True) -> pytest.RunResult:
+        """Run pytest in this process."""
+        chosen = () if backends is None else (f"--compile-backends={backends}",)
+        return self.pytester.runpytest_inprocess(*(QUIET if quiet else ()), *chosen, *args)
+
+
+def outcomes(result: pytest.RunResult) -> dict[str, int]:
+    """Return the counts of the last summary line, VACUOUS included."""
+    words: dict[str, Any] = result.parse_summary_nouns(result.outlines)
+    return {word: int(count) for word, count in words.items()}
