@@ -1,0 +1,280 @@
+"""Faults that accuracy checks in use today let pass, each planted and caught (the table of the oracle's study)."""
+
+import os
+
+import pytest
+import torch
+from plumbline.oracle import JudgeOptions, Kind, check
+from torch.nn import functional
+
+torch.manual_seed(0)
+X = torch.randn(64, 48)
+
+
+class Backward(torch.autograd.Function):
+    """Identity forward of a given result, with a planted backward."""
+
+    @staticmethod
+    def forward(ctx, x, result, planted):
+        ctx.planted, ctx.shape = planted, x.shape
+        return result.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ctx.planted(grad).reshape(ctx.shape), None, None
+
+
+def with_backward(function, planted):
+    return lambda x: Backward.apply(x, function(x).detach(), planted)
+
+
+def first_aspect(verdict):
+    return verdict.findings[0].aspect
+
+
+def test_control_a_reordered_sum_is_noise():
+    verdict = check(lambda x: x.sum(0), (X,), compiled=lambda x: x.flip(0).sum(0) * 1.0)
+    assert verdict.kind in (Kind.EQUAL, Kind.NOISE, Kind.BETTER)
+
+
+def test_one_nan_in_eager_does_not_excuse_garbage_elsewhere():
+    x = X.clone()
+    x[0, 0] = float("nan")
+
+    def garbage(x):
+        wrong = torch.randn_like(x)
+        wrong[5, 5] = float("nan")
+        return wrong
+
+    assert check(lambda x: x * 2, (x,), compiled=garbage).kind is Kind.WRONG
+
+
+def test_a_nan_moved_by_one_is_wrong():
+    x = X.clone()
+    x[3, 3] = float("nan")
+
+    def moved(x):
+        y = (x * 2).nan_to_num(0.0)
+        y[3, 4] = float("nan")
+        return y
+
+    assert check(lambda x: x * 2, (x,), compiled=moved).kind is Kind.WRONG
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(100_000, 100_009), (5000, 5004), (7, 8)])
+def test_integers_are_compared_exactly(right, wrong):
+    x = torch.tensor([right])
+    verdict = check(lambda x: x + 0, (x,), compiled=lambda x: x + (wrong - right))
+    assert verdict.kind is Kind.WRONG
+
+
+def test_an_argmax_that_is_off_is_wrong():
+    x = torch.arange(6000.0)
+    verdict = check(lambda x: x.argmax(), (x,), compiled=lambda x: x.argmax() - 4)
+    assert verdict.kind is Kind.WRONG
+
+
+def test_the_right_direction_with_the_wrong_length_is_wrong():
+    assert check(lambda x: x @ x.T, (X,), compiled=lambda x: 3 * (x @ x.T)).kind is Kind.WRONG
+
+
+@pytest.mark.parametrize("error", [0.01, 0.1, 1.0])
+def test_one_wrong_element_in_a_million_is_seen(error):
+    x = torch.randn(1000, 1000)
+
+    def wrong(x):
+        y = x * 2 + 1
+        y[123, 456] += error
+        return y
+
+    verdict = check(lambda x: x * 2 + 1, (x,), compiled=wrong)
+    assert verdict.kind is Kind.WRONG
+    assert verdict.findings[0].numbers.worst_index == (123, 456)
+
+
+def test_a_dropped_mutation_of_an_input_is_wrong():
+    verdict = check(lambda x: x.add_(1) * 2, (X.clone(),), compiled=lambda x: (x + 1) * 2)
+    assert verdict.kind is Kind.WRONG
+    assert first_aspect(verdict) == "mutations"
+
+
+def test_a_dropped_mutation_of_a_buffer_and_of_a_closure_is_wrong():
+    norm = torch.nn.BatchNorm1d(48)
+    counts = {"calls": 0}
+
+    def eager(x):
+        counts["calls"] += 1
+        return norm(x)
+
+    def compiled(x):
+        return functional.batch_norm(x, None, None, norm.weight, norm.bias, True)
+
+    verdict = check(eager, (X,), compiled=compiled)
+    assert {finding.aspect for finding in verdict.findings if finding.kind is Kind.WRONG} == {"mutations", "python"}
+
+
+@pytest.mark.parametrize(
+    ("function", "planted"),
+    [
+        (lambda x: functional.softmax(x, -1), lambda grad: grad * 0),
+        (lambda x: functional.layer_norm(x, (48,)), lambda grad: grad * 0),
+        (lambda x: x * 1.0, lambda grad: grad.flip(0)),
+    ],
+    ids=["softmax-zero", "layer-norm-zero", "rows-permuted"],
+)
+def test_a_wrong_backward_is_seen_although_its_mean_is_right(function, planted):
+    x = X.clone().requires_grad_()
+    verdict = check(function, (x,), compiled=with_backward(function, planted))
+    assert verdict.kind is Kind.WRONG
+    assert first_aspect(verdict) == "gradients"
+
+
+def test_output_strides_are_compared():
+    verdict = check(lambda x: (x * 2).T, (X,), compiled=lambda x: (x * 2).T.contiguous())
+    assert verdict.kind is Kind.WRONG
+    assert first_aspect(verdict) == "metadata"
+    assert "stride" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("eager", "compiled"),
+    [(lambda x: x[1:], lambda x: x[1:].clone()), (lambda x: x.clone(), lambda x: x)],
+    ids=["alias-lost", "alias-gained"],
+)
+def test_who_shares_memory_with_whom_is_compared(eager, compiled):
+    verdict = check(eager, (X.clone(),), compiled=compiled)
+    assert verdict.kind is Kind.WRONG
+    assert any(finding.aspect == "aliasing" for finding in verdict.findings)
+
+
+def test_outputs_that_share_memory_with_each_other_are_compared():
+    def eager(x):
+        y = x * 2
+        return y, y[0]
+
+    assert check(eager, (X,), compiled=lambda x: (x * 2, (x * 2)[0])).kind is Kind.WRONG
+
+
+def test_requires_grad_of_outputs_is_compared():
+    x = X.clone().requires_grad_()
+    verdict = check(lambda x: x * 2, (x,), compiled=lambda x: (x * 2).detach())
+    assert verdict.kind is Kind.WRONG
+    assert "requires_grad" in verdict.sentence
+
+
+def test_no_gradient_is_not_a_gradient_of_zeros():
+    x, w = X.clone().requires_grad_(), torch.ones(48, requires_grad=True)
+    verdict = check(lambda x, w: x * 2, (x, w), compiled=lambda x, w: x * 2 + w * 0)
+    assert verdict.kind is Kind.WRONG
+    assert verdict.findings[0].where == "gradient of w"
+
+
+def test_a_fault_that_shows_only_when_two_inputs_alias_is_seen():
+    def eager(x, y):
+        x.add_(1)
+        return y * 2
+
+    def as_if_apart(x, y):
+        result = y * 2
+        x.add_(1)
+        return result
+
+    x = X.clone()
+    assert check(eager, (x, X.clone()), compiled=as_if_apart).kind is Kind.EQUAL
+    assert check(eager, (x, x), compiled=as_if_apart).kind is Kind.WRONG
+
+
+def test_a_nan_in_eager_does_not_loosen_the_rest():
+    x = X.clone()
+    x[0, 0] = float("nan")
+    assert check(lambda x: x * 2, (x,), compiled=lambda x: x * 2.07).kind is Kind.WRONG
+
+
+def test_a_bias_of_less_than_one_ulp_is_seen_in_bfloat16():
+    x = torch.rand(256, 256).bfloat16() + 0.5
+    verdict = check(lambda x: x * 1.7, (x,), compiled=lambda x: (x.float() * 1.7 * 1.004).bfloat16())
+    assert verdict.kind is Kind.WRONG
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [lambda x: x * 0, lambda x: x + 0, lambda x: functional.dropout(x, 0.5) * 0.5],
+    ids=["zeros", "no-op", "missing-scale"],
+)
+def test_wrong_dropout_is_seen(wrong):
+    verdict = check(lambda x: functional.dropout(x, 0.5) + 1, (X,), compiled=lambda x: wrong(x) + 1)
+    assert verdict.kind is Kind.WRONG
+
+
+def test_dropout_before_a_matmul_is_compared_draw_by_draw():
+    w = torch.randn(48, 48)
+    verdict = check(
+        lambda x: functional.dropout(x, 0.5) @ w,
+        (X,),
+        compiled=lambda x: torch.cat([functional.dropout(x, 0.5)[:32] @ w, functional.dropout(x, 0.5)[32:] @ w]),
+    )
+    assert verdict.kind is Kind.WRONG
+    halves = check(
+        lambda x: functional.dropout(x, 0.5) @ w,
+        (X,),
+        compiled=lambda x: (lambda y: y[:, :24] @ w[:24] + y[:, 24:] @ w[24:])(functional.dropout(x, 0.5)),
+    )
+    assert halves.kind in (Kind.EQUAL, Kind.NOISE, Kind.BETTER)
+
+
+def test_a_generator_left_elsewhere_is_wrong():
+    verdict = check(lambda x: x + torch.rand(1), (X,), compiled=lambda x: (x + torch.rand(1), torch.rand(1))[0])
+    assert verdict.kind is Kind.WRONG
+    assert first_aspect(verdict) == "rng"
+
+
+def test_a_compiled_program_that_raises_is_wrong():
+    def raises(x):
+        raise RuntimeError("boom")
+
+    verdict = check(lambda x: x * 2, (X,), compiled=raises)
+    assert verdict.kind is Kind.WRONG
+    assert first_aspect(verdict) == "exceptions"
+
+
+def test_a_program_that_eager_rejects_is_no_fault_of_the_compiler():
+    def invalid(x):
+        return x @ x
+
+    assert check(invalid, (X,), compiled=invalid).kind is Kind.EAGER_FAILED
+
+
+def test_a_compiled_program_that_accepts_what_eager_rejects_is_wrong():
+    verdict = check(lambda x: x @ x, (X,), compiled=lambda x: x @ x.T)
+    assert verdict.kind is Kind.WRONG
+    assert "eager raises RuntimeError" in verdict.sentence
+
+
+def test_another_exception_class_is_wrong_a_subclass_is_not():
+    def raises(kind):
+        def function(x):
+            raise kind("no")
+
+        return function
+
+    assert check(raises(IndexError), (X,), compiled=raises(RuntimeError)).kind is Kind.WRONG
+    assert check(raises(LookupError), (X,), compiled=raises(IndexError)).kind is Kind.EAGER_FAILED
+
+
+def test_a_backward_that_raises_only_when_compiled_is_wrong():
+    def broken(grad):
+        raise RuntimeError("no backward")
+
+    x = X.clone().requires_grad_()
+    verdict = check(lambda x: x * 2, (x,), compiled=with_backward(lambda x: x * 2, broken))
+    assert verdict.kind is Kind.WRONG
+    assert verdict.findings[0].where == "exception in the backward"
+
+
+def test_a_compiled_program_that_differs_from_itself_is_named():
+    def unstable(x):
+        return x * 2 + int.from_bytes(os.urandom(2))
+
+    verdict = check(lambda x: x * 2, (X,), compiled=unstable, options=JudgeOptions(gradients=False))
+    assert any(finding.kind is Kind.NONDETERMINISTIC for finding in verdict.findings)
+    assert verdict.failed
