@@ -297,7 +297,7 @@ def _told(place: str) -> Iterator[None]:
     """Turn what a driver raises into one line with the next thing to do."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error) as error:
+    except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
         cause = getattr(error, "orig", None) or error
         for sign, what, hint in _SQLITE_TROUBLE:
             if sign in str(cause):

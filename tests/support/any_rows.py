@@ -1,0 +1,22 @@
+"""A hypothesis strategy for every row class, drawn from the types of its fields."""
+
+from hypothesis import strategies as st
+
+from plumbline.reports.rows import Event, field_types
+
+scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text()
+BY_TYPE = {
+    str: st.text(),
+    bool: st.booleans(),
+    int: st.integers(-(2**63), 2**63 - 1),
+    float: st.floats(),
+    str | None: st.none() | st.text(),
+    float | None: st.none() | st.floats(),
+    tuple[str, ...]: st.lists(st.text(), max_size=3).map(tuple),
+    tuple[int, ...] | None: st.none() | st.lists(st.integers(0, 2**40), max_size=4).map(tuple),
+    tuple[Event, ...]: st.lists(st.dictionaries(st.text(), scalars, max_size=3), max_size=2).map(tuple),
+}
+
+
+def rows(kind: type) -> st.SearchStrategy:
+    return st.builds(kind, **{name: BY_TYPE[hint] for name, hint in field_types(kind).items()})
