@@ -43,10 +43,14 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """One element written per iteration: at `access`, the value."""
+    """One element written per iteration: at `access`, the value.
+
+    whole: False where other loops write the rest of the buffer (the pieces of a `cat`).
+    """
 
     access: Access
     value: Scalar
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +59,6 @@ class Loop:
 
     A store whose value depends on a reduced variable happens for every point; one that does not, once per kept point.
     A `reduce` scalar combines its argument over all reduced points of one kept point.
-    writes_all: False where the stores leave a part of the buffer to other loops (the pieces of a `cat`).
     """
 
     name: str
@@ -63,7 +66,6 @@ class Loop:
     reduced: tuple[Symbol, ...]
     stores: tuple[Store, ...]
     origins: tuple[str, ...] = ()
-    writes_all: bool = True
 
     def scalars(self) -> Iterator[Scalar]:
         """Yield every scalar of the body once, arguments first."""

@@ -94,7 +94,7 @@ def every_point_is_stored_once(program: Program) -> Iterator[str]:
     for loop in _loops(program):
         for store in loop.stores:
             buffer = program.buffers[store.access.buffer]
-            if not loop.writes_all or buffer.numel == 0:
+            if not store.whole or buffer.numel == 0:
                 continue
             flat = flat_position(store.access.index, row_major(buffer.shape))
             if digits_of(flat, sorted(symbols(flat), key=lambda s: s.name)) is None:

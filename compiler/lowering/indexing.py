@@ -40,7 +40,7 @@ def _joined(call: Call, parts: list[TensorValue], dim: int) -> TensorValue:
         b = ScalarBuilder()
         value = b.cast(part.at(b, index), fake.dtype)
         place = tuple(add(each, as_expr(start)) if n == dim else each for n, each in enumerate(index))
-        call.writer.loop(buffer, kept, (), place, value, writes_all=False)
+        call.writer.loop(buffer, kept, (), place, value, whole=False)
         start += part.shape[dim]
     return TensorValue(buffer.name, tuple(shape), fake.dtype)
 

@@ -199,7 +199,7 @@ for _operator, _name in {
             raise NoLowering(f"{name} on {call.dtype}")
         return call.pointwise(lambda b, x, y: b.op(name, x, y), "self", "other")
 
-    lowers(_operator.Tensor, _operator.Scalar)(_lower_bits)
+    lowers(_operator.Tensor, getattr(_operator, "Tensor_Scalar" if "shift" in _name else "Scalar"))(_lower_bits)
 
 
 @lowers(aten.bitwise_not.default)

@@ -96,12 +96,12 @@ class LoopWriter:
         index: Index,
         value: Scalar,
         *,
-        writes_all: bool = True,
+        whole: bool = True,
     ) -> None:
         """Append a loop that stores one value per kept point."""
-        store = Store(Access(buffer.name, index), value)
+        store = Store(Access(buffer.name, index), value, whole)
         name = self.fresh(f"loop_{buffer.name}")
-        self.steps.append(Loop(name, tuple(kept), tuple(reduced), (store,), self.origins, writes_all))
+        self.steps.append(Loop(name, tuple(kept), tuple(reduced), (store,), self.origins))
 
     def compute(
         self,
