@@ -37,7 +37,7 @@ class _Real(UserDefinedType[Any]):
 
 
 class Measure(TypeDecorator[float]):
-    """A float that survives SQLite, which turns NaN into NULL but takes the text "NaN" in any column."""
+    """A float that survives SQLite, which turns NaN into NULL and -0.0 into 0.0, but takes words in any column."""
 
     impl = Double
     cache_ok = True
@@ -47,15 +47,22 @@ class Measure(TypeDecorator[float]):
         return dialect.type_descriptor(_Real() if dialect.name == "sqlite" else Double())
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> Any:
-        """Return NaN as text for SQLite."""
-        if value is not None and math.isnan(value) and dialect.name == "sqlite":
+        """Return what SQLite would lose as a word."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        if math.isnan(value):
             return "NaN"
-        return value
+        return _NEGATIVE_ZERO if value == 0.0 and math.copysign(1.0, value) < 0 else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> float | None:
         """Return the float again."""
         del dialect
-        return None if value is None else float(value)
+        if value is None:
+            return None
+        return -0.0 if value == _NEGATIVE_ZERO else float(value)
+
+
+_NEGATIVE_ZERO = "negative zero"  # "-0.0" would look like a number to SQLite and become 0.0
 
 
 class Listed(TypeDecorator[tuple[Any, ...]]):

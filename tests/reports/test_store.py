@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports import rows as rows_module
-from plumbline.reports.rows import CallRow, CaseRow, RunRow
+from plumbline.reports.rows import CallRow, CaseRow, RunRow, new_run_id
 from plumbline.reports.store import SchemaMismatch, open_store
 from support.any_rows import rows
 from support.made_rows import call_row, case_row, run_row, stored, wrong_case
@@ -40,17 +40,33 @@ def test_rows_come_back_as_they_were(tmp_path):
         assert store.cases("another") == []
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(case=rows(CaseRow), call=rows(CallRow))
-def test_any_row_survives_the_database(case, call):
-    # NaN, infinities, NUL and lone surrogates included; the latter two come back as visible escapes.
-    case, call = replace(case, run_id="run-1"), replace(call, run_id="run-1")
+@pytest.fixture(scope="module")
+def memory_store():
     with open_store("sqlite://", write=True) as store:
-        store.begin_run(run_row())
-        store.append([case], [call])
-        (case_back,), (call_back,) = store.cases("run-1"), store.calls("run-1")
+        yield store
+
+
+@settings(max_examples=50, deadline=None)
+@given(case=rows(CaseRow), call=rows(CallRow))
+def test_any_row_survives_the_database(memory_store, case, call):
+    # NaN, infinities, -0.0, NUL and lone surrogates included; the latter two come back as visible escapes.
+    run = run_row(new_run_id())
+    case, call = replace(case, run_id=run.run_id), replace(call, run_id=run.run_id)
+    memory_store.begin_run(run)
+    memory_store.append([case], [call])
+    (case_back,), (call_back,) = memory_store.cases(run.run_id), memory_store.calls(run.run_id)
     assert repr(case_back) == repr(escaped(case))
     assert repr(call_back) == repr(escaped(call))
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 5e-324, 1.7976931348623157e308]
+)
+def test_the_floats_that_databases_lose_are_kept(memory_store, value):
+    run = run_row(new_run_id())
+    memory_store.begin_run(run)
+    memory_store.append([wrong_case(run_id=run.run_id, actual=value)])
+    assert repr(memory_store.cases(run.run_id)[0].actual) == repr(value)
 
 
 def escaped(row):
@@ -300,7 +316,7 @@ def test_runs_are_found_by_the_start_of_their_name(tmp_path):
 
 def test_a_database_without_runs_says_so():
     with (
-        open_store(str(tmp_path / "r.sqlite"), write=True) as store,
+        open_store("sqlite://", write=True) as store,
         pytest.raises(UserError, match="no runs recorded"),
     ):
         store.run()
