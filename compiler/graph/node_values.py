@@ -3,6 +3,7 @@
 `node.meta` is an open dictionary; this file is the only place that knows its keys.
   val     FakeTensor, int, float, bool, SymInt, None, or a tuple or list of those: the value's type
   origin  Origin: the user line that the node came from
+  grad_enabled  False for a call that the program made with grad mode off; absent otherwise
   phase   "backward" for a call recorded while gradients were computed; absent otherwise
 """
 
@@ -72,6 +73,16 @@ def in_backward(node: fx.Node) -> bool:
 def mark_backward(node: fx.Node) -> None:
     """Say that the call was recorded while gradients were computed."""
     node.meta["phase"] = "backward"
+
+
+def mark_without_grad(node: fx.Node) -> None:
+    """Say that the program made the call with grad mode off."""
+    node.meta["grad_enabled"] = False
+
+
+def made_with_grad(node: fx.Node) -> bool:
+    """Return whether grad mode was on when the program made the call."""
+    return bool(node.meta.get("grad_enabled", True))
 
 
 def placeholders(graph: fx.Graph) -> list[fx.Node]:

@@ -17,7 +17,7 @@ from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
 from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, TorchDispatchMode, decomposes_by_itself
 from .fx_face import add_call, add_output, map_leaves
-from .node_values import mark_backward, set_value
+from .node_values import mark_backward, mark_without_grad, set_value
 
 Decomposition = Callable[..., object]
 aten = torch.ops.aten
@@ -139,6 +139,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         result = func(*fake_args, **fake_kwargs)
         node = add_call(self.graph, func, node_args, node_kwargs)
         self._describe(node, result)
+        if not torch.is_grad_enabled():
+            mark_without_grad(node)
         self._bind_result(node, result)
         return result
 

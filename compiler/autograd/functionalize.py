@@ -1,0 +1,485 @@
+"""Mutations and views become values: a recorded ATen graph with writes -> the same meaning without writes.
+
+Every tensor object of the recorded program is a `Handle`: the whole of a `Region` (one piece of memory) or a view of
+another handle. A write gives its handle a new value, carries it up to the region through the inverse of each view
+(view_writes) and makes every other view of the region stale; a stale view is taken anew from the region when it is
+next read. Nodes are taken in one at a time, so that the joint trace can ask about aliases half way.
+"""
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError, Unsupported
+from ..base.torch_facts import FakeTensorMode, OpOverload, storage_key
+from ..graph.aliasing import argument
+from ..graph.facts import is_random, is_view, op_facts
+from ..graph.fx_face import add_call, map_nodes
+from ..graph.node_values import (
+    copy_facts,
+    in_backward,
+    is_tensor,
+    made_with_grad,
+    mark_backward,
+    set_value,
+    tensor_of,
+    value_of,
+)
+from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
+from .view_writes import ViewStep, Write, write_through
+
+aten = torch.ops.aten
+_READS_STORAGE = frozenset({aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default})
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """One piece of memory. value: the node of its current content; version: how often it was written.
+
+    root: the recorded node that made it.  born_in_backward: it did not exist during the forward.
+    """
+
+    value: fx.Node
+    root: fx.Node
+    version: int = 0
+    born_in_backward: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Handle:
+    """A recorded tensor object: its region, and the view it is of `parent` (None: it is the whole region).
+
+    node: its value in the new graph, right for `version` of the region.  example: sizes, strides and dtype.
+    """
+
+    region: Region
+    parent: "Handle | None"
+    step: ViewStep | None
+    node: fx.Node
+    version: int
+    example: torch.Tensor
+
+    def steps(self) -> tuple[ViewStep, ...]:
+        """Return the views from the region to this handle."""
+        above = self.parent.steps() if self.parent is not None else ()
+        return above if self.step is None else (*above, self.step)
+
+
+@dataclass(slots=True)
+class Functionalizer:
+    """Takes recorded nodes in with `take`, answers questions about their memory, and ends with `value_after`."""
+
+    mode: FakeTensorMode
+    graph: fx.Graph = field(default_factory=fx.Graph)
+    handles: dict[fx.Node, Handle] = field(default_factory=dict)
+    constants: list[fx.Node] = field(default_factory=list)  # recorded get_attr nodes, inputs of the new graph
+    _values: dict[fx.Node, object] = field(default_factory=dict)  # recorded nodes that are no tensors
+    _regions: dict[int, Handle] = field(default_factory=dict)  # storage of an example value -> the whole region
+    _inputs: list[fx.Node] = field(default_factory=list)
+    _taken: set[fx.Node] = field(default_factory=set)
+    _current: fx.Node | None = None
+
+    # -- taking nodes in ---------------------------------------------------------------------------------------
+
+    def take(self, nodes: Sequence[fx.Node]) -> None:
+        """Translate recorded nodes that were not taken yet; raises Unsupported where values cannot follow memory."""
+        for node in nodes:
+            if node in self._taken or node.op == "output":
+                continue
+            self._taken.add(node)
+            self._current = node
+            if node.op in ("placeholder", "get_attr"):
+                self._take_input(node)
+            else:
+                self._take_call(node)
+        self._current = None
+
+    def _take_input(self, node: fx.Node) -> None:
+        if node.op == "get_attr":
+            self.constants.append(node)
+        if not is_tensor(node):
+            self._values[node] = value_of(node)
+            return
+        self._insert_after_inputs()
+        new = self.graph.placeholder(node.name)
+        self.graph.inserting_after()  # back to the end
+        copy_facts(node, new)
+        self._inputs.append(new)
+        self._new_region(node, new)
+
+    def _insert_after_inputs(self) -> None:
+        if self._inputs:
+            self.graph.inserting_after(self._inputs[-1])
+        elif len(self.graph.nodes):
+            self.graph.inserting_before(next(iter(self.graph.nodes)))
+
+    def _take_call(self, node: fx.Node) -> None:
+        target = node.target
+        if target is operator.getitem:
+            self._take_item(node)
+        elif not isinstance(target, OpOverload):
+            raise InternalError(f"{node.name} calls {target}, which is no operator", hint="trace to ATen first")
+        elif target in GEOMETRY_CHANGES:
+            self._take_geometry_change(node, GEOMETRY_CHANGES[target])
+        elif op_facts(target).mutates:
+            self._take_write(node, target)
+        elif is_view(target) or self._shares_memory(node):
+            self._take_view(node, target)
+        else:
+            self._take_value(node, target)
+
+    def _take_value(self, node: fx.Node, target: OpOverload) -> None:
+        if target in _READS_STORAGE:
+            self._demand_plain_memory(node)
+        new = self._emit_like(node, target, self._read_args(node.args), self._read_args(node.kwargs))
+        if is_tensor(node):
+            self._new_region(node, new)
+        else:
+            self._values[node] = new
+
+    def _take_item(self, node: fx.Node) -> None:
+        whole, index = node.args
+        assert isinstance(whole, fx.Node)
+        assert isinstance(index, int)
+        source = self._values.get(whole)
+        if isinstance(source, tuple):  # results of a write or parts of a view, one handle or node each
+            part = source[index]
+            if isinstance(part, Handle):
+                self.handles[node] = part
+            elif isinstance(part, fx.Node):
+                self._new_region(node, part)
+            else:
+                self._values[node] = part
+            return
+        assert isinstance(source, fx.Node)
+        new = self._emit_like(node, operator.getitem, (source, index), {})
+        if is_tensor(node):
+            self._new_region(node, new)
+        else:
+            self._values[node] = new
+
+    def _new_region(self, node: fx.Node, value: fx.Node) -> Handle:
+        region = Region(value, node, born_in_backward=in_backward(node))
+        handle = Handle(region, None, None, value, 0, tensor_of(node))
+        self.handles[node] = handle
+        self._regions.setdefault(storage_key(handle.example), handle)
+        return handle
+
+    # -- views -------------------------------------------------------------------------------------------------
+
+    def _shares_memory(self, node: fx.Node) -> bool:
+        """Return whether the result is an argument's memory although the schema does not say so."""
+        first = node.args[0] if node.args else None
+        if not is_tensor(node) or not isinstance(first, fx.Node) or first not in self.handles:
+            return False
+        found = self._regions.get(storage_key(tensor_of(node)))
+        return found is not None and found.region is self.handles[first].region
+
+    def _take_view(self, node: fx.Node, target: OpOverload) -> None:
+        position = (op_facts(target).aliases or (0,))[0]
+        source = argument(node, position)
+        if position != 0 or not isinstance(source, fx.Node) or source not in self.handles:
+            raise Unsupported(f"{target} views something odd", hint="expected: the graph runs eagerly")
+        parent = self.handles[source]
+        if target is aten.as_strided.default:
+            self._demand_plain_memory(node)
+            while parent.parent is not None:
+                parent = parent.parent
+        args, kwargs = tuple(node.args[1:]), tuple(sorted(node.kwargs.items()))
+        grad = made_with_grad(node)
+        if is_tensor(node):
+            step = ViewStep(target, args, kwargs, None, grad)
+            self.handles[node] = self._view(parent, step, tensor_of(node))
+            return
+        parts = value_of(node)
+        assert isinstance(parts, (tuple, list))
+        steps = [ViewStep(target, args, kwargs, index, grad) for index in range(len(parts))]
+        source_node = self._read(parent)
+        whole = self._emit_like(node, target, (source_node, *args), dict(kwargs))
+        handles = []
+        for step, part in zip(steps, parts, strict=True):
+            item = self._emit(operator.getitem, (whole, step.index), {}, part)
+            handles.append(Handle(parent.region, parent, step, item, parent.region.version, part))
+        self._values[node] = tuple(handles)
+
+    def _view(self, parent: Handle, step: ViewStep, example: torch.Tensor) -> Handle:
+        node = self._apply(step, self._read(parent), example)
+        return Handle(parent.region, parent, step, node, parent.region.version, example)
+
+    def _apply(self, step: ViewStep, source: fx.Node, example: torch.Tensor) -> fx.Node:
+        if step.index is None:
+            return self._emit(step.target, (source, *step.args), dict(step.kwargs), example)
+        whole = self._emit(step.target, (source, *step.args), dict(step.kwargs))
+        return self._emit(operator.getitem, (whole, step.index), {}, example)
+
+    def _take_geometry_change(self, node: fx.Node, view: OpOverload) -> None:
+        source = node.args[0]
+        assert isinstance(source, fx.Node)
+        old = self.handles[source]
+        if old.parent is None and old.region.root.op in ("placeholder", "get_attr"):
+            raise Unsupported(
+                f"an input changes its sizes or history ({node.target})",
+                why="the caller's tensor object itself would have to change",
+                hint="expected: the graph runs eagerly",
+            )
+        if view is aten.as_strided.default:
+            self._demand_plain_memory(node)
+        args, kwargs = tuple(node.args[1:]), tuple(sorted(node.kwargs.items()))
+        step = ViewStep(view, args, kwargs, None, made_with_grad(node))
+        handle = self._view(old, step, tensor_of(node))
+        self.handles[source] = self.handles[node] = handle
+
+    def _demand_plain_memory(self, node: fx.Node) -> None:
+        """Strides given as numbers address memory: right only while a region's value is laid out as its memory was."""
+        source = node.args[0]
+        assert isinstance(source, fx.Node)
+        handle = self.handles[source]
+        whole = handle
+        while whole.parent is not None:
+            whole = whole.parent
+        input_written = whole.region.root.op == "placeholder" and whole.region.version > 0
+        if input_written or not _is_dense(whole.example):
+            if whole.region.version == 0 and handle is whole:
+                return  # the caller's own tensor, untouched: its memory is what the program means
+            raise Unsupported(
+                "as_strided addresses memory that is not laid out densely, or was written",
+                hint="expected: the graph runs eagerly",
+            )
+        if handle.region.version:
+            handle.node, handle.version = self._fresh(handle), handle.region.version
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def _read_args(self, args: object) -> object:
+        return map_nodes(args, self._read_node)
+
+    def _read_node(self, node: fx.Node) -> object:
+        if node in self.handles:
+            return self._read(self.handles[node])
+        return self._values[node]
+
+    def _read(self, handle: Handle) -> fx.Node:
+        if handle.version != handle.region.version:
+            handle.node = self._fresh(handle)
+            handle.version = handle.region.version
+        return handle.node
+
+    def _fresh(self, handle: Handle) -> fx.Node:
+        if handle.parent is None or handle.step is None:
+            return handle.region.value
+        if handle.step.target is aten.as_strided.default and not _is_dense(handle.parent.example):
+            raise Unsupported(
+                "as_strided of memory that was written afterwards", hint="expected: the graph runs eagerly"
+            )
+        source = self._fresh(handle.parent) if handle.parent.parent is not None else handle.region.value
+        return self._apply(handle.step, source, handle.example)
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def _take_write(self, node: fx.Node, target: OpOverload) -> None:
+        written = self._written_handles(node, target)
+        flat = [handle for group in written for handle in (group if isinstance(group, list) else [group])]
+        for handle in flat:
+            self._demand_safe_write(node, handle)
+        twin = twin_of(target)
+        if is_random(target) and not all(handle.example.is_contiguous() for handle in flat):
+            twin = cloning_twin(target)
+        results = self._call_twin(node, target, twin)
+        for place, group in zip(twin.written, written, strict=True):
+            self._store_group(group, results[place])
+        self._return_results(node, target, twin, results, written)
+
+    def _written_handles(self, node: fx.Node, target: OpOverload) -> "list[Handle | list[Handle]]":
+        found: list[Handle | list[Handle]] = []
+        for position in op_facts(target).mutates:
+            value = argument(node, position)
+            if isinstance(value, fx.Node):
+                found.append(self.handles[value])
+            elif isinstance(value, (tuple, list)):
+                found.append([self.handles[part] for part in value if isinstance(part, fx.Node)])
+            else:
+                raise Unsupported(f"{target} writes to an absent argument", hint="expected: the graph runs eagerly")
+        return found
+
+    def _call_twin(self, node: fx.Node, target: OpOverload, twin: Twin) -> list[object]:
+        names = [item.name for item in target._schema.arguments]
+        args = [value for value, name in zip(node.args, names, strict=False) if name not in twin.dropped]
+        kwargs = {name: value for name, value in node.kwargs.items() if name not in twin.dropped}
+        new = self._emit(twin.operator, self._read_args(tuple(args)), self._read_args(kwargs))
+        if twin.single:
+            return [new]
+        parts = value_of(new)
+        assert isinstance(parts, (tuple, list))
+        return [self._emit(operator.getitem, (new, index), {}, part) for index, part in enumerate(parts)]
+
+    def _store_group(self, group: "Handle | list[Handle]", result: object) -> None:
+        assert isinstance(result, fx.Node)
+        if isinstance(group, Handle):
+            self.store(group, result)
+            return
+        parts = value_of(result)
+        assert isinstance(parts, (tuple, list))
+        for index, handle in enumerate(group):
+            self.store(handle, self._emit(operator.getitem, (result, index), {}, parts[index]))
+
+    def _return_results(
+        self,
+        node: fx.Node,
+        target: OpOverload,
+        twin: Twin,
+        results: list[object],
+        written: "list[Handle | list[Handle]]",
+    ) -> None:
+        given: list[object] = []
+        for item, place in zip(target._schema.returns, twin.returned, strict=False):
+            handle = written[twin.written.index(place)] if item.alias_info is not None else None
+            given.append(results[place] if handle is None else handle)
+        if isinstance(value_of(node), (tuple, list)):
+            self._values[node] = tuple(given)
+        elif given and isinstance(given[0], Handle):
+            self.handles[node] = given[0]
+        elif given and isinstance(given[0], fx.Node):
+            self._new_region(node, given[0])
+
+    def store(self, handle: Handle, new: fx.Node) -> None:
+        """Make `new` the value of `handle`, of its region, and so of every view of it."""
+        region = handle.region
+        new = self._settle(handle, new)
+        here, value = handle, new
+        while here.parent is not None and here.step is not None:
+            parent = here.parent
+            source = self._read(parent)
+            write = Write(here.step, parent.example, here.example, source, value, self._emit)
+            value = self._settle(parent, write_through(write))
+            here = parent
+        region.value = value
+        region.version += 1
+        here.node, here.version = value, region.version
+        if _same_steps(tensor_of(new), handle.example):
+            handle.node, handle.version = new, region.version
+
+    def _settle(self, handle: Handle, new: fx.Node) -> fx.Node:
+        """Give a new value the dtype and sizes of the written tensor, and for a whole region its strides too."""
+        mine, wanted = tensor_of(new), handle.example
+        same = mine.dtype == wanted.dtype and mine.shape == wanted.shape
+        if same and (handle.parent is not None or _same_steps(mine, wanted)):
+            return new
+        return self._emit(aten.copy.default, (self._read(handle), new), {}, wanted)
+
+    def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
+        if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:
+            raise Unsupported("a backward writes to what the forward made", hint="expected: the graph runs eagerly")
+        if _overlaps_itself(handle.example):
+            raise Unsupported("a write to memory that overlaps itself", hint="expected: eager decides")
+        for other in node.all_input_nodes:
+            mate = self.handles.get(other)
+            if mate is not None and mate is not handle and mate.region is handle.region and _overlap(mate, handle):
+                raise Unsupported(
+                    "a call reads and writes overlapping parts of one memory", hint="expected: eager decides"
+                )
+
+    # -- the new graph -----------------------------------------------------------------------------------------
+
+    def _emit_like(self, node: fx.Node, target: object, args: object, kwargs: object) -> fx.Node:
+        return self._emit(target, args, kwargs, value_of(node))
+
+    def _emit(self, target: object, args: object, kwargs: object | None = None, value: object = None) -> fx.Node:
+        assert callable(target)
+        assert isinstance(args, tuple)
+        named = kwargs if isinstance(kwargs, Mapping) else {}
+        if value is None:
+            with self.mode, torch.no_grad():
+                value = target(*map_nodes(args, value_of), **map_nodes(dict(named), value_of))
+        node = add_call(self.graph, target, args, named)
+        if self._current is not None:
+            copy_facts(self._current, node)
+            if in_backward(self._current):
+                mark_backward(node)
+        set_value(node, value)
+        return node
+
+    def value_after(self, node: fx.Node) -> fx.Node:
+        """Return the node of the new graph that holds what the recorded tensor holds now."""
+        self._current = node
+        found = self._read(self.handles[node])
+        self._current = None
+        return found
+
+
+def _is_dense(value: torch.Tensor) -> bool:
+    """Return whether the elements fill their memory without gaps or overlaps, from its start."""
+    if value.storage_offset() != 0:
+        return False
+    expected = 1
+    for step, size in sorted(zip(value.stride(), value.shape, strict=True)):
+        if size == 1:
+            continue
+        if step != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _overlaps_itself(value: torch.Tensor) -> bool:
+    """Return whether two elements may share a place: sorted by stride, each dimension must step over the former."""
+    reach = 0
+    for step, size in sorted(zip(value.stride(), value.shape, strict=True)):
+        if size == 0:
+            return False
+        if size == 1:
+            continue
+        if step <= reach:
+            return True
+        reach += step * (size - 1)
+    return False
+
+
+def _overlap(first: Handle, second: Handle) -> bool:
+    """Return whether two views of one memory may share a place, the very same view excepted."""
+    a, b = first.example, second.example
+    if a.dtype == b.dtype and _geometry(a) == _geometry(b):
+        return False
+    (a_first, a_last), (b_first, b_last) = _interval(a), _interval(b)
+    return a_first <= b_last and b_first <= a_last
+
+
+def _geometry(value: torch.Tensor) -> tuple[object, ...]:
+    return value.storage_offset(), tuple(value.shape), value.stride()
+
+
+def _interval(value: torch.Tensor) -> tuple[int, int]:
+    """Return the first and last byte that the elements reach."""
+    if value.numel() == 0:
+        return 0, -1
+    start = int(value.storage_offset())
+    end = start + sum(int(step * (size - 1)) for step, size in zip(value.stride(), value.shape, strict=True))
+    return start * value.element_size(), (end + 1) * value.element_size() - 1
+
+
+def _same_steps(first: torch.Tensor, second: torch.Tensor) -> bool:
+    if first.numel() == 0:
+        return True
+    pairs = zip(first.shape, first.stride(), second.stride(), strict=True)
+    return all(a == b for size, a, b in pairs if size != 1)
+
+
+def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphModule, tuple[int, ...]]:
+    """Return `gm` without writes: its outputs, then the new contents of the inputs that it wrote to.
+
+    Also the positions of those inputs among the placeholders (attributes, which become placeholders, behind them).
+    Raises Unsupported where values cannot follow memory.
+    """
+    worker = Functionalizer(mode)
+    nodes = list(gm.graph.nodes)
+    worker.take(nodes)
+    results = [map_nodes(part, worker.value_after) for part in gm.graph.output_node().args[0]]  # type: ignore[union-attr]  # checked: a tuple
+    inputs = [node for node in nodes if node.op == "placeholder"] + worker.constants
+    written = tuple(
+        index for index, node in enumerate(inputs) if node in worker.handles and worker.handles[node].region.version
+    )
+    results += [worker.value_after(inputs[index]) for index in written]
+    worker.graph.output(tuple(results))
+    return fx.GraphModule({}, worker.graph), written
