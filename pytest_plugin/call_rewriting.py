@@ -94,7 +94,7 @@ class CallRewriter:
             return {}  # no source to read: its calls stay as they are
         if _PYTEST_NAMES[0] in module.__dict__:
             rewrite_asserts(tree, source, str(path), self._config)
-        rewritten = ast.fix_missing_locations(BoundaryCalls().visit(tree))
+        rewritten = BoundaryCalls().visit(tree)
         codes: dict[tuple[str, int], types.CodeType | None] = {}
         for code in _nested_codes(compile(rewritten, str(path), "exec", dont_inherit=True)):
             key = (code.co_qualname, code.co_firstlineno)

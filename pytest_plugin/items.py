@@ -38,6 +38,9 @@ class Judged:
 class JudgedFunction(Judged, pytest.Function):
     """A test function or method under one variant."""
 
+    def _traceback_filter(self, excinfo: Any) -> Any:
+        return _without_our_frames(super()._traceback_filter(excinfo))
+
     def setup(self) -> None:
         """Set up the fixtures, seeded."""
         self.around_setup(self, super().setup)
@@ -51,6 +54,9 @@ class JudgedTestCase(Judged, TestCaseFunction):
     """A method of a unittest.TestCase under one variant."""
 
     silent = False  # while re-run to find the stage: sub-tests are not reported again
+
+    def _traceback_filter(self, excinfo: Any) -> Any:
+        return _without_our_frames(super()._traceback_filter(excinfo))
 
     def setup(self) -> None:
         """Set up the fixtures, seeded."""
@@ -77,6 +83,12 @@ class JudgedTestCase(Judged, TestCaseFunction):
         """Report a sub-test, unless this is a silent re-run."""
         if not self.silent:
             super().addSubTest(*args, **kwargs)
+
+
+def _without_our_frames(traceback: Any) -> Any:
+    """Return a test's traceback without the harness between the test and the code that failed."""
+    theirs = traceback.filter(lambda entry: not str(entry.frame.f_globals.get("__name__", "")).startswith("plumbline."))
+    return theirs or traceback
 
 
 def _judged_method(item: JudgedTestCase, method: Any) -> Any:

@@ -7,7 +7,7 @@ import time
 import unittest
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ class Progress:
     own: how the test itself ended, None for a plain end.
     """
 
-    shared: SharedState = field(default_factory=SharedState)
+    shared: SharedState
     before_body: StateScope | None = None
     session: JudgeSession | None = None
     trial: tuple[Variant, str] | None = None
@@ -62,7 +62,14 @@ class Runs:
         self.options = options
         self.available = available
         self.keep_frames = keep_frames
+        self._shared: SharedState | None = None
         self._wrong: dict[tuple[str, Variant], bool] = {}
+
+    def _shared_state(self, test_id: str) -> SharedState:
+        if self._shared is None or self._shared.test_id != test_id or not self._shared.rewound:
+            self._shared = SharedState(test_id)
+        self._shared.rewound = False
+        return self._shared
 
     def equip(self, item: Any) -> None:
         """Give a new item its hooks."""
@@ -71,13 +78,13 @@ class Runs:
 
     def around_setup(self, item: Any, setup: Body) -> None:
         """Run a set-up with this test's seed, then save what the siblings share if no own fixture made us do so."""
-        item.stash[PROGRESS] = progress = Progress()
+        item.stash[PROGRESS] = progress = Progress(self._shared_state(item.test_id))
         for mark in item.iter_markers("compile_skip"):
             if applies(mark, item.variant):
                 raise pytest.skip.Exception(reason_of(mark) or "compile_skip", _use_item_location=True)
         seed_test(item.test_id)
         setup()
-        progress.shared.save_before_own_fixtures(item)
+        progress.shared.save_rest(item)
 
     def around_body(self, item: Any, body: Body) -> None:
         """Run a body under its session, or under that of a re-run."""

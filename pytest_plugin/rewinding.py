@@ -43,22 +43,40 @@ def _fixture_values(item: Any) -> list[tuple[str, str, object]]:
 
 
 class SharedState:
-    """The shared state of one item, as it was before the item's own fixtures and body could touch it."""
+    """The shared state of a test, as it was before its own fixtures and body could touch it.
 
-    def __init__(self) -> None:
+    All variants of a test that run one after another use the same one: after each it is put back.
+    """
+
+    def __init__(self, test_id: str) -> None:
+        self.test_id = test_id
+        self.rewound = False
         self._states: list[StateScope] = []
+        self._fixtures: set[str] = set()
 
     def save_before_own_fixtures(self, item: Any) -> None:
         """Save everything shared that exists by now; the first call counts."""
         if not self._states:
-            self._states.append(take_state(wide_roots(item)))
+            roots = wide_roots(item)
+            self._fixtures |= roots.keys()
+            self._states.append(take_state(roots))
 
     def save_late(self, name: str, value: object) -> None:
         """Save a shared fixture that is set up after the first save; before it there is nothing to do."""
         if self._states:
+            self._fixtures.add(name)
             self._states.append(take_state({name: value}))
+
+    def save_rest(self, item: Any) -> None:
+        """Save, after set-up, shared fixtures that existed and that a fixture asked for at run time."""
+        self.save_before_own_fixtures(item)
+        rest = {name: value for name, value in wide_roots(item).items() if name not in self._fixtures}
+        if rest:
+            self._fixtures |= rest.keys()
+            self._states.append(take_state(rest))
 
     def rewind(self) -> None:
         """Put everything back, latest first."""
         for state in reversed(self._states):
             state.rewind()
+        self.rewound = True

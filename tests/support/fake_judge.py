@@ -68,7 +68,7 @@ class FakeSession:
             value = fn(*args, **kwargs)
             kind = Kind(getattr(fn, "plan", {}).get(self.variant.backend, "EQUAL"))
             frame = sys._getframe(1)
-            while "pytest_plugin" in frame.f_code.co_filename and "test_" not in frame.f_code.co_filename:
+            while str(frame.f_globals.get("__name__")).startswith("plumbline."):
                 frame = frame.f_back
             name = getattr(fn, "__name__", type(fn).__name__)
             self.calls.append(

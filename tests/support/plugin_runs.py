@@ -11,7 +11,8 @@ from support.fake_judge import COMPILERS, FakeSession
 for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.call_boundary"):
     importlib.import_module(preloaded)
 
-QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider")
+# hypothesis would be imported anew by each inner run.
+QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 
 
 class PluginRuns:
