@@ -1,5 +1,6 @@
 """A judge at work on one test body: it takes the calls of every boundary on its thread and keeps the verdicts."""
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ from .options import JudgeOptions
 from .targets import Target, find_target
 from .walk import is_library_file, is_library_module
 
+# Stock writes its structured trace to this logger; pytest would show it under every failing test.
+_TRACE_LOG = logging.getLogger("torch.__trace")
 BOUNDARIES = ("module", "call", "explicit")
 _current: "list[JudgeSession]" = []
 
@@ -84,6 +87,7 @@ class JudgeSession:
 
     def __enter__(self) -> Self:
         self._thread = threading.get_ident()
+        _TRACE_LOG.propagate = False
         self.compiler.reset()
         start_intercepting()
         for target in self._targets:
@@ -96,6 +100,7 @@ class JudgeSession:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self._watch_modules(False)
+        _TRACE_LOG.propagate = True
         _current.remove(self)
         for target in self._targets:
             target.restore()

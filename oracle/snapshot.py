@@ -4,6 +4,8 @@ Storages are saved byte by byte and set back without touching version counters. 
 each reached container, object, cell, class and global name keeps its identity, and its content is put back.
 """
 
+import copy
+import random
 import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -269,18 +271,34 @@ class SavedBytes:
 
 @dataclass(frozen=True, slots=True)
 class SavedGenerator:
-    """A torch.Generator that the program owns."""
+    """A random generator that the program owns: torch's, NumPy's or Python's."""
 
-    value: torch.Generator
-    state: torch.Tensor
+    value: Any
+    state: Any
 
     def changed(self) -> bool:
         """Compare states."""
-        return not torch.equal(self.value.get_state(), self.state)
+        now = _generator_state(self.value)
+        return not (torch.equal(now, self.state) if isinstance(now, torch.Tensor) else repr(now) == repr(self.state))
 
     def restore(self) -> None:
         """Set the state back."""
-        self.value.set_state(self.state)
+        if isinstance(self.value, torch.Generator):
+            self.value.set_state(self.state)
+        elif isinstance(self.value, numpy.random.Generator):
+            self.value.bit_generator.state = self.state
+        elif isinstance(self.value, numpy.random.RandomState):
+            self.value.set_state(self.state)
+        else:
+            self.value.setstate(self.state)
+
+
+def _generator_state(value: Any) -> Any:
+    if isinstance(value, numpy.random.Generator):
+        return copy.deepcopy(value.bit_generator.state)
+    if isinstance(value, random.Random):
+        return value.getstate()
+    return value.get_state()
 
 
 class SavedStorage:
@@ -385,7 +403,7 @@ _SAVERS: Mapping[str, Callable[[Any], Saved]] = {
     "class": lambda value: SavedClass(value, tuple(class_attributes(value))),
     "buffer": lambda value: SavedBytes(value, value[:]),
     "array": lambda value: SavedBytes(value, value.copy()),
-    "generator": lambda value: SavedGenerator(value, value.get_state()),
+    "generator": lambda value: SavedGenerator(value, _generator_state(value)),
     "tensor": SavedTensor,
 }
 

@@ -11,6 +11,7 @@ import functools
 import io
 import logging
 import pathlib
+import random
 import re
 import socket
 import sys
@@ -43,13 +44,14 @@ CLOSED = (
     weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet, types.MappingProxyType,
 )  # fmt: skip
 CLOSED_PACKAGES = frozenset(
-    {"_pytest", "pytest", "pluggy", "xdist", "unittest", "plumbline", "_io", "_thread", "ctypes"}
+    {"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"}
 )
+CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"})
 # Marks that a compiler leaves on functions, modules and tensors; they mean nothing to the program.
 COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.
-LIBRARIES = CLOSED_PACKAGES | {"torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
+LIBRARIES = CLOSED_PACKAGES | {"unittest", "torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
 
 # What has moved on cannot be moved back; a reference run would eat the caller's data.
 FORWARD_ONLY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, io.IOBase, socket.socket)
@@ -115,7 +117,8 @@ def kind_of(value: object) -> str:
         return "atom"
     if isinstance(value, torch.Tensor):
         return "tensor"
-    if isinstance(value, CLOSED) or type(value).__module__.split(".")[0] in CLOSED_PACKAGES:
+    module = type(value).__module__
+    if isinstance(value, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
         return "forward-only" if isinstance(value, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
     if isinstance(value, FORWARD_ONLY) or _is_iterator(value):
         return "forward-only"
@@ -139,7 +142,7 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("method", (types.MethodType,)),
     ("partial", (functools.partial,)),
     ("cell", (types.CellType,)),
-    ("generator", (torch.Generator,)),
+    ("generator", (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)),
 )
 
 

@@ -3,6 +3,7 @@
 import collections
 import random
 import types
+import unittest.mock
 
 import numpy
 import pytest
@@ -214,3 +215,27 @@ def test_cycles_end():
     loop.append(loop)
     Snapshot.take({"loop": loop}).rewind()
     assert loop[0] is loop
+
+
+def test_generators_of_the_users_own_come_back():
+    owned = [torch.Generator().manual_seed(1), random.Random(2), numpy.random.default_rng(3), numpy.random.RandomState(4)]
+
+    def draw():
+        return [float(torch.rand(1, generator=owned[0])), owned[1].random(), owned[2].random(), owned[3].rand()]
+
+    snapshot = Snapshot.take({"owned": owned})
+    first = draw()
+    assert draw() != first
+    snapshot.rewind()
+    assert draw() == first
+
+
+def test_calls_of_a_mock_are_forgotten():
+    mock = unittest.mock.MagicMock()
+    snapshot = Snapshot.take({"mock": mock})
+    mock(1)
+    mock.method(2)
+    snapshot.rewind()
+    assert mock.call_count == 0
+    mock.assert_not_called()
+    mock.method.assert_not_called()
