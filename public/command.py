@@ -105,7 +105,8 @@ def gate(
     result = None
     if baseline is not None:
         try:
-            result = compare(run, cases, baselines.load_baseline(baseline, run=baseline_run, judged=run))
+            expected = baselines.load_baseline(baseline, run=baseline_run, judged=run, home=store.place)
+            result = compare(run, cases, expected)
         except SchemaMismatch as mismatch:
             result = mismatch_report(mismatch.one_line(), baseline)
         print(json.dumps(result.to_dict(), indent=1) if as_json else result)

@@ -49,11 +49,12 @@ def baseline_of(cases: Iterable[CaseRow], source: str) -> Baseline:
     return Baseline(source, tuple(Expected(**{name: getattr(case, name) for name in names}) for case in cases))
 
 
-def load_baseline(place: str, *, run: str | None = None, judged: RunRow | None = None) -> Baseline:
+def load_baseline(place: str, *, run: str | None = None, judged: RunRow | None = None, home: str = "") -> Baseline:
     """Return the baseline at a place: a file of `write_baseline`, or a result database.
 
-    run: of a database, take this run; by default its newest complete one other than `judged` and
-    not younger than it.
+    run: of a database, take this run; by default its newest complete one.
+    judged, home: the run to be compared, and `Store.place` of its database; when that is the
+    baseline too, the newest complete run before it is taken.
     Raises UserError when the place is neither, SchemaMismatch when another version wrote it.
     """
     file = Path(place)
@@ -65,7 +66,8 @@ def load_baseline(place: str, *, run: str | None = None, judged: RunRow | None =
         hint = "make one with: plumbline gate --write-baseline FILE"
         raise UserError("no baseline here", where=place, hint=hint)
     with open_store(place) as store:
-        chosen = store.run(run) if run is not None else _newest_complete(store, judged)
+        before = judged if store.place == home else None
+        chosen = store.run(run) if run is not None else _newest_complete(store, before)
         return baseline_of(store.cases(chosen.run_id), f"{store.place}, run {chosen.run_id}")
 
 
@@ -80,7 +82,8 @@ def write_baseline(file: Path, cases: Sequence[CaseRow]) -> None:
 def _strict(case: Expected) -> dict[str, object]:
     # Two digits: a margin that moves in its third digit must not make a difference under version control.
     data = case.to_dict()
-    data["margin"] = float(f"{case.margin:.2g}") if math.isfinite(case.margin) else _not_finite(case.margin)
+    rounded = float(f"{case.margin:.2g}")
+    data["margin"] = rounded if math.isfinite(rounded) else _not_finite(rounded)
     return data
 
 
@@ -120,11 +123,10 @@ def _expected(item: object, where: str) -> Expected:
         raise UserError(error.what, where=where, why=error.why, hint=_EXPORT_HINT) from None
 
 
-def _newest_complete(store: Store, judged: RunRow | None) -> RunRow:
+def _newest_complete(store: Store, before: RunRow | None) -> RunRow:
     runs = store.runs()
-    names = [run.run_id for run in runs]
-    if judged is not None and judged.run_id in names:  # one database for both: look back in time
-        runs = runs[names.index(judged.run_id) + 1 :]
+    if before is not None:
+        runs = runs[[run.run_id for run in runs].index(before.run_id) + 1 :]
     for run in runs:
         if run.complete:
             return run

@@ -234,7 +234,7 @@ def _plain(value: object) -> object:
     return value
 
 
-class _Unfit(Exception):  # noqa: N818 - control flow inside this file, never seen outside
+class _Unfit(Exception):
     pass
 
 

@@ -26,7 +26,7 @@ LOCK_SECONDS = 30.0  # how long a writer waits for another one's transaction
 _AnyRow = TypeVar("_AnyRow", bound=Row)
 
 
-class SchemaMismatch(UserError):  # noqa: N818 - named for the fact, as Unsupported is
+class SchemaMismatch(UserError):
     """The database was written by a plumbline whose rows have another shape."""
 
 

@@ -121,7 +121,7 @@ def test_another_database_gives_its_newest_complete_run(tmp_path):
     stored(place, [case_row(breaks=1)], run=run_row("old"))
     stored(place, [case_row(breaks=2)], run=run_row("new"))
     stored(place, [], run=run_row("interrupted", complete=False))
-    loaded = load_baseline(str(place), judged=run_row("elsewhere"))
+    loaded = load_baseline(str(place), judged=run_row("old"), home="elsewhere")
     assert loaded.cases == baseline_of([case_row(breaks=2)], "").cases
     assert "run new" in loaded.source
     assert load_baseline(str(place), run="old").cases[0].breaks == 1
@@ -131,10 +131,10 @@ def test_one_database_for_both_is_looked_at_back_in_time(tmp_path):
     place = tmp_path / "r.sqlite"
     for index in range(3):
         stored(place, [case_row(breaks=index)], run=run_row(f"run-{index}"))
-    assert load_baseline(str(place), judged=run_row("run-2")).cases[0].breaks == 1
-    assert load_baseline(str(place), judged=run_row("run-1")).cases[0].breaks == 0
+    assert load_baseline(str(place), home=str(place), judged=run_row("run-2")).cases[0].breaks == 1
+    assert load_baseline(str(place), home=str(place), judged=run_row("run-1")).cases[0].breaks == 0
     with pytest.raises(UserError, match="no earlier complete run"):
-        load_baseline(str(place), judged=run_row("run-0"))
+        load_baseline(str(place), home=str(place), judged=run_row("run-0"))
 
 
 def test_a_file_has_no_runs_to_choose_from(tmp_path):
