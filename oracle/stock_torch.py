@@ -6,16 +6,20 @@ The only file of the harness that touches torch.compile, torch._dynamo and torch
 import functools
 import inspect
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import torch
-import torch._dynamo
-import torch._inductor.config
-from torch._dynamo.eval_frame import skip_code
-from torch._dynamo.utils import counters
+
+with warnings.catch_warnings():  # torch deprecates parts of itself while it is imported; users cannot mend that
+    warnings.simplefilter("ignore")
+    import torch._dynamo
+    import torch._inductor.config
+    from torch._dynamo.eval_frame import skip_code
+    from torch._dynamo.utils import counters
 
 from .compilers import LADDER, Candidate, CompileRequest, CompileStatistics
 
@@ -85,7 +89,9 @@ class StockCandidate:
             else nullcontext()
         )
         try:
-            with draws:
+            with draws, warnings.catch_warnings():
+                # Under `-W error` stock's warnings about itself would become faults of the program under test.
+                warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor|functorch|subclasses)|torch\.jit")
                 return self._compiled(*args, **kwargs)
         finally:
             for reason, count in counters["graph_break"].items():
