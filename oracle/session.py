@@ -58,6 +58,7 @@ class JudgeSession:
 
     mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
+    prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class JudgeSession:
         self.options = options or JudgeOptions()
         self.mode = "judge"
         self.keep_frames = False
+        self.prepare: Callable[[Callable[..., Any]], None] | None = None
         self.calls: list[JudgedCall] = []
         self._targets: list[Target] = [find_target(path) for path in targets]
         self._boundaries: dict[tuple[object, ...], Boundary] = {}
@@ -175,6 +177,8 @@ class JudgeSession:
         key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
         if key not in self._boundaries:
             self._keep.append(target)
+            if self.prepare is not None:
+                self.prepare(target)
             label = self._label(target)
             self._boundaries[key] = Boundary(target, label, request, self.compiler, self.backend, self.options)
         return self._boundaries[key]

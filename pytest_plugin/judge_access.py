@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+# First: interception runs oracle code as soon as torch is there, and must not meet a half-loaded oracle module.
+import torch  # noqa: F401
+
 from plumbline.oracle.boundary import JudgedCall
 from plumbline.oracle.compilers import CompileStatistics
 from plumbline.oracle.options import JudgeOptions
@@ -10,6 +13,7 @@ from plumbline.oracle.scope import StateScope, seed_everything
 from plumbline.oracle.session import JudgeSession, available_compilers
 
 from .variants import Variant
+from .written_asserts import as_written
 
 __all__ = [
     "CompileStatistics",
@@ -25,10 +29,12 @@ __all__ = [
 
 
 def open_session(variant: Variant, *, boundary: str, options: JudgeOptions, targets: tuple[str, ...]) -> JudgeSession:
-    """Return a session for one test body; it judges once entered."""
-    return JudgeSession(
+    """Return a session for one test body; it judges once entered, boundaries as their author wrote them."""
+    session = JudgeSession(
         compiler=variant.compiler, backend=variant.backend, boundary=boundary, options=options, targets=targets
     )
+    session.prepare = as_written
+    return session
 
 
 def take_state(roots: Mapping[str, object]) -> StateScope:
