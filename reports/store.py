@@ -253,8 +253,13 @@ def _begin_transactions_ourselves(engine: Engine, statement: str) -> None:
         connection.exec_driver_sql(statement)
 
 
+_MAKING_TABLES = 0x706C756D62  # any number that other programs on the server are unlikely to lock
+
+
 def _check_schema(store: Store, *, write: bool, is_file: bool) -> None:
     with store._transaction() as connection:
+        if write and connection.dialect.name == "postgresql":  # two first runs at once must not both make tables
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
         tables = inspect(connection).get_table_names()
         if META.name in tables:
             versions = [row.schema_version for row in connection.execute(select(META))]

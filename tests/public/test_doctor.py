@@ -276,3 +276,13 @@ def test_this_machine_can_be_examined_whole():
 def test_a_program_that_cannot_start_is_told(tmp_path):
     assert "cannot be started" in attempt(["/no/such/program"], tmp_path, {}, 1).trouble
     assert attempt(["/bin/sh", "-c", "exit 0"], tmp_path, {}, 10).good
+
+
+def test_a_triton_that_does_not_work_is_a_warning(machine, tmp_path, monkeypatch):
+    (tmp_path / "site" / "triton").mkdir(parents=True)
+    (tmp_path / "site" / "triton" / "__init__.py").write_text("raise ImportError('libLLVM is missing')")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    environment = {**machine.environment, "PYTHONPATH": str(tmp_path / "site")}
+    finding = examine_one("Triton", replace(machine, environment=environment))
+    assert finding.level == WARNING
+    assert "libLLVM is missing" in finding.fact

@@ -1,8 +1,8 @@
-"""A hypothesis strategy for every row class, drawn from the types of its fields."""
+"""Hypothesis strategies for every row class, drawn from the types of its fields."""
 
 from hypothesis import strategies as st
 
-from plumbline.reports.rows import Event, field_types
+from plumbline.reports.rows import Event, Row, field_types
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text()
 BY_TYPE = {
@@ -20,3 +20,14 @@ BY_TYPE = {
 
 def rows(kind: type) -> st.SearchStrategy:
     return st.builds(kind, **{name: BY_TYPE[hint] for name, hint in field_types(kind).items()})
+
+
+def as_stored(row: Row) -> Row:
+    """Return the row as a database gives it back: NUL and lone surrogates as visible escapes."""
+
+    def visible(value: object) -> object:
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+        return value
+
+    return type(row)(**{name: visible(getattr(row, name)) for name in field_types(type(row))})
