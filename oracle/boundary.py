@@ -12,7 +12,7 @@ from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStat
 from .judge import Judgement, judge_call
 from .options import JudgeOptions
 from .verdict import Verdict
-from .walk import walk
+from .walk import Visit, Walk, children_of, class_attributes, fields_of, walk
 
 ALWAYS_JUDGED = 2
 """The first calls are judged always: the first one compiles, the second finds what the first left behind."""
@@ -64,7 +64,8 @@ class Boundary:
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Judgement | None:
         """Count a call and judge it if it is one of those to be judged; None says: run it compiled, unjudged."""
         self.calls += 1
-        signature = call_signature(self.target, args, kwargs)
+        roots = call_roots(self.target, self.label, args, kwargs)
+        signature = call_signature(walk(roots))
         known = signature in self.signatures
         self.signatures.add(signature)
         power_of_two = self.calls & (self.calls - 1) == 0
@@ -77,7 +78,7 @@ class Boundary:
             args,
             kwargs,
             self.options,
-            call_roots(self.target, self.label, args, kwargs),
+            roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
         )
 
@@ -113,28 +114,37 @@ def argument_names(target: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
 _PLAIN = (int, float, str, bool, type(None))
 
 
-def call_signature(target: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> object:
-    """Return what a compiler is likely to specialise on: tensor metadata, small constants, training flags, modes.
+def call_signature(reached: Walk) -> object:
+    """Return what a compiler is likely to specialise on: tensor metadata, small constants anywhere in reach, modes.
 
-    A call with a signature not seen before is judged, because it may recompile.
+    A call with a signature not seen before is judged, because it may recompile, or should.
     """
     parts: list[object] = [torch.is_grad_enabled(), torch.get_default_dtype(), torch.is_autocast_enabled("cpu")]
-    if isinstance(target, torch.nn.Module):
-        parts.append(tuple(module.training for module in target.modules()))
-    for visit in walk({"args": args, "kwargs": dict(kwargs)}).visits:
-        parts.append(_specialised(visit.kind, visit.value))
+    parts.extend(_specialised(visit) for visit in reached.visits)
+    parts.extend(_plain(binding.namespace.get(binding.name)) for binding in reached.bindings)
     return tuple(parts)
 
 
-def _specialised(kind: str, value: Any) -> object:
+def _specialised(visit: Visit) -> object:
+    kind, value = visit.kind, visit.value
     if kind == "tensor":
         stride = tuple(value.stride()) if value.layout == torch.strided else None
         return tuple(value.shape), stride, value.dtype, value.requires_grad, str(value.device)
-    if isinstance(value, torch.nn.Module):
-        return type(value).__qualname__, value.training
-    if kind in ("tuple", "list"):
-        return kind, len(value), tuple(item for item in value if isinstance(item, _PLAIN))
+    if kind in ("tuple", "list", "deque"):
+        return kind, len(value), tuple(_plain(item) for item in value)
     if kind == "dict":
-        plain = ((key, item) for key, item in value.items() if isinstance(key, _PLAIN))
-        return kind, tuple((key, item if isinstance(item, _PLAIN) else None) for key, item in plain)
+        return kind, tuple((_plain(key), _plain(item)) for key, item in value.items())
+    if kind == "object":
+        return type(value).__qualname__, tuple((name, _plain(item)) for name, item in fields_of(value))
+    if kind == "class":
+        return value.__qualname__, tuple((name, _plain(item)) for name, item in class_attributes(value))
+    if kind == "cell":
+        return tuple(_plain(child) for _, child in children_of("", kind, value))
+    if kind == "function":
+        return value.__code__.co_name, tuple(_plain(item) for item in value.__defaults__ or ())
     return kind
+
+
+def _plain(value: object) -> object:
+    """Return a constant by value; everything else counts by its type (its content is visited for itself)."""
+    return (type(value), value) if isinstance(value, _PLAIN) else type(value)

@@ -52,10 +52,10 @@ class _RecordingBackend:
 
 def _stock_backend(name: str, request: CompileRequest) -> Callable[..., Any]:
     if name == "inductor":
-        wrapper = torch._TorchCompileInductorWrapper
+        wrapper: Callable[..., Any] = torch._TorchCompileInductorWrapper
         mode = request.mode or (None if request.options else "default")
         options = dict(request.options) if request.options else None
-        supported = inspect.signature(wrapper.__init__).parameters
+        supported = inspect.signature(wrapper).parameters
         extra = {"name": None} if "name" in supported else {}
         backend: Callable[..., Any] = wrapper(mode, options, request.dynamic, **extra)
         return backend
@@ -84,7 +84,7 @@ class StockCandidate:
         """Run compiled; inductor takes eager's draws where asked to."""
         before = dict(counters["graph_break"])
         draws = (
-            torch._inductor.config.patch(fallback_random=self._own_draws)  # type: ignore[no-untyped-call]  # torch's own
+            torch._inductor.config.patch(fallback_random=self._own_draws)
             if self._own_draws or self._native_draws
             else nullcontext()
         )

@@ -236,3 +236,24 @@ def test_an_iterator_that_would_be_eaten_gives_no_reference():
 
 def test_aspects_are_documented_by_their_names():
     assert len(set(ASPECTS)) == len(ASPECTS)
+
+
+class Settings:
+    factor = 3
+
+
+def test_a_constant_that_changes_anywhere_in_reach_has_the_call_judged():
+    options = {"bias": 0}
+    function = torch.compile(lambda x: x * Settings.factor + options["bias"])
+    with session() as judge:
+        for _ in range(3):
+            function(torch.ones(2))
+        Settings.factor = 5
+        function(torch.ones(2))
+        function(torch.ones(2))
+        options["bias"] = 1
+        function(torch.ones(2))
+        function(torch.ones(2))
+    Settings.factor = 3
+    assert [call.index for call in judge.calls] == [1, 2, 4, 6]
+    assert judge.calls[-1].verdict.recompiles == 2
