@@ -15,7 +15,7 @@ function apply() {
     row.hidden = !seen;
     if (seen && row.tagName === "TR") tests += 1;
   }
-  found.textContent = words.length || wanted.length ? `${tests} tests shown` : "";
+  found.textContent = words.length || wanted.length ? `tests shown: ${tests}` : "";
 }
 
 box.addEventListener("input", apply);
