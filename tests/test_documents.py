@@ -31,8 +31,9 @@ def shown(language: str) -> list:
     cases = []
     for path in DOCUMENTS:
         blocks = [b for b in blocks_of(path.read_text(encoding="utf-8")) if b.language == language and not b.not_run]
+        marks = [pytest.mark.slow, pytest.mark.cc] if any(b.status for b in blocks) else []  # a failure is compiled
         if blocks:
-            cases.append(pytest.param(blocks, id=path.relative_to(ROOT).as_posix()))
+            cases.append(pytest.param(blocks, id=path.relative_to(ROOT).as_posix(), marks=marks))
     return cases
 
 
@@ -42,8 +43,9 @@ def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "COLUMNS": "100",
+        "COLUMNS": "80",
         "HOME": str(folder),
+        "PLUMBLINE_DB": str(folder / "results.sqlite"),
     }
     return subprocess.run(
         ["sh", "-c", command], cwd=ROOT, env=environment, text=True, stdin=subprocess.DEVNULL,
@@ -65,9 +67,9 @@ def test_python_blocks_run(blocks: list[Block], tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("blocks", shown("console"))
 def test_console_blocks_run(blocks: list[Block], tmp_path: Path):
-    for command, expected in (pair for block in blocks for pair in block.commands()):
+    for status, command, expected in ((block.status, *pair) for block in blocks for pair in block.commands()):
         done = run_command(command, tmp_path)
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+        assert done.returncode == status, f"$ {command}\n{done.stdout}"
         assert not expected or matches(expected, done.stdout), f"$ {command}\n{done.stdout}"
 
 
@@ -80,11 +82,13 @@ def test_links_lead_somewhere(path: Path):
 def test_blocks_are_found_and_told_apart():
     document = (
         "# x\n\n```python\na = 1\n```\n\n<!-- not run: slow -->\n```console\n$ one \\\n    two\nout\n$ three\n```\n"
+        "<!-- exits 2 -->\n```console\n$ false\n```\n"
     )
-    python, console = blocks_of(document)
+    python, console, failing = blocks_of(document)
     assert (python.language, python.text, python.line, python.not_run) == ("python", "a = 1\n", 4, "")
     assert console.not_run == "slow"
     assert console.commands() == [("one      two", "out\n"), ("three", "")]
+    assert (console.status, failing.status, failing.not_run) == (0, 2, "")
 
 
 def test_wrong_output_is_seen():

@@ -58,7 +58,7 @@ def main() -> int:
     command = ["--compile-backends=all", "--compile-compilers=torch", f"--compile-report={REPORT}", "examples/"]
     print(f"plumbline: pytest {' '.join(command)}", flush=True)
     start = time.perf_counter()
-    status = pytest.main(["-p", "no:cacheprovider", *command], plugins=[record])
+    status = pytest.main(command, plugins=[record])
     seconds = time.perf_counter() - start
     expected = read_expected(EXPECTED.read_text(encoding="utf-8"))
     problems = differences(expected, record.failures)

@@ -2,25 +2,29 @@
 
 A fenced block is shown as `python` (executed; the blocks of one document share their names), `console` (lines after
 `$ ` are run, and the lines below are their output, `...` standing for anything), or anything else (not run).
-`<!-- not run: why -->` on the line above leaves a block out and says why.
+On the line above, `<!-- not run: why -->` leaves a block out, and `<!-- exits 1 -->` says with which status its
+commands end, when that is not 0.
 """
 
 import re
 from dataclasses import dataclass
 
-FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<reason>[^\n]+) -->\n+)?^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```\s*$", re.M | re.S
-)
+NOTE = r"(?:^<!-- (?:not run: (?P<reason>[^\n]+)|exits (?P<status>\d+)) -->\n+)?"
+FENCE = re.compile(NOTE + r"^```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^```\s*$", re.M | re.S)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, text, first line in the document (from 1), and why it is not run, if so."""
+    """One fenced block of a document.
+
+    line: its first line, from 1.  not_run: why it is not run, empty if it is.  status: with which its commands end.
+    """
 
     language: str
     text: str
     line: int
     not_run: str
+    status: int
 
     def commands(self) -> list[tuple[str, str]]:
         """Return (command, expected output) of a console block; a command may go on after a backslash."""
@@ -40,6 +44,7 @@ def blocks_of(document: str) -> list[Block]:
             found["text"],
             document.count("\n", 0, found.start("text")) + 1,
             found["reason"] or "",
+            int(found["status"] or 0),
         )
         for found in FENCE.finditer(document)
     ]
