@@ -72,6 +72,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         self._decompositions = dict(decompositions or {})
         self._paused = False
         self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
+        self._objects: dict[fx.Node, torch.Tensor] = {}
 
     # -- what the outside asks ---------------------------------------------------------------------------------
 
@@ -86,11 +87,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     def bind(self, tensor: torch.Tensor, node: fx.Node) -> None:
         """Let `tensor` stand for the value of `node` from now on."""
         self._known[id(tensor)] = (tensor, node)
+        self._objects[node] = tensor
 
     def node_of(self, tensor: torch.Tensor) -> fx.Node:
         """Return the node that gives `tensor`; a real tensor met for the first time becomes a constant."""
         found = self._known.get(id(tensor))
         return found[1] if found is not None else self._constant(tensor)
+
+    def object_of(self, node: fx.Node) -> torch.Tensor:
+        """Return the tensor object that `node` gave, as the program saw it."""
+        return self._objects[node]
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether `tensor` has been seen."""

@@ -1,0 +1,262 @@
+"""compile_with_autograd: a torch-level graph -> a callable of exactly its meaning, computed by compiled ATen graphs.
+
+The callable is specialised to facts that traced code depends on and that nobody upstream promises: which inputs
+require grad or are leaves, which are one object, which share memory with one that is written, grad mode, autocast.
+For other facts it specialises again. What cannot be compiled exactly runs `gm` as it is, with a recorded reason.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import fx
+
+from ..base.errors import InternalError, PlumblineError, Unsupported
+from ..base.events import Artifact, RanEagerly, is_recording, record, stage
+from ..base.options import Options
+from ..base.torch_facts import OpOverload
+from ..graph.checks import verify
+from ..graph.interpret import interpret
+from ..graph.node_values import placeholders, tensor_of
+from ..graph.passes import SIMPLIFY, run_passes
+from ..graph.printing import graph_text
+from ..graph.tracer import Decomposition
+from .call_wrappers import finish_call, run_plain
+from .function import CompiledBackward, CompiledPair, Pattern
+from .joint import Program, Traced, trace_call
+from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
+
+Tensors = Sequence[torch.Tensor]
+CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
+Call = Callable[[Sequence[object]], tuple[object, ...]]
+
+
+def compile_with_autograd(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    compile_graph: CompileGraph,
+    options: Options,
+    *,
+    decompositions: Mapping[OpOverload, Decomposition] | None = None,
+    recompute: bool = True,
+) -> "CompiledCall":
+    """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
+
+    gm: torch-level, every tensor a placeholder, output a tuple. example_inputs: tensors and numbers as they will
+    come. compile_graph: compiles one functional ATen graph whose placeholders are tensors; called for the forward
+    at once, for a backward when it first runs. recompute: whether backward may compute cheap values again.
+    """
+    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute)
+    compiled.specialise(tuple(example_inputs))
+    return compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """The facts a specialisation rests on; equal facts mean the same traced graph."""
+
+    grad_enabled: bool
+    inference: bool
+    autocast: tuple[object, ...]
+    inputs: tuple[object, ...]
+
+
+def facts_of_call(arguments: Sequence[object]) -> Assumptions:
+    """Return the facts of a call."""
+    first: dict[int, int] = {}
+    facts: list[object] = []
+    for position, value in enumerate(arguments):
+        if isinstance(value, torch.Tensor):
+            same = first.setdefault(id(value), position)
+            kind = (type(value), value.dtype, value.device, value.requires_grad, value.is_leaf)
+            facts.append((*kind, value.shape, value.stride(), same))
+        else:
+            facts.append((type(value), value))
+    autocast: tuple[object, ...] = ()
+    if torch.is_autocast_enabled("cpu"):
+        autocast = ("cpu", torch.get_autocast_dtype("cpu"))
+    return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast, tuple(facts))
+
+
+@dataclass(slots=True, eq=False)
+class CompiledCall:
+    """The callable that compile_with_autograd returns. fallback_reason: why the newest specialisation runs eagerly."""
+
+    gm: fx.GraphModule
+    compile_graph: CompileGraph
+    options: Options
+    decompositions: dict[OpOverload, Decomposition]
+    recompute: bool
+    fallback_reason: str | None = None
+    _calls: dict[Assumptions, Call] = field(default_factory=dict)
+
+    def __call__(self, *arguments: object) -> tuple[object, ...]:
+        """Run the program on real arguments."""
+        call = self._calls.get(facts_of_call(arguments))
+        if call is None:
+            call = self.specialise(arguments)
+        return call(arguments)
+
+    def specialise(self, arguments: tuple[object, ...]) -> Call:
+        """Compile for arguments like these; on failure the graph itself is the compiled code."""
+        key = facts_of_call(arguments)
+        self.fallback_reason = None
+        try:
+            call = self._compile(arguments)
+        except Exception as error:  # whatever goes wrong here, the program itself still runs
+            if self.options.strict and isinstance(error, InternalError):
+                raise
+            call = self._run_as_it_is(error)
+        self._calls[key] = call
+        return call
+
+    def _run_as_it_is(self, error: Exception) -> Call:
+        what = error.what if isinstance(error, PlumblineError) else f"{type(error).__name__}: {error}"
+        hint = error.hint if isinstance(error, PlumblineError) else "expected where eager raises too; else report it"
+        self.fallback_reason = what
+        record(RanEagerly("captured graph", "autograd", what, hint, None))
+        return lambda arguments: interpret(self.gm, arguments)
+
+    def _compile(self, arguments: tuple[object, ...]) -> Call:
+        program = Program(self.gm, arguments, self.decompositions)
+        with stage("joint"), torch.inference_mode(False), torch.set_grad_enabled(torch.is_grad_enabled()):
+            traced = trace_call(program)
+        _demand_written_apart(traced, arguments)
+        joint = self._simplified(traced.joint, "joint")
+        if traced.analysis.signature.is_differentiable:
+            run = self._compile_pair(program, traced, joint)
+        else:
+            run = self._compile_forward(traced, joint)
+        signature = traced.analysis.signature
+        written = [signature.inputs[fact.input] for fact in signature.writes]
+
+        def call(arguments: Sequence[object]) -> tuple[object, ...]:
+            if written and _shares_memory(arguments, signature.inputs, written):
+                record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
+                return interpret(self.gm, arguments)
+            tensors = [arguments[position] for position in signature.inputs]
+            return finish_call(signature, arguments, run(tensors))
+
+        return call
+
+    def _simplified(self, joint: JointGraph, name: str) -> JointGraph:
+        if self.options.verify:
+            verify(joint.graph, functional=True, costly=True, after="functionalize")
+        graph = run_passes(joint.graph, SIMPLIFY, self.options, stage="joint")
+        if is_recording():
+            record(Artifact("autograd", name, "python", graph_text(graph).text))
+        return JointGraph(graph, joint.inputs, joint.returned, joint.tangents, joint.escaping, joint.written)
+
+    def _compile_forward(self, traced: Traced, joint: JointGraph) -> Callable[[Sequence[object]], Tensors]:
+        compiled = self._compile_graph(joint.graph)
+        constants = traced.constants
+        return lambda tensors: run_plain(compiled, (*tensors, *constants))  # type: ignore[arg-type]  # checked by inputs
+
+    def _compile_pair(
+        self, program: Program, traced: Traced, joint: JointGraph
+    ) -> Callable[[Sequence[object]], Tensors]:
+        with stage("partition"):
+            cut = partition(joint, recompute=self.recompute)
+        if is_recording():
+            record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
+            record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
+        given = placeholders(joint.graph.graph)[joint.inputs :]
+        layouts = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
+        return CompiledPair(
+            signature=traced.analysis.signature,
+            forward=self._compile_graph(cut.forward),
+            kept=cut.kept,
+            constants=traced.constants,
+            tangents=joint.tangents,
+            layouts=layouts,
+            backward_for=_Backwards(self, program, traced, cut),
+        )
+
+    def _compile_graph(self, gm: fx.GraphModule) -> Callable[..., Tensors]:
+        if self.options.verify:
+            verify(gm, functional=True, after="partition")
+        return self.compile_graph(gm, [tensor_of(node) for node in placeholders(gm.graph)])
+
+
+_APART = "clone one of them before the call to have it compiled"
+
+
+@dataclass(slots=True, eq=False)
+class _Backwards:
+    """Compiled backwards by pattern of existing tangents, each made when first needed."""
+
+    owner: CompiledCall
+    program: Program
+    traced: Traced
+    cut: Partition
+    autocast: tuple[object, ...] = field(default_factory=lambda: facts_of_call(()).autocast)
+    made: dict[Pattern, CompiledBackward] = field(default_factory=dict)
+
+    def __call__(self, pattern: Pattern) -> CompiledBackward:
+        """Return the backward for the tangents that exist."""
+        if pattern not in self.made:
+            self.made[pattern] = self._make(pattern)
+        return self.made[pattern]
+
+    def _make(self, pattern: Pattern) -> CompiledBackward:
+        if all(pattern):
+            graph, traced = self.cut.backward, self.traced
+            reads = tuple(range(len(self.cut.kept)))
+        else:
+            traced = self._trace_again(pattern)
+            joint = self.owner._simplified(traced.joint, "joint with fewer tangents")
+            known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
+            found = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
+            graph = backward_graph(joint, [node for _, node in found])
+            reads = tuple(index for index, _ in found)
+        gradients = list(graph.graph.output_node().args[0])  # type: ignore[arg-type]  # ours: a tuple
+        present = [i for i, part in enumerate(gradients) if part is not None]
+        _keep_outputs(graph, present)
+        call = self.owner._compile_graph(graph)
+        return CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+
+    def _trace_again(self, pattern: Pattern) -> Traced:
+        chosen = [index for index, exists in zip(self.traced.joint.tangents, pattern, strict=True) if exists]
+        dtype = self.autocast[1] if self.autocast else None
+        with stage("joint"), torch.enable_grad(), torch.autocast("cpu", dtype=dtype, enabled=bool(self.autocast)):  # type: ignore[arg-type]  # a dtype
+            traced = trace_call(self.program, chosen)
+        if traced.forward_targets != self.traced.forward_targets:
+            raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")
+        return traced
+
+
+def _keep_outputs(gm: fx.GraphModule, present: Sequence[int]) -> None:
+    """Let a graph give only the outputs at these positions."""
+    output = gm.graph.output_node()
+    (results,) = output.args
+    output.args = (tuple(results[index] for index in present),)  # type: ignore[index]  # ours: a tuple
+    gm.recompile()
+
+
+def _demand_written_apart(traced: Traced, arguments: Sequence[object]) -> None:
+    signature = traced.analysis.signature
+    written = [signature.inputs[fact.input] for fact in signature.writes]
+    if written and _shares_memory(arguments, signature.inputs, written):
+        raise Unsupported("a written input shares memory with another input", hint=_APART)
+
+
+def _shares_memory(arguments: Sequence[object], inputs: Sequence[int], written: Sequence[int]) -> bool:
+    """Return whether an input that is written overlaps another input."""
+    spans = [(position, *_span(arguments[position])) for position in inputs]
+    for here, start, end in spans:
+        if here not in written:
+            continue
+        for other, other_start, other_end in spans:
+            if other != here and start < other_end and other_start < end:
+                return True
+    return False
+
+
+def _span(value: object) -> tuple[int, int]:
+    """Return the addresses from the first to behind the last byte of a tensor's elements."""
+    assert isinstance(value, torch.Tensor)
+    start = value.data_ptr()
+    if value.numel() == 0:
+        return start, start
+    last = sum(step * (size - 1) for step, size in zip(value.stride(), value.shape, strict=True))
+    return start, start + (int(last) + 1) * value.element_size()

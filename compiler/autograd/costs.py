@@ -1,0 +1,52 @@
+"""What it costs to keep a value for backward, and what must never be computed twice."""
+
+import operator
+
+import torch
+from torch import fx
+
+from ..base.torch_facts import OpOverload
+from ..graph.aliasing import view_source
+from ..graph.facts import Kind, is_random, op_facts
+from ..graph.node_values import is_tensor, tensor_of
+
+ALIVE_ANYWAY = 1  # a value that the caller holds in any case costs no memory, but cutting elsewhere must not look equal
+
+
+def kept_bytes(node: fx.Node) -> int:
+    """Return the bytes of memory that keeping a tensor takes; at least 1."""
+    value = tensor_of(node)
+    return max(1, int(value.numel()) * value.element_size())
+
+
+def is_recomputable(node: fx.Node, *, recompute: bool) -> bool:
+    """Return whether backward may run this call again instead of keeping its value.
+
+    Never: random draws, writes, matmuls, sorts and other expensive calls, reductions (they read far more than they
+    give), calls of unknown operators. recompute=False: nothing that costs a pass over memory, views only.
+    """
+    if node.op == "placeholder":
+        return False
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and is_recomputable(source, recompute=recompute)
+    target = node.target
+    if not isinstance(target, OpOverload) or is_random(target):
+        return False
+    facts = op_facts(target)
+    if facts.kind is Kind.VIEW:
+        return True
+    if not recompute:
+        return facts.kind is Kind.CREATION and _is_small(node)
+    return facts.kind in (Kind.POINTWISE, Kind.CREATION) or (facts.kind is Kind.EXTERN and not facts.expensive)
+
+
+def _is_small(node: fx.Node) -> bool:
+    return is_tensor(node) and tensor_of(node).numel() <= 1
+
+
+def is_keepable(node: fx.Node) -> bool:
+    """Return whether a value can be kept on its own: one strided tensor with memory of its own, no view."""
+    if not is_tensor(node) or tensor_of(node).layout is not torch.strided:
+        return False
+    return view_source(node) is None

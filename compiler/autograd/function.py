@@ -1,0 +1,114 @@
+"""The torch.autograd.Function that ties a compiled forward to its compiled backward."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .call_wrappers import run_plain
+from .signature import CallSignature
+
+Values = Sequence[torch.Tensor]
+Pattern = tuple[bool, ...]
+
+
+@dataclass(slots=True, eq=False)
+class CompiledPair:
+    """What one Function needs.
+
+    forward(*inputs, *constants) -> returned values, then extra kept ones.  kept: where kept values are found (see
+    partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward was traced
+    with, in that order.  backward_for(pattern) -> (callable, its gradients' inputs); pattern: which tangents exist.
+    """
+
+    signature: CallSignature
+    forward: Callable[..., Values]
+    kept: tuple[tuple[str, int], ...]
+    constants: tuple[torch.Tensor, ...]
+    tangents: tuple[int, ...]
+    layouts: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    backward_for: Callable[[Pattern], "CompiledBackward"]
+    apply: Callable[..., Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.apply = make_function(self)
+
+    def __call__(self, tensors: Sequence[object]) -> Values:
+        """Run forward so that autograd knows the backward."""
+        result: Values = self.apply(*tensors)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledBackward:
+    """call(kept values in `reads`, existing tangents) -> gradients; targets: the input number of each."""
+
+    call: Callable[..., Values]
+    reads: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+def make_function(pair: CompiledPair) -> Callable[..., Any]:
+    """Return `apply` of a Function of its own for one compiled pair."""
+
+    class CompiledFunction(torch.autograd.Function):
+        """Runs compiled code both ways; gradients that nobody asked for stay None."""
+
+        @staticmethod
+        def forward(ctx: Any, *tensors: torch.Tensor) -> Any:
+            """Run the forward and keep what backward reads."""
+            return _forward(ctx, pair, tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
+            """Run the backward that fits the gradients that exist."""
+            return _backward(ctx, pair, gradients)
+
+    apply: Callable[..., Any] = CompiledFunction.apply
+    return apply
+
+
+def _forward(ctx: Any, pair: CompiledPair, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    count = len(pair.signature.requires_grad)
+    results = run_plain(pair.forward, (*tensors, *pair.constants))
+    returned = [_own(value) for value in results[:count]]
+    sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
+    ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept))
+    ctx.set_materialize_grads(False)
+    plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
+    ctx.mark_non_differentiable(*plain)
+    ctx.input_count = len(tensors)
+    return tuple(returned)
+
+
+def _own(value: torch.Tensor) -> torch.Tensor:
+    """Return a tensor that is no view in autograd's eyes: the caller may write to it as to any fresh result."""
+    return value.data if value._is_view() else value
+
+
+@once_differentiable
+def _backward(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> tuple[Any, ...]:
+    pattern = tuple(gradients[index] is not None for index in pair.tangents)
+    found: list[torch.Tensor | None] = [None] * ctx.input_count
+    if not any(pattern):
+        return tuple(found)
+    backward = pair.backward_for(pattern)
+    kept = ctx.saved_tensors
+    tangents = [
+        _laid_out(gradient, *layout)
+        for index, layout in zip(pair.tangents, pair.layouts, strict=True)
+        if (gradient := gradients[index]) is not None
+    ]
+    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents))
+    for target, value in zip(backward.targets, results, strict=True):
+        found[target] = value
+    return tuple(found)
+
+
+def _laid_out(gradient: torch.Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:
+    """Return the gradient with the strides that backward was compiled for."""
+    if gradient.stride() == stride:
+        return gradient
+    return torch.empty_strided(size, stride, dtype=gradient.dtype, device=gradient.device).copy_(gradient)

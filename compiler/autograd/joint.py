@@ -1,0 +1,207 @@
+"""Trace forward and gradients of a torch-level graph into one functional ATen graph.
+
+The program runs once on fake tensors with autograd on; then `torch.autograd.grad` runs inside the same recorder, so
+the backward is whatever autograd does, custom functions included. A returned value's tangent that eager would not
+have (its gradient is None) is no input of the graph: the trace is made anew without it (`with_tangents`), because a
+zero in its place would be another program (0 * inf is nan, None is not zero).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import fx
+
+from ..base.errors import Unsupported
+from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload
+from ..graph.fx_face import add_output
+from ..graph.interpret import interpret
+from ..graph.node_values import in_backward, origin_of, set_value
+from ..graph.tracer import Decomposition, Recorder, fake_like
+from .analyze import Analysis, TracedCall, analyze
+from .functionalize import Functionalizer
+from .partition import JointGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A traced call.
+
+    constants: tensors that the graph takes behind the call's own.  gradients_of: inputs (by their number) that may get
+    a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
+    the forward, to tell whether two traces ran the same program.
+    """
+
+    joint: JointGraph
+    analysis: Analysis
+    constants: tuple[torch.Tensor, ...]
+    gradients_of: tuple[int, ...]
+    forward_targets: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A torch-level graph with the arguments it is specialised to, and how to trace it.
+
+    arguments: the example arguments; tensors may be real or fake. Grad mode and autocast are those of the caller.
+    """
+
+    gm: fx.GraphModule
+    arguments: tuple[object, ...]
+    decompositions: Mapping[OpOverload, Decomposition] | None = None
+
+
+class _Entry(torch.autograd.Function):
+    """Stands for the unknown history of a non-leaf input: the program sees a non-leaf of the same sizes."""
+
+    @staticmethod
+    def forward(ctx: object, primal: torch.Tensor, recorder: Recorder) -> torch.Tensor:
+        """Return a tensor of its own memory."""
+        del ctx
+        with recorder.paused():
+            return torch.empty_strided(primal.shape, primal.stride(), dtype=primal.dtype, device=primal.device)
+
+    @staticmethod
+    def backward(ctx: object, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """Hand the gradient on."""
+        del ctx
+        return gradient, None
+
+
+@dataclass(slots=True)
+class _Run:
+    program: Program
+    mode: FakeTensorMode = field(default_factory=FakeTensorMode)
+    recorder: Recorder = field(init=False)
+    worker: Functionalizer = field(init=False)
+    positions: list[int] = field(default_factory=list)
+    primals: list[torch.Tensor] = field(default_factory=list)
+    objects: dict[fx.Node, torch.Tensor] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.mode, self.program.decompositions)
+        self.worker = Functionalizer(self.mode)
+
+    # -- forward -----------------------------------------------------------------------------------------------
+
+    def forward(self) -> Analysis:
+        """Run the program on fakes and analyse what it did."""
+        arguments, call_inputs, input_nodes = self._make_inputs()
+        born = [item.grad_fn for item in call_inputs]
+        with self.mode, self.recorder:
+            results = interpret(self.program.gm, arguments, before=self._note_origin)
+        self.recorder.origin = None
+        if any(isinstance(item, FakeTensor) and item.is_inference() for item in results):
+            raise Unsupported("an output is made in inference mode", hint="expected: the graph runs eagerly")
+        self.worker.take(list(self.recorder.graph.nodes))
+        node_of, object_of = self.recorder.node_of, self.recorder.object_of
+        call = TracedCall(
+            self.worker, input_nodes, call_inputs, born, self.primals, results, node_of, object_of
+        )
+        return analyze(call, self.positions)
+
+    def _make_inputs(self) -> tuple[list[object], list[torch.Tensor], list[fx.Node]]:
+        arguments: list[object] = []
+        seen: dict[int, torch.Tensor] = {}
+        nodes: list[fx.Node] = []
+        for position, value in enumerate(self.program.arguments):
+            if not isinstance(value, torch.Tensor):
+                arguments.append(value)
+                continue
+            if id(value) not in seen:
+                primal = fake_like(value, self.mode)
+                node = self.recorder.add_input(f"input_{len(nodes)}", primal)
+                seen[id(value)] = self._program_side(primal, value, node)
+                self.positions.append(position)
+                self.primals.append(primal)
+                nodes.append(node)
+            arguments.append(seen[id(value)])
+        return arguments, list(seen.values()), nodes
+
+    def _program_side(self, primal: torch.Tensor, value: torch.Tensor, node: fx.Node) -> torch.Tensor:
+        if not value.requires_grad or value.is_leaf:
+            return primal
+        with self.mode, torch.enable_grad():
+            entered: torch.Tensor = _Entry.apply(primal, self.recorder)  # type: ignore[no-untyped-call]  # torch's own
+        self.recorder.bind(entered, node)
+        return entered
+
+    def _note_origin(self, node: fx.Node) -> None:
+        self.recorder.origin = origin_of(node)
+
+    # -- gradients ---------------------------------------------------------------------------------------------
+
+    def gradients(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[list[int], list[fx.Node | None]]:
+        """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
+        wanted = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
+        seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
+        self.recorder.backward = True
+        with self.mode, self.recorder:
+            found = torch.autograd.grad(
+                [analysis.objects[index] for index in tangents],
+                [self.primals[index] for index in wanted],
+                seeds,
+                allow_unused=True,
+            )
+        self.worker.take(list(self.recorder.graph.nodes))
+        return wanted, [None if g is None else self.worker.value_after(self.recorder.node_of(g)) for g in found]
+
+    def _add_tangent(self, index: int, item: torch.Tensor) -> torch.Tensor:
+        """Add a placeholder for the gradient of one value: sizes and dtype of the value, its strides if dense."""
+        with self.mode, torch.no_grad():
+            tangent = torch.empty_like(item)
+        last = [node for node in self.recorder.graph.nodes if node.op == "placeholder"][-1]
+        with self.recorder.graph.inserting_after(last):
+            node = self.recorder.graph.placeholder(f"tangent_{index}")
+        set_value(node, tangent)
+        self.recorder.bind(tangent, node)
+        self.worker.take([node])
+        return tangent
+
+
+def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Traced:
+    """Trace a program: forward, and the gradients of the values in `tangents` (None: of all that require grad).
+
+    Raises Unsupported for what cannot be rebuilt exactly, and whatever the program raises on fake tensors.
+    """
+    run = _Run(program)
+    analysis = run.forward()
+    targets = tuple(node.target for node in run.worker.graph.nodes if node.op == "call_function")
+    needs = analysis.signature.requires_grad
+    chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
+    wanted, gradients = run.gradients(analysis, chosen) if chosen else ([], [])
+    inputs = len(run.primals)
+    worker = run.worker
+    add_output(worker.graph, [*analysis.values, *gradients])
+    names = [str(node.target) for node in worker.constants]
+    joint = JointGraph(
+        fx.GraphModule({}, worker.graph),
+        inputs + len(names),
+        len(analysis.values),
+        tuple(chosen),
+        tuple(range(analysis.signature.returned)),
+        frozenset(fact.input for fact in analysis.signature.writes),
+    )
+    constants = tuple(run.recorder.constants[name] for name in names)
+    return Traced(_ordered(joint, worker), analysis, constants, tuple(wanted), targets)
+
+
+def _ordered(joint: JointGraph, worker: Functionalizer) -> JointGraph:
+    """Put the placeholders in the order inputs, constants, tangents and give forward values their stamps."""
+    graph = joint.graph.graph
+    given = [node for node in graph.nodes if node.op == "placeholder"]
+    constants = {worker.handles[node].region.value for node in worker.constants if node in worker.handles}
+    tangents = [node for node in given if node.name.startswith("tangent_")]
+    late = set(tangents)
+    inputs = [node for node in given if node not in late and node not in constants]
+    behind = [node for node in given if node in constants]
+    for node in reversed([*inputs, *behind, *tangents]):
+        first = next(iter(graph.nodes))
+        if node is not first:
+            first.prepend(node)
+    stamp = 0
+    for node in graph.nodes:
+        if node.op == "call_function" and not in_backward(node):
+            node.meta["stamp"] = stamp
+            stamp += 1
+    return joint

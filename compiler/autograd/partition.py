@@ -1,0 +1,250 @@
+"""A joint graph becomes a forward and a backward graph; a minimum cut decides what the forward keeps.
+
+Every value that backward needs is either kept or computed again from kept values. The cut over "bytes kept" is the
+least memory (the formulation is that of Chen et al. 2016's recomputation as a flow problem). Three things are outside
+the trade: what must not run twice (costs.is_recomputable); views, which are taken anew and never kept; and values
+that the caller can see (inputs, outputs): they are kept only if backward itself reads them, as eager would, so that a
+caller's later write raises or does not raise exactly as in eager.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from ..base.events import Partitioned, record
+from ..base.torch_facts import OpOverload
+from ..graph.aliasing import memory_root
+from ..graph.facts import is_random
+from ..graph.fx_face import add_call, add_output, map_nodes
+from ..graph.node_values import copy_facts, in_backward, placeholders
+from .costs import ALIVE_ANYWAY, is_keepable, is_recomputable, kept_bytes
+from .flow_network import INFINITE, FlowNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class JointGraph:
+    """Forward and gradients in one functional graph.
+
+    Placeholders: `inputs` tensors of the call (constants included), then one tangent for each entry of `tangents`.
+    Outputs: `returned` values of the forward, then one gradient or None per input.
+    tangents: which returned values have a tangent.  escaping: which returned values the caller will see.
+    written: which inputs the call overwrites after the forward.
+    """
+
+    graph: fx.GraphModule
+    inputs: int
+    returned: int
+    tangents: tuple[int, ...]
+    escaping: tuple[int, ...]
+    written: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """forward: inputs -> returned values, then kept ones.  backward: kept values, tangents -> gradients.
+
+    kept: for each kept value where it is found: ("input", i), ("returned", i) or ("extra", i), i counting the extra
+    outputs of forward.  stamps: the kept values' identities across traces of the same program (see joint).
+    """
+
+    forward: fx.GraphModule
+    backward: fx.GraphModule
+    kept: tuple[tuple[str, int], ...]
+    stamps: tuple[int | str, ...]
+
+
+def partition(joint: JointGraph, *, recompute: bool = True) -> Partition:
+    """Cut a joint graph; see the file's first lines for the rules."""
+    sides = _Sides.of(joint)
+    kept = _minimum_cut(joint, sides, recompute=recompute)
+    backward = backward_graph(joint, kept)
+    used = {node.name for node in placeholders(backward.graph) if node.users}
+    kept = [node for node in kept if node.name in used]
+    backward = backward_graph(joint, kept)
+    forward, places = _forward_graph(joint, sides, kept)
+    bytes_kept = sum(kept_bytes(node) for node in kept if node.op != "placeholder")
+    again = sum(1 for node in backward.graph.nodes if node.op == "call_function" and not in_backward(node))
+    record(Partitioned(bytes_kept, len(kept), again))
+    return Partition(forward, backward, tuple(places), tuple(stamp_of(node) for node in kept))
+
+
+def stamp_of(node: fx.Node) -> int | str:
+    """Return what identifies a forward value in every trace of the same program."""
+    stamp = node.meta.get("stamp")
+    return stamp if isinstance(stamp, int) else node.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """required: nodes the forward must run.  after: nodes that exist only once tangents do."""
+
+    inputs: list[fx.Node]
+    tangents: list[fx.Node]
+    returned: list[object]
+    gradients: list[object]
+    required: set[fx.Node]
+    after: set[fx.Node]
+
+    @staticmethod
+    def of(joint: JointGraph) -> "_Sides":
+        graph = joint.graph.graph
+        given = placeholders(graph)
+        inputs, tangents = given[: joint.inputs], given[joint.inputs :]
+        results = list(graph.output_node().args[0])  # type: ignore[arg-type]  # joint graphs give a tuple
+        returned, gradients = results[: joint.returned], results[joint.returned :]
+        after = set(tangents)
+        for node in graph.nodes:
+            drawn_late = in_backward(node) and isinstance(node.target, OpOverload) and is_random(node.target)
+            if drawn_late or any(source in after for source in node.all_input_nodes):
+                after.add(node)
+        draws = [n for n in graph.nodes if n not in after and is_random(n.target)]
+        required = _ancestors([part for part in returned if isinstance(part, fx.Node)] + draws)
+        return _Sides(inputs, tangents, returned, gradients, required, after)
+
+
+def _ancestors(nodes: Iterable[fx.Node]) -> set[fx.Node]:
+    found: set[fx.Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending.extend(node.all_input_nodes)
+    return found
+
+
+def _minimum_cut(joint: JointGraph, sides: _Sides, *, recompute: bool) -> list[fx.Node]:
+    """Return the values to keep, in graph order."""
+    needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
+    candidates = [n for n in joint.graph.graph.nodes if n in needed_late and n not in sides.after]
+    read = _read_by_backward(sides, candidates)
+    visible = _visible_roots(joint, sides)
+    network = FlowNetwork()
+    source, sink = network.add_node(), network.add_node()
+    entry = {node: network.add_node() for node in candidates}
+    leave = {node: network.add_node() for node in candidates}
+    for node in candidates:
+        network.add_edge(entry[node], leave[node], _capacity(node, node in visible, node in read))
+        if not is_recomputable(node, recompute=recompute):
+            network.add_edge(source, entry[node], INFINITE)
+        if node in read:
+            network.add_edge(leave[node], sink, INFINITE)
+        for user in node.users:
+            if user in entry:
+                network.add_edge(leave[node], entry[user], INFINITE)
+    _, before = network.minimum_cut(source, sink)
+    return [node for node in candidates if entry[node] in before and leave[node] not in before]
+
+
+def _capacity(node: fx.Node, visible: bool, read: bool) -> int:
+    if not is_keepable(node):
+        return INFINITE
+    if visible:
+        return ALIVE_ANYWAY if read else INFINITE
+    return 2 * kept_bytes(node)
+
+
+def _read_by_backward(sides: _Sides, candidates: list[fx.Node]) -> set[fx.Node]:
+    """Return the values that backward itself reads, directly or through views, and those that are gradients."""
+    known = set(candidates)
+    late = [n for n in candidates if any(user in sides.after for user in n.users)]
+    late += [part for part in sides.gradients if isinstance(part, fx.Node) and part in known]
+    read: set[fx.Node] = set(late)
+    for node in late:
+        root = memory_root(node)
+        if root in known and root is not node:
+            read.add(root)
+    return read
+
+
+def _visible_roots(joint: JointGraph, sides: _Sides) -> set[fx.Node]:
+    """Return inputs and the memory of what the caller gets; a written input's old content is not visible any more."""
+    visible = {node for index, node in enumerate(sides.inputs) if index not in joint.written}
+    for index in joint.escaping:
+        part = sides.returned[index]
+        if isinstance(part, fx.Node):
+            visible.add(memory_root(part))
+    return visible
+
+
+def _forward_graph(
+    joint: JointGraph, sides: _Sides, kept: Sequence[fx.Node]
+) -> tuple[fx.GraphModule, list[tuple[str, int]]]:
+    """Build the forward; a kept input that is overwritten after the call is copied first."""
+    graph = fx.Graph()
+    new: dict[fx.Node, fx.Node] = {}
+    wanted = sides.required | _ancestors(kept) | set(sides.inputs)
+    for node in joint.graph.graph.nodes:
+        if node in wanted:
+            new[node] = graph.node_copy(node, new.__getitem__)
+            copy_facts(node, new[node])
+    places: list[tuple[str, int]] = []
+    extra: list[fx.Node] = []
+    for node in kept:
+        if node in sides.inputs and sides.inputs.index(node) not in joint.written:
+            places.append(("input", sides.inputs.index(node)))
+        elif node in sides.returned:
+            places.append(("returned", sides.returned.index(node)))
+        else:
+            places.append(("extra", len(extra)))
+            extra.append(_copied(graph, new[node]) if node in sides.inputs else new[node])
+    returned = map_nodes(tuple(sides.returned), new.__getitem__)
+    add_output(graph, [*returned, *extra])
+    return fx.GraphModule(joint.graph, graph), places
+
+
+def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node:
+    new = add_call(graph, torch.ops.aten.clone.default, (node,))
+    copy_facts(node, new)
+    return new
+
+
+def backward_graph(joint: JointGraph, kept: Sequence[fx.Node]) -> fx.GraphModule:
+    """Build the backward from kept values and tangents; calls stand as late as their first reader allows."""
+    old = joint.graph.graph
+    given = placeholders(old)
+    gradients = list(old.output_node().args[0])[joint.returned :]  # type: ignore[arg-type]  # joint graphs give a tuple
+    graph = fx.Graph()
+    new: dict[fx.Node, fx.Node] = {}
+    for node in (*kept, *given[joint.inputs :]):
+        new[node] = graph.placeholder(node.name)
+        copy_facts(node, new[node])
+    wanted = _needed(gradients, set(new))
+    for node in old.nodes:
+        if node in wanted and in_backward(node):
+            _copy_with_sources(graph, node, new)
+    for part in gradients:
+        if isinstance(part, fx.Node):
+            _copy_with_sources(graph, part, new)
+    add_output(graph, map_nodes(tuple(gradients), new.__getitem__))
+    return fx.GraphModule(joint.graph, graph)
+
+
+def _needed(gradients: Sequence[object], known: set[fx.Node]) -> set[fx.Node]:
+    found: set[fx.Node] = set()
+    pending = [part for part in gradients if isinstance(part, fx.Node)]
+    while pending:
+        node = pending.pop()
+        if node not in found and node not in known:
+            found.add(node)
+            pending.extend(node.all_input_nodes)
+    return found
+
+
+def _copy_with_sources(graph: fx.Graph, node: fx.Node, new: dict[fx.Node, fx.Node]) -> None:
+    """Copy a node after whatever it reads; iterative, for graphs are deeper than Python's stack."""
+    stack = [node]
+    while stack:
+        here = stack[-1]
+        if here in new:
+            stack.pop()
+            continue
+        missing = [source for source in here.all_input_nodes if source not in new]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        new[here] = graph.node_copy(here, new.__getitem__)
+        copy_facts(here, new[here])
+        stack.pop()

@@ -1,0 +1,55 @@
+"""What a traced call does to the world around its graph: the contract between the graphs and the call wrappers."""
+
+import enum
+from dataclasses import dataclass
+
+from .view_writes import ViewStep
+
+
+class OutputKind(enum.Enum):
+    """Where an output of the call comes from."""
+
+    RETURNED = "returned"  # value `index` of the graph, perhaps seen through views
+    INPUT = "input"  # input `index` after it was written back: itself, or seen through views
+    CONSTANT = "constant"  # no tensor of the graph: a number, None, a tensor known beforehand
+    SAME = "same"  # the very object of output `index`
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFact:
+    """One output. steps: the views that lead to it, none if it is the thing itself. requires_grad: as eager's."""
+
+    kind: OutputKind
+    index: int = 0
+    steps: tuple[ViewStep, ...] = ()
+    requires_grad: bool = False
+    constant: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFact:
+    """An input that gets new content: tracked if eager's autograd sees the write, hidden from it otherwise."""
+
+    input: int
+    tracked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallSignature:
+    """What one traced call takes, gives and changes.
+
+    Lengths: inputs, one per tensor of the graph, positions in the call's arguments (constants not among them);
+    outputs, one per output of the call; writes, one per overwritten input.
+    The graph returns `returned` fresh values, then one new content per write. requires_grad: one per graph value.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[OutputFact, ...]
+    writes: tuple[WriteFact, ...]
+    returned: int
+    requires_grad: tuple[bool, ...]
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients flow through the graph at all."""
+        return any(self.requires_grad)
