@@ -102,9 +102,12 @@ class ScalarBuilder:
         """Return value converted to dtype as eager converts; the same scalar where nothing changes."""
         return value if value.dtype == dtype else self.make("cast", (value,), dtype)
 
-    def reduce(self, kind: str, value: Scalar, dtype: torch.dtype) -> Scalar:
-        """Return the reduction of value over the loop's reduced variables."""
-        return self.make("reduce", (value,), dtype, kind)
+    def reduce(self, kind: str, value: Scalar, dtype: torch.dtype, place: Scalar | None = None) -> Scalar:
+        """Return the reduction of value over the loop's reduced variables.
+
+        place: for argmax and argmin, the number of each point; among equal values the smallest number wins.
+        """
+        return self.make("reduce", (value,) if place is None else (value, place), dtype, kind)
 
     def op(self, name: str, *args: Scalar) -> Scalar:
         """Return a scalar operation on arguments of one dtype."""

@@ -97,7 +97,7 @@ def _value(
     if scalar.name == "load":
         return _load(scalar, args, tensors, grid)
     if scalar.name == "reduce":
-        return reduce_points(scalar, args[0], loop)
+        return reduce_points(scalar, args, loop)
     if scalar.name == "trunc_div" and bool((args[1] == 0).any()):
         raise ZeroDivisionError("integer division by zero")
     return SCALAR_OPS[scalar.name].meaning(*args)
@@ -143,12 +143,13 @@ def _load(
     return tensor[tuple(part.expand(shape) for part in index)]
 
 
-def reduce_points(scalar: Scalar, value: torch.Tensor, loop: Loop) -> torch.Tensor:
-    """Return the reduction of one value over the loop's reduced points; the rank stays."""
+def reduce_points(scalar: Scalar, args: Sequence[torch.Tensor], loop: Loop) -> torch.Tensor:
+    """Return the reduction of a value (and the places of its points) over the loop's reduced points; the rank stays."""
     kept, count = len(loop.kept), len(loop.kept) + len(loop.reduced)
     sizes = [symbol.size for symbol in (*loop.kept, *loop.reduced)]
-    lead = value.shape[:kept]
-    full = value.expand([*lead, *sizes[kept:]]).reshape([*lead, prod(sizes[kept:])])
+    shape = torch.broadcast_shapes(*(arg.shape for arg in args))
+    lead = shape[:kept]
+    full, *places = (arg.expand([*lead, *sizes[kept:]]).reshape([*lead, prod(sizes[kept:])]) for arg in args)
     kind = scalar.kind
     if kind == "sum":
         result = full.sum(-1, dtype=scalar.dtype)
@@ -161,8 +162,15 @@ def reduce_points(scalar: Scalar, value: torch.Tensor, loop: Loop) -> torch.Tens
     elif kind in ("any", "all"):
         result = full.any(-1) if kind == "any" else full.all(-1)
     else:
-        result = (full.argmax(-1) if kind == "argmax" else full.argmin(-1)).to(scalar.dtype)
+        result = first_place(kind, full, places[0])
     return result.reshape([*lead, *([1] * (count - kept))])
+
+
+def first_place(kind: str, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Return the smallest place among the extremes along the last dimension; NaN is the extreme of all."""
+    best = values.amax(-1, keepdim=True) if kind == "argmax" else values.amin(-1, keepdim=True)
+    chosen = (values == best) | (values != values)
+    return torch.where(chosen, places, torch.iinfo(torch.int64).max).amin(-1)
 
 
 def _store(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..symbolic.expr import symbols
-from .body import Access, Scalar, walk
+from .body import Access, Scalar
 from .ir import Loop, Store, index_symbols
 
 
@@ -71,9 +71,5 @@ def plan_phases(loop: Loop) -> Plan:
 
 def roots_of(phase: Phase) -> list[Scalar]:
     """Return the values a pass must compute."""
-    return [*(reduction.args[0] for reduction in phase.reductions), *(store.value for store in phase.stores)]
+    return [*(arg for reduction in phase.reductions for arg in reduction.args), *(store.value for store in phase.stores)]
 
-
-def needed_in(phase: Phase) -> list[Scalar]:
-    """Return every scalar a pass touches, arguments first, stopping at finished reductions."""
-    return [scalar for scalar in walk(roots_of(phase)) if scalar.name != "reduce"]

@@ -12,8 +12,9 @@ import torch
 
 from ..symbolic.expr import text as index_text
 from .body import Access, Scalar, walk
+from .interpret import first_place
 from .ir import Extern, Loop, Program, Ref, Step
-from .phases import Plan, plan_phases
+from .phases import Plan, plan_phases, roots_of
 from .scalar_ops import SCALAR_OPS, identity
 
 
@@ -79,11 +80,12 @@ class _Printer:
                 header.append(f"{deep}for {symbol.name} in range({symbol.size}):")
                 deep += "    "
             inside: list[str] = []
-            roots = [*(r.args[0] for r in phase.reductions), *(s.value for s in phase.stores)]
+            roots = roots_of(phase)
             for scalar in self._fresh(roots):
                 inside.append(f"{deep}{self.names[id(scalar)]} = {self.expression(scalar)}")
             for reduction in phase.reductions:
-                inside.append(f"{deep}{self.names[id(reduction)]}_all.append({self.names[id(reduction.args[0])]})")
+                given = ", ".join(self.names[id(arg)] for arg in reduction.args)
+                inside.append(f"{deep}{self.names[id(reduction)]}_all.append(({given},))")
             inside += [f"{deep}{_place(s.access)} = {self.names[id(s.value)]}" for s in phase.stores]
             lines += [*header, *inside] if inside else []
             for reduction in phase.reductions:
@@ -149,16 +151,16 @@ def _inside(value: torch.Tensor, size: int) -> int:
     return int(value)
 
 
-def _reduce(kind: str, values: list[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
-    if not values:
+def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtype) -> torch.Tensor:
+    if not points:
         return torch.tensor(identity(kind, dtype), dtype=dtype)
-    every = torch.stack(values)
+    every = torch.stack([point[0] for point in points])
     if kind in ("sum", "prod"):
         return (every.to(dtype).sum(0, dtype=dtype)) if kind == "sum" else every.to(dtype).prod(0)
     reducers = {"max": torch.amax, "min": torch.amin, "any": torch.any, "all": torch.all}
     if kind in reducers:
         return reducers[kind](every, 0)
-    return (every.argmax(0) if kind == "argmax" else every.argmin(0)).to(dtype)
+    return first_place(kind, every, torch.stack([point[1] for point in points]))
 
 
 def run_text(source: str, name: str, tensors: Mapping[str, torch.Tensor]) -> None:

@@ -14,7 +14,7 @@ import torch
 from ..loops.body import Access, Scalar, ScalarBuilder
 from ..loops.ir import Buffer, Extern, Loop, Step, Store
 from ..symbolic.expr import ZERO, Expr, Symbol, as_expr
-from ..symbolic.index_space import row_major
+from ..symbolic.index_space import flat_position, row_major
 
 Index = tuple[Expr, ...]
 Place = Callable[[Index], Index]
@@ -144,7 +144,12 @@ class LoopWriter:
         by_name = {symbol.name: symbol for symbol in (*kept, *reduced)}
         index = tuple(as_expr(by_name[f"{'r' if n in folded else 'i'}{n}"]) for n in range(len(source_shape)))
         builder = ScalarBuilder()
-        result = finish(builder, builder.reduce(kind, element(builder, index), accumulate))
+        place = None
+        if kind.startswith("arg"):
+            places = [index[n] for n in sorted(folded)]
+            flat = flat_position(places, row_major([source_shape[n] for n in sorted(folded)]))
+            place = builder.index(flat, torch.int64)
+        result = finish(builder, builder.reduce(kind, element(builder, index), accumulate, place))
         shape = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
         target = tuple(
             ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded

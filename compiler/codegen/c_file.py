@@ -1,0 +1,50 @@
+"""A whole graph as one C file: kernels, and one entry per run of kernels between two ATen calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..loops.ir import Buffer, Loop
+from ..runtime.cpu_features import CpuFeatures
+from .c_kernel import write_kernel
+from .c_library import Library
+
+_FLOOR = """static inline long long floor_quotient(long long a, long long b) { long long q = a / b; return q - (a % b < 0); }
+static inline long long floor_remainder(long long a, long long b) { long long r = a % b; return r < 0 ? r + b : r; }"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CFile:
+    """The text of a C file, the outside functions it calls by slot, and per kernel its name and text."""
+
+    text: str
+    addresses: dict[str, int]
+    kernels: tuple[tuple[str, str], ...]
+
+
+def write_file(
+    segments: Sequence[tuple[tuple[Loop, ...], tuple[str, ...]]],
+    buffers: Mapping[str, Buffer],
+    symbols: frozenset[str],
+    features: CpuFeatures,
+) -> CFile:
+    """Return the C file of all segments.
+
+    segments: per entry `segment_<n>`, its loops in order and the names of the tensors that it takes, in order.
+    """
+    library = Library(symbols, has_f16c=features.has_f16c)
+    kernels: list[tuple[str, str]] = []
+    entries: list[str] = []
+    for number, (loops, parameters) in enumerate(segments):
+        slots = {name: f"a{position}" for position, name in enumerate(parameters)}
+        body = ["  int failed;"]
+        for loop in loops:
+            name = f"kernel_{len(kernels)}"
+            kernels.append((name, write_kernel(loop, buffers, library, name, features.vector_bytes)))
+            given = ", ".join(slots[buffer] for buffer in sorted(loop.reads | loop.writes))
+            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p))) return failed; }}")
+        taken = ", ".join(f"void *{slot}" for slot in slots.values()) or "void"
+        entries.append("\n".join([f"int segment_{number}({taken}) {{", *body, "  return 0;", "}"]))
+    text = "\n".join([library.text(), _FLOOR, *(text for _, text in kernels), *entries, ""])
+    return CFile(text, library.addresses, tuple(kernels))

@@ -1,0 +1,200 @@
+"""How a loop is walked: addresses as flat offsets, fewer and better ordered variables, the vector variable.
+
+`shape_kernel` is pure: it takes a loop and buffer layouts and says outer variables, inner variables, which of them
+is walked in vector steps and how many lanes a step has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
+from ..loops.ir import Buffer, Loop, Store
+from ..symbolic.expr import Expr, Symbol, as_expr, coefficient, constant, quotient, remainder, scale, substitute, total
+from .c_types import REGISTER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelShape:
+    """A loop ready to be written: every access has one flat element offset.
+
+    outer: variables around; inner: variables of each pass, the last innermost.  vector: the variable that advances
+    by `lanes` (the last inner one, or the last outer one when columns are reduced); None for scalar code.
+    """
+
+    loop: Loop
+    outer: tuple[Symbol, ...]
+    inner: tuple[Symbol, ...]
+    vector: Symbol | None
+    lanes: int
+
+    @property
+    def columns(self) -> bool:
+        """Whether lanes are different kept points, each with its own reduction."""
+        return self.vector is not None and self.vector in self.outer
+
+
+def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -> KernelShape:
+    """Choose how to walk a loop; vector_bytes is the width of a vector register."""
+    loop = _merged(_flattened(loop, buffers))
+    outer, inner = _ordered(loop)
+    most = _most_lanes(loop, vector_bytes)
+    if any(scalar.name == "reduce" and scalar.kind.startswith("arg") for scalar in loop.scalars()):
+        most = 1
+    vector = _vector_variable(loop, outer, inner) if most > 1 else None
+    lanes = most
+    while vector is not None and lanes > vector.size:
+        lanes //= 2
+    if vector is None or lanes < 4:
+        vector, lanes = None, 1
+    if vector is not None and vector in outer:
+        outer = (*(s for s in outer if s is not vector), vector)
+    elif vector is not None:
+        inner = (*(s for s in inner if s is not vector), vector)
+    return KernelShape(loop, outer, inner, vector, lanes)
+
+
+def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:
+    """Return the loop with one flat offset per access and variables of size one gone."""
+    gone = {symbol: constant(0) for symbol in (*loop.kept, *loop.reduced) if symbol.size == 1}
+
+    def flat(access: Access) -> Access:
+        strides = buffers[access.buffer].strides
+        parts = [scale(substitute(part, gone), stride) for part, stride in zip(access.index, strides, strict=True)]
+        return Access(access.buffer, (total(parts),), access.looked_up)
+
+    return _with_accesses(
+        loop, flat, gone, tuple(s for s in loop.kept if s.size != 1), tuple(s for s in loop.reduced if s.size != 1)
+    )
+
+
+def _with_accesses(
+    loop: Loop,
+    change: object,
+    mapping: Mapping[Symbol, Expr],
+    kept: tuple[Symbol, ...],
+    reduced: tuple[Symbol, ...],
+) -> Loop:
+    builder = ScalarBuilder()
+
+    def moved(access: Access) -> Access:
+        return change(access) if callable(change) else access
+
+    def replace(load: Scalar) -> Scalar:
+        return builder.make("load", load.args, load.dtype, moved(load.access))
+
+    values = rebuild([store.value for store in loop.stores], builder, mapping, replace)
+    stores = [
+        Store(moved(Access(s.access.buffer, tuple(substitute(p, mapping) for p in s.access.index))), value, s.whole)
+        for s, value in zip(loop.stores, values, strict=True)
+    ]
+    return Loop(loop.name, kept, reduced, tuple(stores), loop.origins)
+
+
+def _accesses(loop: Loop) -> list[Access]:
+    return [store.access for store in loop.stores] + [load.access for load in loop.loads()]
+
+
+def _index_values(loop: Loop) -> list[Expr]:
+    found = [part for access in _accesses(loop) for part in access.index]
+    return found + [scalar.expression for scalar in loop.scalars() if scalar.name == "index"]
+
+
+def _merged(loop: Loop) -> Loop:
+    """Join two variables into one wherever every offset counts them as one."""
+    for space in ("kept", "reduced"):
+        again = True
+        while again:
+            again = False
+            variables: tuple[Symbol, ...] = getattr(loop, space)
+            for high in variables:
+                low = _partner(loop, high, variables)
+                if low is not None:
+                    loop = _join_two(loop, high, low, space)
+                    again = True
+                    break
+    return loop
+
+
+def _partner(loop: Loop, high: Symbol, variables: Sequence[Symbol]) -> Symbol | None:
+    """Return the variable that `high` continues: high's factor is always low's factor times low's size."""
+    values = _index_values(loop)
+    factors = [coefficient(value, high) for value in values]
+    if any(factor is None for factor in factors):
+        return None
+    for low in variables:
+        if low is high:
+            continue
+        partners = [coefficient(value, low) for value in values]
+        if all(
+            second is not None and first == second * low.size for first, second in zip(factors, partners, strict=True)
+        ):
+            return low
+    return None
+
+
+def _join_two(loop: Loop, high: Symbol, low: Symbol, space: str) -> Loop:
+    joined = Symbol(f"{high.name}{low.name}", high.size * low.size)
+    mapping = {high: quotient(as_expr(joined), low.size), low: remainder(as_expr(joined), low.size)}
+    variables = tuple(joined if s is high else s for s in getattr(loop, space) if s is not low)
+    kept = variables if space == "kept" else loop.kept
+    reduced = variables if space == "reduced" else loop.reduced
+    return _with_accesses(loop, None, mapping, kept, reduced)
+
+
+def _stride_score(loop: Loop, symbol: Symbol) -> tuple[int, int]:
+    """Return (accesses where the variable steps by one element, minus the size of its greatest store stride)."""
+    score = 0
+    for store in loop.stores:
+        score += 2 * (coefficient(store.access.index[0], symbol) == 1)
+    for load in loop.loads():
+        score += coefficient(load.access.index[0], symbol) == 1
+    strides = [abs(coefficient(store.access.index[0], symbol) or 0) for store in loop.stores]
+    return score, -max(strides, default=0)
+
+
+def _ordered(loop: Loop) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
+    """Return outer and inner variables, each with the most contiguous one last."""
+    kept = tuple(sorted(loop.kept, key=lambda s: _walk_order(loop, s)))
+    reduced = tuple(sorted(loop.reduced, key=lambda s: _walk_order(loop, s)))
+    if loop.reduced:
+        return kept, reduced
+    return kept[:-1], kept[-1:]
+
+
+def _walk_order(loop: Loop, symbol: Symbol) -> tuple[int, int]:
+    """Order variables from the outermost: large strides first, unit strides last."""
+    score, stride = _stride_score(loop, symbol)
+    if stride == 0:
+        loads = [abs(coefficient(load.access.index[0], symbol) or 0) for load in loop.loads()]
+        stride = -max(loads, default=0)
+    return (score, stride) if score else (0, stride)
+
+
+def _vector_variable(loop: Loop, outer: Sequence[Symbol], inner: Sequence[Symbol]) -> Symbol | None:
+    candidates = [space[-1] for space in (inner, outer if loop.reduced else ()) if space]
+    if not candidates:
+        return None
+    best = max(candidates, key=lambda symbol: _contiguity(loop, symbol))
+    return best if best.size >= 4 else max(candidates, key=lambda symbol: symbol.size)
+
+
+def _contiguity(loop: Loop, symbol: Symbol) -> int:
+    """Count accesses that become vector accesses, less those that must gather."""
+    score = 0
+    for access in _accesses(loop):
+        factor = coefficient(access.index[0], symbol)
+        score += 0 if factor == 0 else 2 if factor == 1 else -1
+    return score
+
+
+def _most_lanes(loop: Loop, vector_bytes: int) -> int:
+    wide = any(REGISTER[scalar.dtype] in "dl" and not _is_narrow(scalar, loop) for scalar in loop.scalars())
+    return vector_bytes // (8 if wide else 4)
+
+
+def _is_narrow(scalar: Scalar, loop: Loop) -> bool:
+    """Whether a 64-bit value never stands in a vector register (none is known yet)."""
+    del scalar, loop
+    return False

@@ -1,0 +1,51 @@
+"""Functions that are already loaded into this process: Sleef inside libtorch, and the C library's mathematics."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from .cpu_features import cpu_features
+
+
+@cache
+def _libraries() -> tuple[ctypes.CDLL, ...]:
+    folder = Path(torch.__file__).parent / "lib"
+    found = []
+    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+        if (folder / name).exists():
+            found.append(ctypes.CDLL(str(folder / name)))  # loaded already: this only finds the handle
+    name = ctypes.util.find_library("m") if not Path("/lib/x86_64-linux-gnu/libm.so.6").exists() else "libm.so.6"
+    if name:
+        found.append(ctypes.CDLL(name))
+    return tuple(found)
+
+
+def address_of(symbol: str) -> int | None:
+    """Return the address of a loaded function, or None."""
+    for library in _libraries():
+        try:
+            function = getattr(library, symbol)
+        except AttributeError:
+            continue
+        return ctypes.cast(function, ctypes.c_void_p).value
+    return None
+
+
+class OfferedSymbols(frozenset[str]):
+    """The vector functions of this process as a set that is asked, not listed."""
+
+    def __contains__(self, symbol: object) -> bool:
+        return isinstance(symbol, str) and _is_offered(symbol)
+
+
+@cache
+def _is_offered(symbol: str) -> bool:
+    width = {"16": 64, "d8": 64, "f8": 32, "d4": 32, "f4": 16, "d2": 16}
+    stem = symbol.split("_")[1]
+    needed = next((size for ending, size in width.items() if stem.endswith(ending)), 128)
+    return needed <= cpu_features().vector_bytes and address_of(symbol) is not None

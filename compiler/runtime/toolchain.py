@@ -1,0 +1,151 @@
+"""Which C compiler to use: found once, tried once by compiling and running, remembered on disk.
+
+Order: the option or `$PLUMBLINE_CC`, gcc, cc, clang, the `ziglang` wheel.  A compiler that is there but does not work
+(no headers are needed, so: no assembler, wrong CPU, broken install) is passed over with its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.errors import BuildError
+from .cpu_features import CpuFeatures
+
+SECONDS = 120
+FLAGS = (
+    "-O1", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+    "-fno-strict-aliasing", "-w",
+)  # fmt: skip
+_PROBE = """
+typedef float v __attribute__((vector_size(32)));
+typedef int w __attribute__((vector_size(32)));
+int main(int count, char **unused) {
+  v a = {1, 2, 3, 4, 5, 6, 7, 8}; w b = (w)(a > (float)count + 3.0f), c = __builtin_convertvector(a * a, w) & b;
+  return c[7] == 64 && c[0] == 0 ? 0 : 1;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C compiler that was seen to work; command: the words before its arguments; identity: for cache keys."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    identity: str
+
+
+def find_toolchain(asked: str, features: CpuFeatures, cache: Path | None) -> Toolchain:
+    """Return the first compiler that works; raises BuildError with every candidate's reason where none does.
+
+    asked: the user's choice, tried alone.  cache: a folder where the answer is remembered, or None.
+    """
+    reasons = []
+    for command in _candidates(asked):
+        identity = _identity(command, features)
+        known = _remembered(cache, identity)
+        reason = known if known is not None else _try(command, features)
+        if known is None:
+            _remember(cache, identity, reason)
+        if not reason:
+            return Toolchain(command, (*FLAGS, *features.flags), identity)
+        reasons.append(f"{' '.join(command)}: {reason}")
+    why = "; ".join(reasons) or "no gcc, cc, clang or ziglang was found"
+    raise BuildError("no working C compiler", why=why, hint="install gcc or clang, or set PLUMBLINE_CC")
+
+
+def _candidates(asked: str) -> Iterator[tuple[str, ...]]:
+    if asked:
+        words = shlex.split(asked)
+        found = shutil.which(words[0])
+        yield (found or words[0], *words[1:])
+        return
+    seen = set()
+    for name in ("gcc", "cc", "clang"):
+        path = shutil.which(name)
+        if path and os.path.realpath(path) not in seen:
+            seen.add(os.path.realpath(path))
+            yield (path,)
+    if importlib.util.find_spec("ziglang") is not None:
+        yield (sys.executable, "-m", "ziglang", "cc")
+
+
+def _identity(command: tuple[str, ...], features: CpuFeatures) -> str:
+    """Return a hash that changes when the compiler or the CPU does."""
+    parts = [*command, *features.flags, features.name]
+    try:
+        status = os.stat(command[0])
+        parts += [os.path.realpath(command[0]), str(status.st_mtime_ns), str(status.st_size)]
+    except OSError:
+        parts.append("missing")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _remembered(cache: Path | None, identity: str) -> str | None:
+    """Return "" where the compiler is known to work, else None; failures are always tried again."""
+    if cache is None:
+        return None
+    try:
+        found = json.loads((cache / f"toolchain-{identity}.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return "" if isinstance(found, dict) and found.get("works") is True else None
+
+
+def _remember(cache: Path | None, identity: str, reason: str) -> None:
+    if cache is None or reason:
+        return
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=cache, delete=False) as handle:
+            json.dump({"works": True}, handle)
+        os.replace(handle.name, cache / f"toolchain-{identity}.json")
+    except OSError:
+        return  # asked again next time; nothing depends on it
+
+
+def _try(command: tuple[str, ...], features: CpuFeatures) -> str:
+    """Return "" where a small vector program compiles and runs, else the reason in one line."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+            source, program = Path(folder, "probe.c"), Path(folder, "probe")
+            source.write_text(_PROBE)
+            words = [*command, "-O1", "-w", *features.flags, str(source), "-o", str(program)]
+            built = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+            if built.returncode:
+                return f"does not compile: {_first_line(built.stderr)}"
+            ran = subprocess.run([str(program)], capture_output=True, timeout=SECONDS, check=False)
+            return "" if ran.returncode == 0 else f"compiles programs that end with {ran.returncode}"
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+
+
+def _first_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    wanted = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+    return wanted.strip()[:300]
+
+
+def compile_c(toolchain: Toolchain, source: Path, target: Path) -> None:
+    """Compile one C file to a shared object; raises BuildError with the compiler's first error."""
+    words = [*toolchain.command, *toolchain.flags, str(source), "-o", str(target)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildError("the C compiler could not run", why=str(error), hint="check PLUMBLINE_CC") from error
+    if done.returncode:
+        raise BuildError(
+            "the C compiler refused generated code", why=_first_line(done.stderr),
+            hint="please report it with the graph; PLUMBLINE_LOGS=output_code shows the C",
+        )  # fmt: skip
