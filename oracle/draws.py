@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from .noise import tensors_in
@@ -22,10 +23,10 @@ def substitute(name: str, args: Any, real_args: Any, real: list[Tensor], lanes: 
     """
     if name == "native_dropout":
         return _dropout(args, lanes)
-    if name == "normal" and isinstance(args[0], Tensor) or (name == "normal" and len(args) > 1 and isinstance(args[1], Tensor)):
+    if name == "normal" and len(args) > 1 and len(real) == 1 and real[0] is not real_args[0]:
         return _normal(args, real_args, lanes)
-    if name in ("rrelu_with_noise", "rrelu_with_noise_functional"):
-        return None
+    if name == "rrelu_with_noise" and len(lanes) == 2:  # result, then the noise it drew
+        return [torch.where(args[0] <= 0, args[0] * lanes[1], args[0]), lanes[1]]
     return lanes if name in PURE or not tensors_in(args) else None
 
 

@@ -76,17 +76,19 @@ class Call:
 def evaluate(call: Call, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
     """Return for every result (fresh outputs, then written arguments) its lanes, [L, *shape] each.
 
+    A replacement may leave out results at the end.
+
     Raises what the operator raises in a lane, and ValueError when a lane's shape is not eager's.
     """
     if call.facts.pointwise and not any(isinstance(a, (list, tuple)) and tensors_in(a) for a in call.args):
         rows = _evaluate_together(call, plan, source)
     else:
         rows = _evaluate_apart(call, plan, source)
-    for value, real in zip(rows, call.real, strict=True):
+    for value, real in zip(rows, call.real, strict=False):
         if value.shape[1:] != real.shape:
             raise ValueError(f"a lane has shape {tuple(value.shape[1:])}")
     if plan.rounded:
-        for value, real in zip(rows, call.real, strict=True):
+        for value, real in zip(rows, call.real, strict=False):
             _round_rows(value[plan.rounding], real.dtype, call.facts, source)
     return rows
 
@@ -105,10 +107,11 @@ def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: 
 def plain(call: Call, args: Any, kwargs: Any) -> list[Tensor]:
     """Return the results of the operator on lane arguments: fresh outputs, then copies of written arguments."""
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
-    return fresh_results(call.facts, call.operator(*args, **kwargs), written)
+    run = call.facts.replacement or call.operator
+    return fresh_results(run(*args, **kwargs), written)
 
 
-def fresh_results(facts: OperatorFacts, result: Any, written: list[Tensor]) -> list[Tensor]:
+def fresh_results(result: Any, written: list[Tensor]) -> list[Tensor]:
     """Return outputs that are no written argument, then the written arguments."""
     known = {id(t) for t in written}
     return [t for t in tensors_in(result) if id(t) not in known] + written
@@ -151,10 +154,14 @@ def _evaluate_together(call: Call, plan: LanePlan, source: NoiseSource) -> list[
     rank = max((t.dim() for t in [*tensors_in(call.args), *tensors_in(call.kwargs)]), default=1)
 
     def aligned(value: Tensor) -> Tensor:
-        return value.view(value.shape[0], *[1] * (rank - value.dim()), *value.shape[1:]) if value.dim() < rank else value
+        return (
+            value.view(value.shape[0], *[1] * (rank - value.dim()), *value.shape[1:]) if value.dim() < rank else value
+        )
 
     args, kwargs = map_tensors(call.args, aligned), map_tensors(call.kwargs, aligned)
-    results = [r if r.dim() and r.shape[0] == plan.count else r.expand(plan.count, *r.shape) for r in plain(call, args, kwargs)]
+    results = [
+        r if r.dim() and r.shape[0] == plan.count else r.expand(plan.count, *r.shape) for r in plain(call, args, kwargs)
+    ]
     if not (plan.replicas or plan.wide):
         return results
     noisy = _noisy_rows(call, args, kwargs, results, plan, source)
@@ -176,15 +183,7 @@ def _noisy_rows(
         noisy = plain(call, shaken, map_tensors(kwargs, lambda t: source.perturb(t, inner)))
     else:
         noisy = [value[rows] for value in results]
-    noisy = [
-        source.perturb(value, amplification * roundoff) if roundoff else value
-        for value, roundoff in zip(noisy, outer, strict=True)
-    ]
-    if facts.converting:
-        noisy = [
-            torch.where(value[rows].to(real.dtype) == value[rows], value[rows], n)
-            for value, real, n in zip(results, call.real, noisy, strict=True)
-        ]
+    noisy = _round_noisily(call, noisy, source, amplification, outer)
     if facts.grid_exact:
         mask = _grid_mask(args, kwargs, [value[rows] for value in results])
         if mask is not None:
@@ -214,7 +213,7 @@ def _decomposed(call: Call, args: Any, kwargs: Any, source: NoiseSource, scale: 
         result = call.facts.decomposition(*args, **kwargs)
     if in_place:  # the functional sibling was run: its result is what the argument becomes
         return [tensors_in(result)[0]]
-    return fresh_results(call.facts, result, written)
+    return fresh_results(result, written)
 
 
 def _evaluate_apart(call: Call, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
@@ -234,7 +233,8 @@ def _evaluate_apart(call: Call, plan: LanePlan, source: NoiseSource) -> list[Ten
             exact_sum = grid_everywhere(call.facts, args, clean)
             values = clean if exact_sum else values
         columns.append(values)
-    return [_stacked(values, real) for values, real in zip(zip(*columns, strict=True), call.real, strict=True)]
+    complete = call.facts.replacement is None
+    return [_stacked(values, real) for values, real in zip(zip(*columns, strict=True), call.real, strict=complete)]
 
 
 def _stacked(values: tuple[Tensor, ...], real: Tensor) -> Tensor:
@@ -260,9 +260,22 @@ def _noisy_lane(
             values = plain(call, shaken, kwargs)
         else:
             values = tensors_in(result)
-    return [
+    return _round_noisily(call, values, source, amplification, outer)
+
+
+def _round_noisily(
+    call: Call, values: list[Tensor], source: NoiseSource, amplification: Tensor, outer: list[float]
+) -> list[Tensor]:
+    """Return results with the noise of rounding to their storage dtype; a conversion spares what already fits."""
+    shaken = [
         source.perturb(value, amplification * roundoff) if roundoff else value
-        for value, roundoff in zip(values, outer, strict=True)
+        for value, roundoff in zip(values, outer, strict=False)
+    ]
+    if not call.facts.converting:
+        return shaken
+    return [
+        torch.where(value.to(real.dtype) == value, value, other)
+        for value, other, real in zip(values, shaken, call.real, strict=False)
     ]
 
 

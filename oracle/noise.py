@@ -76,8 +76,8 @@ class NoiseSource:
         if value.is_complex():
             return torch.view_as_complex(self.perturb(torch.view_as_real(value.resolve_conj()).contiguous(), scale))
         amount = along_first(scale, value.dim())
-        shape = torch.broadcast_shapes(value.shape, amount.shape)
-        return self.uniform(shape, value.device).mul_(amount).add_(1).mul_(value)
+        rows = [max(value.shape[0], amount.shape[0])] if amount.dim() else list(value.shape[:1])
+        return self.uniform((*rows, *value.shape[1:]), value.device).mul_(amount).add_(1).mul_(value)
 
     def add(self, value: Tensor, magnitude: Tensor, scale: Tensor) -> Tensor:
         """Return value + scale * magnitude * xi."""
@@ -114,7 +114,9 @@ def grid_everywhere(facts: OperatorFacts, args: Any, outputs: list[Tensor]) -> b
     return bound * _SIXTEENTHS**2 <= 2.0**_GRID_BITS
 
 
-def accumulation(operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, outputs: list[Tensor]) -> list[Tensor] | None:
+def accumulation(
+    operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, outputs: list[Tensor]
+) -> list[Tensor] | None:
     """Return for each output 0.5 * sqrt(K) * sqrt(sum of squared terms): times u, the rounding of a sum of K terms.
 
     args: the operator's arguments in one lane.  The squares are summed by the operator itself.
@@ -157,14 +159,14 @@ def _lengths(name: str, args: Any, outputs: list[Tensor]) -> list[float]:
     return [max(1.0, largest / max(1, out.numel())) for out in outputs]
 
 
-class NoisyArithmetic(TorchDispatchMode):
+class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
     """Runs the operators of a decomposition with noise in each: cancellation inside a composite shows.
 
     scale: 0-dim or [L], the internal roundoff times the lane's amplification.
     """
 
     def __init__(self, source: NoiseSource, scale: Tensor) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
         self.source = source
         self.scale = scale
 

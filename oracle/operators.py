@@ -1,14 +1,15 @@
 """What the oracle knows of ATen operators: which round, which jump, which draw, which only move values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from plumbline.compiler.base.torch_facts import decomposition_of, operator_schema
+
+from .compositions import REPLACED, WRITTEN_OUT
 
 
 def _names(text: str) -> frozenset[str]:
@@ -17,20 +18,19 @@ def _names(text: str) -> frozenset[str]:
 
 # Results are copies, selections or sign changes of inputs: nothing is rounded that was not rounded before.
 MOVING = _names(
-    "clone contiguous cat stack gather index index_select select where masked_fill masked_select take take_along_dim "
-    "constant_pad_nd reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d "
-    "replication_pad3d pad slice_scatter select_scatter diagonal_scatter as_strided_scatter scatter flip roll rot90 "
-    "repeat repeat_interleave relu relu6 threshold hardtanh clamp clamp_min clamp_max clip maximum minimum fmax fmin max "
-    "min amax amin aminmax abs neg max_pool2d_with_indices max_pool3d_with_indices max_pool1d adaptive_max_pool2d "
+    "clone cat stack gather index index_select select where masked_fill masked_select take constant_pad_nd "
+    "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d "
+    "slice_scatter select_scatter diagonal_scatter as_strided_scatter scatter flip roll rot90 repeat "
+    "repeat_interleave relu relu6 threshold hardtanh clamp clamp_min clamp_max clip maximum minimum fmax fmin max "
+    "min amax amin aminmax abs neg max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d "
     "adaptive_max_pool3d sort topk kthvalue median nanmedian mode cummax cummin embedding threshold_backward "
     "hardtanh_backward tril triu diag_embed fill lift_fresh lift_fresh_copy lift detach real imag conj_physical "
-    "resolve_conj resolve_neg pixel_shuffle pixel_unshuffle channel_shuffle unfold_copy view_copy expand_copy "
-    "slice_backward select_backward masked_scatter index_copy index_fill upsample_nearest1d upsample_nearest2d "
-    "upsample_nearest3d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d nonzero "
-    "squeeze_copy unsqueeze_copy permute_copy t_copy set _reshape_copy leaky_relu_neg copysign heaviside "
-    "max_pool2d_with_indices_backward nan_to_num unbind_copy split_copy to_padded_tensor unique _unique2 "
-    "unique_dim unique_consecutive _local_scalar_dense equal frexp view_as_real_copy complex polar_parts ldexp "
-    "max_unpool2d max_unpool3d im2col unfold_backward_copy _to_dense block_diag combinations cartesian_prod"
+    "resolve_conj resolve_neg pixel_shuffle pixel_unshuffle unfold_copy view_copy expand_copy slice_backward "
+    "select_backward masked_scatter index_copy index_fill upsample_nearest1d upsample_nearest2d upsample_nearest3d "
+    "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d nonzero squeeze_copy "
+    "unsqueeze_copy permute_copy t_copy copysign heaviside max_pool2d_with_indices_backward nan_to_num unbind_copy "
+    "split_copy unique _unique2 unique_dim unique_consecutive _local_scalar_dense equal frexp view_as_real_copy "
+    "complex ldexp max_unpool2d max_unpool3d im2col _to_dense"
 )
 
 # Results jump when an input crosses a threshold.  Program inputs are exact, so these never add input noise
@@ -48,9 +48,9 @@ CONVERTING = _names("_to_copy copy")
 
 # The value is fixed by its arguments to the bit (constants, uninitialised memory): eager's bytes are the value.
 GIVEN = _names(
-    "zeros ones full zeros_like ones_like full_like empty empty_like empty_strided empty_permuted new_empty new_zeros "
-    "new_ones new_full new_empty_strided scalar_tensor eye zero resize resize_as tril_indices triu_indices nextafter "
-    "_efficientzerotensor set_data"
+    "zeros ones full zeros_like ones_like full_like empty empty_like empty_strided empty_permuted new_empty "
+    "new_zeros new_ones new_full new_empty_strided scalar_tensor eye zero resize resize_as tril_indices "
+    "triu_indices nextafter _efficientzerotensor"
 )
 
 # Correctly rounded by IEEE 754: on operands and results of a coarse grid they are exact in any order.
@@ -61,33 +61,31 @@ SUMMING = _names(
     "sum nansum mean nanmean cumsum trace dot vdot mv mm bmm addmm addmv addbmm baddbmm addr convolution "
     "convolution_backward index_add scatter_add scatter_reduce index_put _index_put_impl _unsafe_index_put "
     "embedding_dense_backward _embedding_bag _embedding_bag_forward_only avg_pool1d avg_pool2d avg_pool3d "
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d avg_pool2d_backward avg_pool3d_backward _adaptive_avg_pool2d_backward "
-    "upsample_bilinear2d upsample_linear1d upsample_trilinear3d upsample_bilinear2d_backward "
-    "upsample_linear1d_backward upsample_nearest2d_backward col2im segment_reduce linear matmul "
-    "upsample_nearest1d_backward native_channel_shuffle_backward embedding_bag"
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d avg_pool2d_backward avg_pool3d_backward "
+    "_adaptive_avg_pool2d_backward upsample_bilinear2d upsample_linear1d upsample_trilinear3d "
+    "upsample_bilinear2d_backward upsample_linear1d_backward upsample_nearest2d_backward col2im segment_reduce "
+    "upsample_nearest1d_backward embedding_bag"
 )
+
+_BY_INDEX = _names("index_put _index_put_impl _unsafe_index_put")
 
 # Smooth composites whose inner cancellation must show: they run through a decomposition in noisy lanes.
 COMPOSITE = _names(
     "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data native_layer_norm "
     "native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm "
     "native_batch_norm_backward _native_batch_norm_legit _native_batch_norm_legit_no_training "
-    "_native_batch_norm_legit_functional _batch_norm_with_update gelu gelu_backward silu silu_backward mish mish_backward "
-    "var std var_mean std_mean logsumexp softplus softplus_backward mse_loss mse_loss_backward huber_loss "
-    "huber_loss_backward smooth_l1_loss smooth_l1_loss_backward binary_cross_entropy binary_cross_entropy_backward "
-    "binary_cross_entropy_with_logits log_sigmoid_forward log_sigmoid_backward _fused_rms_norm "
-    "_fused_rms_norm_backward _scaled_dot_product_flash_attention_for_cpu addcdiv sigmoid_backward tanh_backward "
-    "elu elu_backward selu celu hardswish hardswish_backward hardsigmoid hardsigmoid_backward glu glu_backward "
-    "linalg_vector_norm norm dist _euclidean_dist xlogy logaddexp logaddexp2 nll_loss2d_backward "
+    "_native_batch_norm_legit_functional _batch_norm_with_update gelu gelu_backward silu silu_backward mish "
+    "mish_backward var std var_mean std_mean logsumexp softplus softplus_backward mse_loss mse_loss_backward "
+    "huber_loss huber_loss_backward smooth_l1_loss smooth_l1_loss_backward binary_cross_entropy "
+    "binary_cross_entropy_backward binary_cross_entropy_with_logits log_sigmoid_forward log_sigmoid_backward "
+    "_fused_rms_norm _fused_rms_norm_backward _scaled_dot_product_flash_attention_for_cpu addcdiv sigmoid_backward "
+    "tanh_backward elu elu_backward selu celu hardswish hardswish_backward hardsigmoid hardsigmoid_backward glu "
+    "glu_backward linalg_vector_norm norm dist _euclidean_dist xlogy logaddexp logaddexp2 nll_loss2d_backward "
     "soft_margin_loss soft_margin_loss_backward logit logit_backward"
 )
 
 # Schemas that hide their writes: positions of tensors that a training call updates in place.
 _HIDDEN_WRITES = {"native_batch_norm": (3, 4)}
-
-# Operators whose own decomposition demands context of its caller, and the sibling that means the same.
-_SIBLING = {"native_batch_norm": torch.ops.aten._native_batch_norm_legit.default}
-_SIBLING_NO_STATS = torch.ops.aten._native_batch_norm_legit.no_stats
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +95,17 @@ class OperatorFacts:
     name: ATen name without namespace and without the underscore of the in-place form.
     written: positions or keywords of the arguments it writes.
     pointwise: each output element depends on the elements at the same (broadcast) position only.
-    random: it draws from a generator.  foreign: it is not an ATen operator.
+    random: it draws from a generator; with `chance`, the position of a dropout probability, only above 0.
+    foreign: it is not an ATen operator.
     decomposition: smaller operators that compute the same, for noisy lanes; None runs the operator itself.
+    replacement: what every lane runs instead, because the operator has no float64 kernel.
     """
 
     name: str
     written: tuple[int | str, ...]
     pointwise: bool
     random: bool
+    chance: int | None
     foreign: bool
     moving: bool
     jumping: bool
@@ -113,6 +114,20 @@ class OperatorFacts:
     summing: bool
     grid_exact: bool
     decomposition: Callable[..., Any] | None
+    replacement: Callable[..., Any] | None
+
+    def draws(self, args: Any, kwargs: Any) -> bool:
+        """Return whether this call consumes random numbers."""
+        if self.random and self.chance is not None:
+            given = args[self.chance] if self.chance < len(args) else kwargs.get("dropout_p", 0.0)
+            return bool(given)
+        return self.random
+
+    def of_call(self, args: Any, kwargs: Any) -> "OperatorFacts":
+        """Return the facts of one call: writing by index moves values unless it accumulates."""
+        if self.name in _BY_INDEX and not (args[3] if len(args) > 3 else kwargs.get("accumulate", False)):
+            return replace(self, moving=True, summing=False, grid_exact=False)
+        return self
 
 
 @lru_cache(maxsize=4096)
@@ -134,6 +149,7 @@ def facts_of(operator: Any) -> OperatorFacts:
         written=written + _HIDDEN_WRITES.get(full, ()),
         pointwise=torch.Tag.pointwise in operator.tags and not name.startswith("_foreach_"),
         random=torch.Tag.nondeterministic_seeded in operator.tags,
+        chance=next((i for i, a in enumerate(schema.arguments) if a.name == "dropout_p"), None),
         foreign=foreign,
         moving=moving,
         jumping=jumping,
@@ -141,38 +157,19 @@ def facts_of(operator: Any) -> OperatorFacts:
         converting=bare in CONVERTING,
         summing=bare in SUMMING,
         grid_exact=bare in IEEE or bare in SUMMING,
+        replacement=REPLACED.get(name),
         decomposition=None if foreign or moving or jumping else _decomposition(operator, name, full),
     )
 
 
 def _decomposition(operator: Any, name: str, full: str) -> Callable[..., Any] | None:
+    if name in WRITTEN_OUT:
+        return WRITTEN_OUT[name]
     if name not in COMPOSITE:
         return None
-    if name == "native_batch_norm":
-        return _batch_norm
     if full == name:
         return decomposition_of(operator)
     packet = getattr(torch.ops.aten, name, None)  # in-place form: the functional sibling of the same overload
     overload = operator.__name__.rpartition(".")[2]
     sibling = getattr(packet, overload, None) if packet is not None else None
     return decomposition_of(sibling) if sibling is not None else None
-
-
-def _batch_norm(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-) -> Any:
-    """Batch norm as normalisation by statistics; in place on the running ones, like the operator itself."""
-    if running_mean is None or running_var is None:
-        call = decomposition_of(_SIBLING_NO_STATS)
-        assert call is not None
-        return call(x, weight, bias, training, momentum, eps)
-    call = decomposition_of(_SIBLING["native_batch_norm"])
-    assert call is not None
-    return call(x, weight, bias, running_mean, running_var, training, momentum, eps)

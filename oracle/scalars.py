@@ -40,7 +40,9 @@ def decide_scalars(call: Call, real_args: Any, real_kwargs: Any, dtype: torch.dt
 
     real_args, real_kwargs: the call's arguments before it ran, with eager's tensors.
     """
-    preferred = [dtype, torch.float32, None] if call.facts.moving or call.facts.jumping else [None, torch.float32, dtype]
+    preferred = (
+        [dtype, torch.float32, None] if call.facts.moving or call.facts.jumping else [None, torch.float32, dtype]
+    )
     args = map_tensors(real_args, _upcast)
     kwargs = map_tensors(real_kwargs, _upcast)
     best: tuple[float, torch.dtype | None] | None = None

@@ -21,6 +21,9 @@ from .verdict import Kind, Numbers
 # One element may be this many units off: rounding errors are bounded combinations of bounded noises; with the
 # 8 replicas that estimate a unit, 8 of them is what 1e6 legitimate elements stay below.
 ELEMENT = 8.0
+# In low precision the last rounding dominates and is bounded, not Gaussian: u|R| each way, and a third one for a
+# value that was rounded twice.  Noise from before the last rounding still counts ELEMENT times.
+LAST_ROUNDINGS = 3.0
 # The compiled rms may be twice eager's (or twice one unit): the precision contract.
 PRECISION = 2.0
 # A mean over k independent roundings lies below 3.5/sqrt(k); m slices compared raise it by sqrt(2 ln m).
@@ -52,6 +55,9 @@ SUSPECT = 4.0
 FEW_UNITS = 4.0
 # Without a reference: differences within so many ulp are what reordering does; beyond the share, they are errors.
 BLIND_ULPS, BLIND_SHARE = 16.0, 0.02
+
+
+LOW_PRECISION = frozenset({torch.float16, torch.bfloat16})
 
 
 class Need(Enum):
@@ -161,7 +167,11 @@ def _judge_blind(actual: Tensor, eager: Tensor) -> tuple[Kind | Need, Numbers | 
     gross = float((gap / size.clamp(min=typical).clamp(min=torch.finfo(eager.dtype).tiny)).max())
     if gross > max(BLIND_SHARE, 64 * BLIND_ULPS * u):
         return Kind.WRONG, None, f"{where}: far beyond rounding, without a float64 reference"
-    return Kind.NO_REFERENCE, None, f"{where}: beyond {BLIND_ULPS:.0f} ulp at {share:.1%}, no float64 reference to decide"
+    return (
+        Kind.NO_REFERENCE,
+        None,
+        f"{where}: beyond {BLIND_ULPS:.0f} ulp at {share:.1%}, no float64 reference to decide",
+    )
 
 
 # ---------------------------------------------------------------- positions that are not finite
@@ -252,7 +262,7 @@ def _within_seen(actual: Tensor, eager: Tensor, lanes: Lanes) -> Tensor:
 def _judge_declared(
     actual: Tensor, eager: Tensor, rounded: Tensor, share: float, numbers: Numbers | None
 ) -> tuple[Kind | Need, Numbers | None, str]:
-    """Decide what replicas leave open by the declared-dtype meaning: where rounded lanes agree, so must the compiled."""
+    """Decide by the declared-dtype meaning: where rounded lanes agree with eager, so must the compiled."""
     if eager.is_floating_point():
         e, a = eager.double(), actual.double()
         near = FEW_UNITS * unit_roundoff(eager.dtype) * torch.maximum(e.abs(), rounded.abs().amax(0))
@@ -283,9 +293,10 @@ def _judge_cheap(actual: Tensor, eager: Tensor, exact: Tensor) -> tuple[Kind | N
     if _nonfinite(actual, eager, exact) is not None:
         return Need.REPLICAS, None, "not finite in other places than eager"
     a, e = actual.double(), eager.double()
+    same = (a == e) | ((a != a) & (e != e))
     fine = torch.isfinite(a) & torch.isfinite(e) & torch.isfinite(exact)
-    if not bool(fine.all()) and not bool((fine | ~torch.isfinite(e)).all()):
-        return Need.REPLICAS, None, "not finite in float64"
+    if not bool((fine | (same & ~torch.isfinite(a))).all()):
+        return Need.REPLICAS, None, "finite in other places than eager or float64"
     a, e, r = a[fine], e[fine], exact[fine]
     best = r.to(eager.dtype).double()
     ours, theirs = (a - r).abs(), (e - r).abs()
@@ -305,11 +316,15 @@ def _judge_cheap(actual: Tensor, eager: Tensor, exact: Tensor) -> tuple[Kind | N
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """Everything in units of noise: z of the compiled, z of eager, the unit, which positions count."""
+    """Everything in units of noise: z of the compiled, z of eager, the unit, which positions count.
+
+    allowed: the largest error a single element may have.
+    """
 
     z: Tensor
     z_eager: Tensor
     sigma: Tensor
+    allowed: Tensor
     calibration: float
     counted: Tensor
     unstable: Tensor
@@ -317,7 +332,8 @@ class _Measure:
 
 def _judge_floats(actual: Tensor, eager: Tensor, lanes: Lanes) -> tuple[Kind | Need, Numbers | None, str]:
     exact, replicas = lanes.exact, lanes.replicas
-    assert exact is not None and replicas is not None
+    if exact is None or replicas is None:
+        return Need.REPLICAS, None, "no replicas yet"
     found = _nonfinite_unstable(actual, eager, exact, replicas)
     if found is not None:
         return Kind.WRONG, None, found
@@ -362,7 +378,7 @@ def _measure(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, jum
     zero = torch.zeros_like(exact)
     r = torch.where(lanes_finite, exact, zero)
     spread = _spread(r, replicas, lanes_finite)
-    sigma = _sigma(spread, r, e, lanes_finite, eager.dtype)
+    sigma, allowed = _sigma(spread, r, e, lanes_finite, eager.dtype)
     z_eager = torch.where(counted & torch.isfinite(e), (e - r) / sigma, zero).nan_to_num(nan=0.0)
     calibration = _calibration(z_eager[counted]) if bool(counted.any()) else 1.0
     sigma = sigma * calibration
@@ -372,7 +388,7 @@ def _measure(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, jum
     unstable |= ~lanes_finite & torch.isfinite(exact)
     if jumped is not None:
         unstable |= jumped
-    return _Measure(z, z_eager / calibration, sigma, calibration, counted, unstable)
+    return _Measure(z, z_eager / calibration, sigma, allowed * calibration, calibration, counted, unstable)
 
 
 def _spread(r: Tensor, replicas: Tensor, finite: Tensor) -> Tensor:
@@ -383,8 +399,8 @@ def _spread(r: Tensor, replicas: Tensor, finite: Tensor) -> Tensor:
     return total.div_(replicas.shape[0]).sqrt_()
 
 
-def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return one unit of noise an element: the replicas' spread, its floors, and the final rounding."""
+def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return one unit of noise an element (the replicas' spread, its floors, the final rounding), and its bound."""
     u = unit_roundoff(dtype)
     size = r.abs()
     moving = finite & (spread > 0)
@@ -396,7 +412,13 @@ def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dt
         sigma = torch.maximum(sigma, torch.where(moving, NEIGHBOUR_FLOOR * _neighbours(spread, moving), 0.0))
     still = ~moving & (e == r)
     rounding = torch.where(still, EXACT_SHARE, 1.0) * ROUNDING * u * size
-    return sigma + rounding + u * torch.finfo(dtype).tiny
+    tiny = u * torch.finfo(dtype).tiny
+    unit = sigma + rounding + tiny
+    if dtype not in LOW_PRECISION:
+        return unit, ELEMENT * unit
+    before = (sigma.square() - (ROUNDING * u * size).square()).clamp(min=0).sqrt()
+    last = torch.where(still, ELEMENT * rounding, LAST_ROUNDINGS * u * size)
+    return unit, ELEMENT * (before + tiny) + last
 
 
 def _neighbours(spread: Tensor, moving: Tensor) -> Tensor:
@@ -430,11 +452,11 @@ def _numbers(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, mea
     share = float(measure.unstable.double().mean()) if measure.unstable.numel() else 0.0
     if not total:
         return Numbers(0.0, 0.0, 0.0, 0.0, unstable=share)
-    flat = int(z.abs().argmax())
-    at = _index(flat, z.shape)
+    excess = torch.where(counted, (z * measure.sigma).abs() / measure.allowed, 0.0)
+    at = _index(int(excess.argmax()), z.shape)
     rms = float((z.square().sum() / total).sqrt())
     rms_eager = float((measure.z_eager[counted].square().mean()).sqrt())
-    t_element = float(z[at].abs()) / ELEMENT
+    t_element = float(excess[at])
     t_rms = rms / (PRECISION * max(1.0, rms_eager))
     t_bias = _bias(eager.dtype, exact, replicas, measure)
     return Numbers(
@@ -454,15 +476,14 @@ def _numbers(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, mea
 
 def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, measure: _Measure) -> float:
     """Return the largest mean of z over the tensor and every slice of every dimension, over what chance allows."""
-    low = dtype in (torch.float16, torch.bfloat16)
-    floor = BIAS_FLOOR_LOW if low else BIAS_FLOOR_FULL
+    floor = BIAS_FLOOR_LOW if dtype in LOW_PRECISION else BIAS_FLOOR_FULL
     counted = measure.counted
     sign = torch.where(exact < 0, -1.0, 1.0)
     samples = [measure.z_eager]
     for row in replicas:
         samples.append(torch.where(counted, (row - exact) / measure.sigma, 0.0).nan_to_num_(nan=0.0))
     worst = 0.0
-    dims: list[int | None] = [None, *[d for d in range(exact.dim()) if 1 < exact.shape[d] and exact.dim() > 1]]
+    dims: list[int | None] = [None, *[d for d in range(exact.dim()) if exact.shape[d] > 1 and exact.dim() > 1]]
     weights = counted.double()
     for dim in dims:
         count = _fold(weights, dim)
@@ -526,8 +547,9 @@ def _says(numbers: Numbers) -> str:
     if numbers.worst_index is None or not numbers.scale or numbers.error is None:
         return "no finite position to compare"
     eager_units = abs((numbers.eager or 0.0) - (numbers.reference or 0.0)) / numbers.scale
+    units = numbers.error / numbers.scale
     text = (
-        f"{numbers.error:.2g} off at {list(numbers.worst_index)}: {numbers.error / numbers.scale:.2g}x the program's own "
+        f"{numbers.error:.2g} off at {list(numbers.worst_index)}: {units:.2g}x the program's own "
         f"rounding noise ({numbers.scale:.2g}); eager is {eager_units:.2g}x"
     )
     if numbers.margin > 1 and numbers.t_element <= 1:

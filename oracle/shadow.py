@@ -30,7 +30,7 @@ from .scalars import decide_scalars, needs_decision
 from .shadow_memory import ShadowStorage, wide_dtype
 
 
-class ShadowRun(TorchDispatchMode):
+class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
     """Follow eager code in lanes: `with ShadowRun(replicas=8) as run: y = f(x)`, then `run.lanes_of(y)`.
 
     exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
@@ -43,7 +43,7 @@ class ShadowRun(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __init__(self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
         self.plan = LanePlan(int(exact), replicas, rounded, rounded)
         self.untrusted: list[str] = []
         self.unstable_control_flow = False
@@ -60,7 +60,7 @@ class ShadowRun(TorchDispatchMode):
             return result
         if func.is_view:
             return func(*args, **kwargs)
-        facts = facts_of(func)
+        facts = facts_of(func).of_call(args, kwargs)
         with self._apart():
             before = self._prepare(facts, args, kwargs)
         result = func(*args, **kwargs)
@@ -153,7 +153,7 @@ class ShadowRun(TorchDispatchMode):
             self._distrust(f"{func}: {type(error).__name__} in a float64 lane: {str(error).splitlines()[0:1]}")
             values = None
         for index, real in enumerate(outputs):
-            self._store(real, None if values is None else values[index])
+            self._store(real, values[index] if values is not None and index < len(values) else None)
 
     def _outputs(self, result: Any, everything: list[Tensor], written: list[Tensor]) -> list[Tensor]:
         """Return what the call produced: fresh results, then written arguments; results that alias are neither."""
@@ -168,7 +168,7 @@ class ShadowRun(TorchDispatchMode):
         if facts.foreign:
             self._distrust(f"{func}: a custom operator runs once, with its own dtypes")
             return None
-        if facts.random:
+        if facts.draws(args, kwargs):
             lanes = [self._exact_rows(t) for t in outputs]
             drawn = substitute(facts.name, before.lane_args, args, outputs, lanes)
             if drawn is None:
@@ -205,8 +205,8 @@ class ShadowRun(TorchDispatchMode):
             self.unstable_control_flow |= bool((rows != result).any())
         elif facts.name == "equal":
             left, right = self._view(args[0]), self._view(args[1])
-            rows = self.plan.exact + self.plan.replicas
-            answers = [torch.equal(left[i], right[i]) for i in range(rows)]
+            judged = self.plan.exact + self.plan.replicas
+            answers = [torch.equal(left[i], right[i]) for i in range(judged)]
             self.unstable_control_flow |= any(answer != result for answer in answers)
 
     def _distrust(self, reason: str) -> None:

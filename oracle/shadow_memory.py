@@ -66,8 +66,10 @@ class ShadowStorage:
             return 0, self.flat.numel()
         if tensor.numel() == 0:
             return 0, 0
-        first = tensor.storage_offset()
-        return first, first + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True)) + 1
+        first = int(tensor.storage_offset())
+        return first, first + sum(
+            int((n - 1) * step) for n, step in zip(tensor.size(), tensor.stride(), strict=True)
+        ) + 1
 
     def synchronise(self, tensor: Tensor) -> None:
         """Take over bytes of the tensor's span that were written behind the run's back; others keep their lanes."""

@@ -69,7 +69,8 @@ def operator_schema(operator: Any) -> Any:
 
 def storage_key(tensor: torch.Tensor) -> int:
     """Return the identity of a tensor's storage, unique while the storage lives (shadow memory is found by it)."""
-    return tensor.untyped_storage()._cdata
+    key: int = tensor.untyped_storage()._cdata
+    return key
 
 
 def without_torch_function() -> Any:
