@@ -170,8 +170,11 @@ def no_type_checking_blocks(source: Source) -> Iterator[str]:
 
 def torch_names(source: Source) -> Iterator[tuple[int, str]]:
     """Yield (line, dotted name) of everything of torch that a file names: imports, attributes, import_module."""
+    inner = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(source.tree):
         names: list[str] = []
+        if id(node) in inner:
+            continue  # part of a longer name
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -246,10 +249,11 @@ def suppression_gives_its_reason(source: Source) -> Iterator[str]:
             yield f"{place}: switches a check off for a whole file; suppress one line, with its reason"
         elif not SUPPRESSION_WITH_CODE.search(token.string):
             yield f"{place}: names no code; write which rule is suppressed"
-        elif len(re.findall(r"[A-Za-z]{2,}", SUPPRESSION_WITH_CODE.sub("", token.string))) < 2:
+        elif len(re.findall(r"[A-Za-z]", SUPPRESSION_WITH_CODE.sub("", token.string))) < LEAST_REASON:
             yield f"{place}: suppresses without a reason; say why on the same line"
 
 
+LEAST_REASON = 5  # letters; whether it is a good reason, a reader says
 SUPPRESSION = re.compile(r"#\s*(noqa\b|type:\s*ignore\b|ruff:|mypy:)")
 WHOLE_FILE = re.compile(r"#\s*(ruff:|mypy:)")
 SUPPRESSION_WITH_CODE = re.compile(r"#\s*(noqa:\s*[A-Z]+\d+(\s*,\s*[A-Z]+\d+)*|type:\s*ignore\[[\w\s,-]+\])")
