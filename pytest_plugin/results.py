@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Sequence
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,12 @@ VACUOUS_MARK = "plumbline_vacuous"
 ROWS = "plumbline_rows"
 
 
+STORE_SECONDS = 1.0
+"""Rows wait at most this long for the next item before they are stored: a transaction costs some milliseconds."""
+
+
 class Results:
-    """Collects rows as reports come in, stores each at once, and sums up at the end."""
+    """Collects rows as reports come in, stores them as they come, and sums up at the end."""
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
         self.options = options
@@ -34,16 +38,20 @@ class Results:
         self.page = ""
         self._store: Store | None = open_store(options.database, write=True)
         self._run: RunRow | None = None
+        self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
+        self._stored_at = time.monotonic()
         self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the rows of a finished item and store them before the next item runs."""
+        """Take the rows of a finished item and store them soon."""
         data = getattr(report, ROWS, None)
         if data is None:
             return
         case, calls = rows_of_run(data, self._begun().run_id)
         self.cases.append(case)
-        self._store_rows([case], calls)
+        self._waiting.append((case, calls))
+        if time.monotonic() - self._stored_at >= STORE_SECONDS:
+            self._store_waiting()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
@@ -59,6 +67,7 @@ class Results:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._run is None:
             return
+        self._store_waiting()
         finished = utc_now()
         if self._store is not None:
             try:
@@ -103,11 +112,13 @@ class Results:
                     self._give_up(error)
         return self._run
 
-    def _store_rows(self, cases: Sequence[CaseRow], calls: Sequence[CallRow]) -> None:
+    def _store_waiting(self) -> None:
+        self._stored_at = time.monotonic()
+        waiting, self._waiting = self._waiting, []
         if self._store is None:
             return
         try:
-            self._store.append(cases, calls)
+            self._store.append([case for case, _ in waiting], [call for _, calls in waiting for call in calls])
         except UserError as error:
             self._give_up(error)
 
