@@ -78,8 +78,7 @@ class _Comparer:
             return
         self.identity(eager, actual)
         if eager.kind == "tensor":
-            if eager.value is not None and actual.value is not None:
-                self.tensor(aspect, eager.path, eager.value, actual.value)
+            self.tensor(aspect, eager.path, eager.value, actual.value, both_again=eager.again and actual.again)
         elif eager.kind in ("array", "buffer"):
             if eager.value is not None and actual.value is not None:
                 self.array(aspect, eager.path, eager.value, actual.value)
@@ -121,11 +120,13 @@ class _Comparer:
         elif eager.identity >= 0 and self.objects.setdefault(eager.identity, actual.identity) != actual.identity:
             self.wrong("python", eager.path, "is not the object that eager shares here")
 
-    def tensor(self, aspect: str, path: str, eager: TensorRecord, actual: TensorRecord) -> None:
+    def tensor(
+        self, aspect: str, path: str, eager: TensorRecord, actual: TensorRecord, *, both_again: bool = False
+    ) -> None:
         for what, mine, theirs in _metadata(eager, actual):
             self.wrong("metadata", path, f"{what} is {theirs}, eager's is {mine}")
         self.sharing(path, eager, actual)
-        if eager.shape == actual.shape and eager.dtype == actual.dtype:
+        if eager.shape == actual.shape and eager.dtype == actual.dtype and not both_again:
             self.pairs.append(Pair(aspect, path, eager.value, actual.value))
 
     def sharing(self, path: str, eager: TensorRecord, actual: TensorRecord) -> None:
@@ -199,7 +200,8 @@ def strides_that_count(record: TensorRecord) -> tuple[int, ...]:
 
 
 def _article(node: Node) -> str:
-    return f"{node.value!r}" if node.kind == "atom" else f"of {node.type_name.removeprefix('builtins.')}"
+    kind = node.type_name.removeprefix("builtins.")
+    return f"{node.value!r} ({kind})" if node.kind == "atom" else f"a {kind}"
 
 
 def _equal_atoms(mine: object, theirs: object) -> bool:

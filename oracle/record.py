@@ -14,7 +14,7 @@ import torch
 from .random_state import RandomState
 from .snapshot import Modes, SavedTensor, Snapshot, has_storage
 from .stand_ins import StandIns
-from .walk import children_of, fields_of, kind_of
+from .walk import children_of, class_attributes, fields_of, kind_of
 
 DEEPEST = 60
 """Levels of nesting described; deeper ones are opaque."""
@@ -93,6 +93,7 @@ class Describer:
         self.stand_ins = stand_ins
         self.numbers: dict[int, int] = {}
         self.described: set[int] = set()
+        self.records: dict[int, TensorRecord] = {}
         self.storages: dict[int, int] = {}
         self.known_storages = {key: -1 - number for number, key in enumerate(snapshot.storages)}
         for pair in stand_ins.pairs:  # a stand-in's memory counts as that of the tensor it stands for
@@ -110,12 +111,14 @@ class Describer:
         self.keep.append(value)
         identity = self._number(value)
         again = id(value) in self.described
-        if again and not inside:
-            return Node(kind, path, type_name, identity, again=True)
         if kind == "tensor":
             self.described.add(id(value))
-            return Node(kind, path, type_name, identity, self._tensor(value))
-        if kind in ("closed", "forward-only", "class", "generator") or depth > DEEPEST:
+            if not again:
+                self.records[id(value)] = self._tensor(value)
+            return Node(kind, path, type_name, identity, self.records[id(value)], again=again)
+        if again and not inside:
+            return Node(kind, path, type_name, identity, again=True)
+        if kind in ("closed", "forward-only", "generator") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
         if kind in ("array", "buffer"):
             return Node(kind, path, type_name, identity, numpy.array(value, copy=True))
@@ -130,8 +133,9 @@ class Describer:
         elif kind == "dict":
             pairs = [(f"{path}[{key!r}]", child) for key, child in value.items()]
             pairs += [(f"{path}.{name}", child) for name, child in fields_of(value)]
-        elif kind == "object":
-            pairs = [(f"{path}.{name}", child) for name, child in fields_of(value)]
+        elif kind in ("object", "class"):
+            fields = class_attributes(value) if kind == "class" else fields_of(value)
+            pairs = [(f"{path}.{name}", child) for name, child in fields]
         else:
             pairs = list(children_of(path, kind, value))
         return {name: self.describe(name, child, depth + 1) for name, child in pairs}

@@ -1,0 +1,245 @@
+"""The judge on planted differences of every aspect, and on differences that are none."""
+
+import collections
+import dataclasses
+import random
+
+import numpy
+import pytest
+import torch
+from plumbline.oracle import JudgeOptions, Kind, check
+from torch.nn import functional
+
+X = torch.linspace(-2, 2, 24).reshape(4, 6)
+
+
+@dataclasses.dataclass
+class Result:
+    value: torch.Tensor
+    name: str = "r"
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda y: [y, (y, {"k": y})],
+        lambda y: Pair(y, 1),
+        lambda y: Result(y),
+        lambda y: collections.OrderedDict(b=y, a=y),
+        lambda y: {y.shape, "text"},
+        lambda y: (None, True, 3, 2.5, "s", torch.float32, y.device),
+        lambda y: numpy.asarray([1, 2]),
+        lambda y: y.sum().item(),
+    ],
+)
+def test_any_tree_of_outputs_is_equal_to_itself(make):
+    assert check(lambda x: make(x * 2), (X,), compiled=lambda x: make(x * 2)).kind is Kind.EQUAL
+
+
+@pytest.mark.parametrize(
+    ("eager", "compiled", "words"),
+    [
+        (lambda y: [y, y], lambda y: (y, y), "is a tuple, eager gives a list"),
+        (lambda y: Pair(y, 1), lambda y: Pair(y, 2), "output.right is 2, eager gives 1"),
+        (lambda y: Result(y), lambda y: Result(y, "q"), "output.name is 'q'"),
+        (lambda y: {"a": y}, lambda y: {"a": y, "b": y}, "eager does not have it"),
+        (lambda y: {"a": y, "b": 1}, lambda y: {"b": 1, "a": y}, "in another order"),
+        (lambda y: [y, y], lambda y: [y, y + 0], "does not share memory"),
+        (lambda y: y, lambda y: y.double(), "dtype is torch.float64"),
+        (lambda y: y, lambda y: y[None], "shape is (1, 4, 6)"),
+        (lambda y: True, lambda y: 1, "is 1 (int), eager gives True (bool)"),
+        (lambda y: y.sum().item(), lambda y: y.sum().item() + 1, "eager gives"),
+        (lambda y: numpy.arange(3), lambda y: numpy.arange(3) + 1, "output"),
+        (lambda y: numpy.arange(3), lambda y: numpy.arange(3.0), "float64[3]"),
+        (lambda y: torch.nn.Parameter(y), lambda y: y.detach().requires_grad_(), "class is Tensor"),
+    ],
+)
+def test_any_difference_of_the_output_tree_is_wrong(eager, compiled, words):
+    verdict = check(lambda x: eager(x * 2), (X,), compiled=lambda x: compiled(x * 2))
+    assert verdict.kind is Kind.WRONG
+    assert words in str(verdict)
+
+
+class State:
+    level = 1
+
+    def __init__(self):
+        self.log = []
+        self.table = {"a": 1}
+        self.count = 0
+
+
+def remember(state, x):
+    state.log.append(x)
+    state.table["b"] = 2
+    state.count += 1
+    State.level = 2
+
+
+@pytest.mark.parametrize(
+    ("planted", "where"),
+    [
+        (lambda state, x: None, "state.log"),
+        (lambda state, x: (remember(state, x), state.log.append(x)), "state.log[1]"),
+        (lambda state, x: (remember(state, x), state.table.update(b=3)), "state.table['b']"),
+        (lambda state, x: (remember(state, x), setattr(state, "count", 7)), "state.count"),
+        (lambda state, x: (remember(state, x), setattr(State, "level", 9)), "State.level"),
+        (lambda state, x: (remember(state, x), setattr(state, "log", list(state.log))), "state.log"),
+    ],
+)
+def test_state_after_the_call_is_compared(planted, where):
+    State.level = 1
+    state = State()
+    good = check(lambda state, x: remember(state, x), (state, X), compiled=lambda state, x: remember(state, x))
+    assert good.kind is Kind.EQUAL
+    State.level = 1
+    bad = check(remember, (State(), X), compiled=lambda state, x: planted(state, x) and None)
+    assert bad.kind is Kind.WRONG
+    assert any(finding.where == where and finding.aspect == "python" for finding in bad.findings), str(bad)
+
+
+def test_the_caller_keeps_what_one_compiled_call_leaves():
+    State.level = 1
+    state = State()
+    check(remember, (state, X), compiled=remember)
+    assert (len(state.log), state.count, state.table) == (1, 1, {"a": 1, "b": 2})
+
+
+def test_arguments_are_as_after_one_call():
+    x = torch.zeros(3)
+    check(lambda x: x.add_(1), (x,), compiled=lambda x: x.add_(1))
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_closures_and_globals_after_the_call_are_compared():
+    total = 0
+
+    def eager(x):
+        nonlocal total
+        total += 1
+        return x
+
+    assert check(eager, (X,), compiled=lambda x: x).findings[0].where == "total"
+
+
+def test_generators_after_the_call_are_compared():
+    def eager(x):
+        return x * random.random()
+
+    assert check(eager, (X,), compiled=eager).kind is Kind.EQUAL
+    frozen = check(eager, (X,), compiled=lambda x: x * 0.5)
+    assert {"rng", "values"} <= {finding.aspect for finding in frozen.findings}
+
+
+def test_an_ignored_aspect_is_a_note_not_a_failure():
+    options = JudgeOptions(ignore=frozenset({"metadata"}))
+    verdict = check(lambda x: (x * 2).T, (X,), compiled=lambda x: (x * 2).T.contiguous(), options=options)
+    assert verdict.kind is Kind.EQUAL
+    assert "metadata: output stride" in verdict.notes[0]
+
+
+def test_the_sign_of_zero_is_a_note():
+    verdict = check(lambda x: x * 0.0, (X,), compiled=lambda x: (x * 0.0).abs())
+    assert verdict.kind is Kind.EQUAL
+    assert any(note.startswith("zero-sign") for note in verdict.notes)
+
+
+def test_strides_of_gradients_are_a_note():
+    w = torch.ones(3, 4, requires_grad=True)
+
+    class Strided(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, w):
+            return w * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (grad * 2).T.contiguous().T
+
+    verdict = check(lambda w: w * 2, (w,), compiled=Strided.apply)
+    assert verdict.kind is Kind.EQUAL
+    assert any("gradient of w stride" in note for note in verdict.notes)
+
+
+def test_more_accurate_than_eager_is_better():
+    x = torch.rand(20_000)
+
+    def naive(x):
+        total = torch.zeros(())
+        for part in x.split(50):
+            total = total + part.sum()
+        return total.bfloat16() + total.bfloat16() * 0
+
+    verdict = check(lambda x: x.bfloat16().cumsum(0)[-1:].float(), (x,), compiled=lambda x: x.bfloat16().double().sum()[None].float())
+    assert verdict.kind in (Kind.BETTER, Kind.NOISE)
+    assert naive(x).dtype == torch.bfloat16
+
+
+def test_numpy_programs_are_judged_without_a_float64_reference():
+    a = numpy.linspace(0, 1, 5, dtype=numpy.float32)
+    assert check(numpy.sin, (a,), compiled=numpy.sin).kind is Kind.EQUAL
+    assert check(numpy.sin, (a,), compiled=numpy.cos).kind is Kind.WRONG
+
+
+def test_gradients_off_judges_no_gradients():
+    x = X.clone().requires_grad_()
+    calls = []
+
+    class Loud(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            calls.append(1)
+            return grad
+
+    check(Loud.apply, (x,), compiled=Loud.apply, options=JudgeOptions(gradients=False))
+    assert calls == []
+
+
+def test_native_random_numbers_are_judged_by_distribution():
+    def shuffled(x):
+        return functional.dropout(x.flip(0), 0.5).flip(0)
+
+    x = torch.ones(64, 64)
+    options = JudgeOptions(rng="native", gradients=False)
+    assert not check(lambda x: functional.dropout(x, 0.5), (x,), compiled=shuffled, options=options).failed
+    other = check(lambda x: functional.dropout(x, 0.5), (x,), compiled=lambda x: functional.dropout(x, 0.4), options=options)
+    assert other.kind is Kind.WRONG
+    frozen = torch.ones(64, 64) * 2 * (torch.rand(64, 64) > 0.5)
+    stuck = check(lambda x: functional.dropout(x, 0.5), (x,), compiled=lambda x: frozen.clone(), options=options)
+    assert stuck.kind is Kind.WRONG
+
+
+def test_views_passed_together_stay_views_of_one_memory_with_gradients():
+    base = torch.ones(6, requires_grad=True) * 1
+    left, right = base[:4], base[2:]
+
+    def program(a, b):
+        a.mul_(3)
+        return a.sum() + b.sum()
+
+    assert check(program, (left.detach(), right.detach()), compiled=program).kind is Kind.EQUAL
+
+
+def test_modules_with_hooks_buffers_and_training_state_are_equal_to_themselves():
+    model = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.3))
+    seen = []
+    model[0].register_forward_hook(lambda module, args, out: seen.append(out.shape))
+    assert check(model, (X,), compiled=model.forward).kind is Kind.EQUAL
+    assert len(seen) == 1
+    assert int(model[1].num_batches_tracked) == 1
+
+
+def test_a_sentence_names_place_error_and_scale():
+    verdict = check(lambda x: x.sin(), (X,), compiled=lambda x: x.sin() + 1e-3 * (x > 1.9))
+    assert verdict.sentence.startswith("output")
+    numbers = verdict.findings[0].numbers
+    assert numbers.worst_index == (3, 5)
+    assert numbers.error == pytest.approx(1e-3, rel=1e-2)
+    assert numbers.scale < 1e-6
