@@ -14,16 +14,16 @@ PURE = frozenset(
 )
 
 
-def substitute(name: str, args: Any, real_args: Any, real: list[Tensor], lanes: list[Tensor]) -> list[Tensor] | None:
+def substitute(name: str, args: Any, real_args: Any, lanes: list[Tensor], *, written: bool) -> list[Tensor] | None:
     """Return the outputs of a random operator in every lane, given what eager drew.
 
-    args: the operator's arguments in the lanes ([L, *shape] each).  real: eager's outputs.
-    lanes: the exact upcast of eager's outputs, [L, *shape] each.
+    args: the operator's arguments in the lanes ([L, *shape] each).  real_args: eager's.
+    lanes: the exact upcast of eager's outputs, [L, *shape] each.  written: it fills an argument in place.
     Returns None when the operator's formula is unknown: its outputs are then not to be trusted.
     """
     if name == "native_dropout":
         return _dropout(args, lanes)
-    if name == "normal" and len(args) > 1 and len(real) == 1 and real[0] is not real_args[0]:
+    if name == "normal" and not written and tensors_in(args):
         return _normal(args, real_args, lanes)
     if name == "rrelu_with_noise" and len(lanes) == 2:  # result, then the noise it drew
         return [torch.where(args[0] <= 0, args[0] * lanes[1], args[0]), lanes[1]]

@@ -121,14 +121,21 @@ def accumulation(
 
     args: the operator's arguments in one lane.  The squares are summed by the operator itself.
     """
-    squared = map_tensors(args, _square)
-    scalars = {k: (v * v if isinstance(v, (int, float)) and k in ("alpha", "beta") else v) for k, v in kwargs.items()}
-    variances = tensors_in(operator(*squared, **map_tensors(scalars, _square)))
+    squared = [_squared_scalar(value) for value in map_tensors(args, _square)]
+    named = {key: _squared_scalar(value, key) for key, value in map_tensors(kwargs, _square).items()}
+    variances = tensors_in(operator(*squared, **named))
     lengths = _lengths(facts.name, args, outputs)
     return [
         variance.clamp(min=0).sqrt_().mul_(0.5 * length**0.5) if variance.is_floating_point() else variance
         for variance, length in zip(variances, lengths, strict=True)
     ]
+
+
+def _squared_scalar(value: Any, key: str = "") -> Any:
+    """Return factors of a sum squared in size; a complex dtype becomes that of its squares."""
+    if key in ("alpha", "beta"):
+        return abs(value) ** 2
+    return torch.float64 if isinstance(value, torch.dtype) and value.is_complex else value
 
 
 def _square(value: Tensor) -> Tensor:

@@ -170,7 +170,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             return None
         if facts.draws(args, kwargs):
             lanes = [self._exact_rows(t) for t in outputs]
-            drawn = substitute(facts.name, before.lane_args, args, outputs, lanes)
+            drawn = substitute(facts.name, before.lane_args, args, lanes, written=bool(facts.written))
             if drawn is None:
                 self._distrust(f"{func}: its draw cannot be substituted")
             return drawn
