@@ -11,7 +11,7 @@ from ..base.errors import Unsupported
 from ..base.torch_facts import FakeTensor
 from .functionalize import Functionalizer, Handle, Region
 from .signature import CallSignature, OutputFact, OutputKind, WriteFact
-from .view_writes import ViewStep
+from .view_writes import ViewStep, take_views
 
 GradientNode = torch.autograd.graph.Node
 _FALL_BACK = "expected: the graph runs eagerly"
@@ -139,12 +139,14 @@ class _Outputs:
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:
     """Require that taking the views anew gives the output's autograd history: plain views of the base, nothing else."""
-    breaks = any(not step.grad_enabled or step.target is torch.ops.aten.detach.default for step in steps)
-    if item.requires_grad != (base.requires_grad and not breaks):
+    again = take_views(base, steps)
+    if (item.requires_grad, item.is_leaf) != (again.requires_grad, again.is_leaf):
         raise Unsupported("an output shares memory but not history with its base", hint=_FALL_BACK)
-    node = item.grad_fn
+    if item.grad_fn is None:
+        return
+    node: GradientNode | None = item.grad_fn
     for _ in range(len(steps) + 2):
-        if not item.requires_grad or node is base.grad_fn or (base.grad_fn is None and _is_leaf_end(node)):
+        if node is base.grad_fn or (base.grad_fn is None and _is_leaf_end(node)):
             return
         following = [source for source, _ in node.next_functions if source is not None] if node is not None else []
         if isinstance(node, BackwardCFunction) or len(following) != 1:

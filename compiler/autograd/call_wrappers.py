@@ -7,7 +7,7 @@ import torch
 
 from ..base.errors import InternalError
 from .signature import CallSignature, OutputFact, OutputKind
-from .view_writes import ViewStep
+from .view_writes import take_views
 
 Values = Sequence[torch.Tensor]
 GraphCall = Callable[[Sequence[torch.Tensor]], Values]
@@ -44,17 +44,6 @@ def _output(
     if not isinstance(source, torch.Tensor):
         raise InternalError("an output has no tensor behind it", hint="report the program")
     return take_views(source, fact.steps)
-
-
-def take_views(source: torch.Tensor, steps: Sequence[ViewStep]) -> torch.Tensor:
-    """Return the view of `source` that the steps lead to, each taken under the grad mode of the program."""
-    for step in steps:
-        if step.grad_enabled == torch.is_grad_enabled():
-            source = step.apply(source)
-        else:
-            with torch.set_grad_enabled(step.grad_enabled):
-                source = step.apply(source)
-    return source
 
 
 def without_autocast() -> AbstractContextManager[object]:

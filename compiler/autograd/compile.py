@@ -118,12 +118,15 @@ class CompiledCall:
         return lambda arguments: interpret(self.gm, arguments)
 
     def _compile(self, arguments: tuple[object, ...]) -> Call:
-        program = Program(self.gm, arguments, self.decompositions)
-        with stage("joint"), torch.inference_mode(False), torch.set_grad_enabled(torch.is_grad_enabled()):
+        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+        program = Program(self.gm, arguments, torch.is_grad_enabled(), autocast, self.decompositions)
+        with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
         joint = self._simplified(traced.joint, "joint")
         if traced.analysis.signature.is_differentiable:
+            if torch.is_inference_mode_enabled():
+                raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             run = self._compile_pair(program, traced, joint)
         else:
             run = self._compile_forward(traced, joint)
@@ -189,7 +192,6 @@ class _Backwards:
     program: Program
     traced: Traced
     cut: Partition
-    autocast: tuple[object, ...] = field(default_factory=lambda: facts_of_call(()).autocast)
     made: dict[Pattern, CompiledBackward] = field(default_factory=dict)
 
     def __call__(self, pattern: Pattern) -> CompiledBackward:
@@ -217,8 +219,7 @@ class _Backwards:
 
     def _trace_again(self, pattern: Pattern) -> Traced:
         chosen = [index for index, exists in zip(self.traced.joint.tangents, pattern, strict=True) if exists]
-        dtype = self.autocast[1] if self.autocast else None
-        with stage("joint"), torch.enable_grad(), torch.autocast("cpu", dtype=dtype, enabled=bool(self.autocast)):  # type: ignore[arg-type]  # a dtype
+        with stage("joint"):
             traced = trace_call(self.program, chosen)
         if traced.forward_targets != self.traced.forward_targets:
             raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")

@@ -37,7 +37,11 @@ class CompiledPair:
 
     def __call__(self, tensors: Sequence[object]) -> Values:
         """Run forward so that autograd knows the backward."""
-        result: Values = self.apply(*tensors)
+        if torch.is_grad_enabled():
+            result: Values = self.apply(*tensors)
+        else:  # the program itself switches grad mode on
+            with torch.enable_grad():
+                result = self.apply(*tensors)
         return result
 
 

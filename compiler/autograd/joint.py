@@ -7,6 +7,7 @@ zero in its place would be another program (0 * inf is nan, None is not zero).
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import torch
@@ -43,12 +44,23 @@ class Traced:
 class Program:
     """A torch-level graph with the arguments it is specialised to, and how to trace it.
 
-    arguments: the example arguments; tensors may be real or fake. Grad mode and autocast are those of the caller.
+    arguments: the example arguments; tensors may be real or fake.  grad_enabled, autocast: the state of the call.
     """
 
     gm: fx.GraphModule
     arguments: tuple[object, ...]
+    grad_enabled: bool
+    autocast: torch.dtype | None  # on the CPU; None: off
     decompositions: Mapping[OpOverload, Decomposition] | None = None
+
+    def state(self) -> ExitStack:
+        """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
+        stack = ExitStack()
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
+        enabled = self.autocast is not None
+        stack.enter_context(torch.autocast("cpu", dtype=self.autocast, enabled=enabled))
+        return stack
 
 
 class _Entry(torch.autograd.Function):
@@ -86,9 +98,10 @@ class _Run:
 
     def forward(self) -> Analysis:
         """Run the program on fakes and analyse what it did."""
-        arguments, call_inputs, input_nodes = self._make_inputs()
+        with torch.inference_mode(False):
+            arguments, call_inputs, input_nodes = self._make_inputs()
         born = [item.grad_fn for item in call_inputs]
-        with self.mode, self.recorder:
+        with self.program.state(), self.mode, self.recorder:
             results = interpret(self.program.gm, arguments, before=self._note_origin)
         self.recorder.origin = None
         if any(isinstance(item, FakeTensor) and item.is_inference() for item in results):
@@ -98,7 +111,8 @@ class _Run:
         call = TracedCall(
             self.worker, input_nodes, call_inputs, born, self.primals, results, node_of, object_of
         )
-        return analyze(call, self.positions)
+        with torch.inference_mode(False), torch.set_grad_enabled(self.program.grad_enabled):
+            return analyze(call, self.positions)
 
     def _make_inputs(self) -> tuple[list[object], list[torch.Tensor], list[fx.Node]]:
         arguments: list[object] = []
@@ -136,7 +150,7 @@ class _Run:
         wanted = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         self.recorder.backward = True
-        with self.mode, self.recorder:
+        with torch.inference_mode(False), self.mode, self.recorder:
             found = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],
                 [self.primals[index] for index in wanted],

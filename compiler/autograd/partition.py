@@ -14,7 +14,6 @@ import torch
 from torch import fx
 
 from ..base.events import Partitioned, record
-from ..base.torch_facts import OpOverload
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_face import add_call, add_output, map_nodes
@@ -78,7 +77,7 @@ def stamp_of(node: fx.Node) -> int | str:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """required: nodes the forward must run.  after: nodes that exist only once tangents do."""
+    """required: nodes the forward must run.  after: nodes that eager runs in the backward, as we do."""
 
     inputs: list[fx.Node]
     tangents: list[fx.Node]
@@ -96,8 +95,7 @@ class _Sides:
         returned, gradients = results[: joint.returned], results[joint.returned :]
         after = set(tangents)
         for node in graph.nodes:
-            drawn_late = in_backward(node) and isinstance(node.target, OpOverload) and is_random(node.target)
-            if drawn_late or any(source in after for source in node.all_input_nodes):
+            if in_backward(node) or any(source in after for source in node.all_input_nodes):
                 after.add(node)
         draws = [n for n in graph.nodes if n not in after and is_random(n.target)]
         required = _ancestors([part for part in returned if isinstance(part, fx.Node)] + draws)

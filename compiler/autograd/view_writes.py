@@ -39,6 +39,17 @@ class ViewStep:
         return view
 
 
+def take_views(source: torch.Tensor, steps: Sequence[ViewStep]) -> torch.Tensor:
+    """Return the view of `source` that the steps lead to, each taken under the grad mode of the program."""
+    for step in steps:
+        if step.grad_enabled == torch.is_grad_enabled():
+            source = step.apply(source)
+        else:
+            with torch.set_grad_enabled(step.grad_enabled):
+                source = step.apply(source)
+    return source
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """What a rule may use: the step, example values of source and view, the source's node, the new view's node."""

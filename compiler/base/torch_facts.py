@@ -21,10 +21,12 @@ __all__ = [
     "decomposes_by_itself",
     "decomposition_of",
     "fake_mode_is_active",
+    "fake_run_failure",
     "functorch_is_active",
     "has_own_dispatch",
     "is_operator",
     "jit_is_tracing",
+    "make_fake",
     "operator_schema",
     "storage_key",
     "without_torch_function",
@@ -51,10 +53,11 @@ def decomposes_by_itself(operator: OpOverload) -> bool:
 
     Read from the dispatcher: if the key moves, programs in inference mode are recorded with big operators.
     """
-    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    keys = torch._C.DispatchKey
     schema = operator._schema
     name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
-    return torch._C._dispatch_has_kernel_for_dispatch_key(name, key)
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(name, keys.CompositeImplicitAutograd) and not (has(name, keys.CPU) or has(name, keys.CUDA))
 
 
 def decomposition_of(operator: Any) -> Callable[..., Any] | None:
@@ -102,3 +105,21 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
     while functorch.is_functorch_wrapped_tensor(inner):
         inner = functorch.get_unwrapped(inner)
     return inner
+
+
+def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    """Return the fake twin of an input, with static sizes; twins share storage as their originals do."""
+    return mode.from_tensor(tensor, static_shapes=True)
+
+
+def fake_run_failure(error: Exception) -> str:
+    """Say why an operation failed on fake tensors: it needs the data for a `shape`, for a `value`, or `other`.
+
+    Named by class, as fake tensors raise them; a renamed class makes the reason of a break vaguer, nothing else.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "DynamicOutputShapeException" in names:
+        return "shape"
+    if names & {"DataDependentOutputException", "GuardOnDataDependentSymNode"}:
+        return "value"
+    return "other"
