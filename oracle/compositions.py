@@ -31,11 +31,77 @@ def batch_norm(
     return whole(x, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
+def batch_norm_backward(
+    grad: Tensor,
+    x: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    save_mean: Tensor | None,
+    save_invstd: Tensor | None,
+    training: bool,
+    eps: float,
+    output_mask: list[bool],
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of input, weight and bias; x is [N, C, ...], statistics are [C]."""
+    others = [dim for dim in range(x.dim()) if dim != 1]
+    channel = [1, -1, *[1] * (x.dim() - 2)]
+    mean, deviation = (save_mean, save_invstd) if training else (running_mean, _deviation(running_var, eps))
+    if mean is None or deviation is None:
+        raise LookupError("batch norm without its statistics")
+    normal = (x - mean.view(channel)) * deviation.view(channel)
+    by_weight, by_bias = (grad * normal).sum(others), grad.sum(others)
+    scale = deviation if weight is None else deviation * weight
+    centred = grad
+    if training:
+        count = x.numel() / x.shape[1]
+        centred = grad - by_bias.view(channel) / count - normal * (by_weight.view(channel) / count)
+    by_input = centred * scale.view(channel)
+    return tuple(g if wanted else None for g, wanted in zip((by_input, by_weight, by_bias), output_mask, strict=True))
+
+
+def _deviation(variance: Tensor | None, eps: float) -> Tensor | None:
+    return None if variance is None else torch.rsqrt(variance + eps)
+
+
 def _torch_table(operator: Any) -> Any:
     found = decomposition_of(operator)
     if found is None:
         raise LookupError(f"torch has no decomposition of {operator}")
     return found
+
+
+def var_mean(
+    x: Tensor,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return variance and mean over `dim` (all without one) from the centred values; correction 1 by default.
+
+    dim: a list; in the oldest overload, var(x, unbiased), a bool stands in its place.
+    """
+    dims = list(range(x.dim())) if dim is None or isinstance(dim, bool) or dim == [] else list(dim)
+    taken = correction if correction is not None else float(dim if isinstance(dim, bool) else unbiased)
+    mean = x.mean(dims, keepdim=True)
+    count = math.prod(x.shape[d] for d in dims)
+    total = (x - mean).square().sum(dims, keepdim=keepdim)
+    return total / max(0.0, count - taken), mean if keepdim else mean.squeeze(dims) if dims else mean
+
+
+def _variance(*args: Any, **kwargs: Any) -> Tensor:
+    return var_mean(*args, **kwargs)[0]
+
+
+def _deviation_of(*args: Any, **kwargs: Any) -> Tensor:
+    return var_mean(*args, **kwargs)[0].sqrt()
+
+
+def _deviation_and_mean(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    variance, mean = var_mean(*args, **kwargs)
+    return variance.sqrt(), mean
 
 
 def attention(
@@ -66,12 +132,16 @@ def attention_backward(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the gradients of query, key and value from the saved output and log denominators."""
+    """Return the gradients of query, key and value.
+
+    The weights are computed anew: with the saved log denominators, noise of forward and backward would not
+    cancel where a softmax saturates, as it does in kernels, which repeat their own scores bit by bit.
+    """
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     keys, values = _repeated(key, query), _repeated(value, query)
-    weights = torch.exp(_scores(query, keys, is_causal, attn_mask, scale) - logsumexp.unsqueeze(-1))
-    inner = grad @ values.mT - (grad * out).sum(-1, keepdim=True)
-    scores = weights * inner * factor
+    weights = torch.softmax(_scores(query, keys, is_causal, attn_mask, scale), -1)
+    drift = grad @ values.mT
+    scores = weights * (drift - (weights * drift).sum(-1, keepdim=True)) * factor
     return scores @ keys, _gathered(scores.mT @ query, key), _gathered(weights.mT @ grad, value)
 
 
@@ -135,7 +205,12 @@ REPLACED: dict[str, Callable[..., Any]] = {"mkldnn_rnn_layer": lstm_layer}
 # By ATen name; each replaces the operator's entry in torch's own table.
 WRITTEN_OUT: dict[str, Callable[..., Any]] = {
     "mkldnn_rnn_layer": lstm_layer,
+    "var": _variance,
+    "std": _deviation_of,
+    "var_mean": var_mean,
+    "std_mean": _deviation_and_mean,
     "native_batch_norm": batch_norm,
+    "native_batch_norm_backward": batch_norm_backward,
     "_scaled_dot_product_flash_attention_for_cpu": attention,
     "_scaled_dot_product_flash_attention_for_cpu_backward": attention_backward,
 }

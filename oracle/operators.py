@@ -67,6 +67,8 @@ SUMMING = _names(
     "upsample_nearest1d_backward embedding_bag"
 )
 
+_REDUCING = _names("scatter_reduce index_reduce")
+_NORMS = _names("linalg_vector_norm norm")
 _BY_INDEX = _names("index_put _index_put_impl _unsafe_index_put")
 
 # Smooth composites whose inner cancellation must show: they run through a decomposition in noisy lanes.
@@ -124,10 +126,17 @@ class OperatorFacts:
         return self.random
 
     def of_call(self, args: Any, kwargs: Any) -> "OperatorFacts":
-        """Return the facts of one call: writing by index moves values unless it accumulates."""
-        if self.name in _BY_INDEX and not (args[3] if len(args) > 3 else kwargs.get("accumulate", False)):
-            return replace(self, moving=True, summing=False, grid_exact=False)
-        return self
+        """Return the facts of one call: some operators only move values, depending on an argument.
+
+        Writing by index unless it accumulates; reductions by maximum or minimum (backward compares for equality).
+        """
+        arguments = [*args, *kwargs.values()]
+        selects = self.name in _BY_INDEX and not (args[3] if len(args) > 3 else kwargs.get("accumulate", False))
+        selects |= self.name in _REDUCING and any(isinstance(a, str) and a in ("amax", "amin") for a in arguments)
+        selects |= self.name in _NORMS and any(isinstance(a, float) and abs(a) == float("inf") for a in arguments)
+        if not selects:
+            return self
+        return replace(self, moving=True, summing=False, grid_exact=False, decomposition=None)
 
 
 @lru_cache(maxsize=4096)

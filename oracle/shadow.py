@@ -61,8 +61,12 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         if func.is_view:
             return func(*args, **kwargs)
         facts = facts_of(func).of_call(args, kwargs)
-        with self._apart():
-            before = self._prepare(facts, args, kwargs)
+        try:
+            with self._apart():
+                before = self._prepare(facts, args, kwargs)
+        except Exception as error:  # no shadow of an argument must disturb the real run
+            self._distrust(f"{func}: {type(error).__name__} in its shadow: {error}")
+            before = None
         result = func(*args, **kwargs)
         with self._apart():
             self._follow(func, facts, before, args, kwargs, result)
@@ -76,7 +80,8 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             known = rows is not None
             if rows is None:
                 value = tensor.detach()
-                value = value.to(wide_dtype(value.dtype)) if _is_plain(value) else value
+                if _is_plain(value):
+                    value = self._view(value)[0] if _has_no_memory(value) else value.to(wide_dtype(value.dtype))
                 rows = value.unsqueeze(0).expand(plan.count, *value.shape)
             first, second = plan.exact + plan.replicas, plan.exact + plan.replicas + plan.wide
             return Lanes(
@@ -123,6 +128,8 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
 
     def _view(self, tensor: Tensor) -> Tensor:
         """Return [L, *shape], the lanes of a tensor; of a foreign dtype view: its bytes as they are."""
+        if _has_no_memory(tensor):
+            return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
         storage = self._storage(tensor)
         storage.synchronise(tensor)
         rows = storage.view(tensor)
@@ -137,6 +144,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         everything = tensors_in([args, kwargs])
         if before is None or not all(_is_plain(t) for t in tensors_in(result)):
             self._distrust(f"{func}: a sparse, quantised or opaque tensor")
+            self._forget(result, _written(facts, args, kwargs))
             return
         written = _written(facts, args, kwargs)
         outputs = self._outputs(result, everything, written)
@@ -187,6 +195,8 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         return real.detach().to(wide_dtype(real.dtype)).unsqueeze(0).repeat(self.plan.count, *[1] * real.dim())
 
     def _store(self, real: Tensor, lanes: Tensor | None) -> None:
+        if _has_no_memory(real):
+            return
         storage = self._storage(real)
         if lanes is None:
             storage.synchronise(real)
@@ -197,6 +207,12 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             return
         rows.copy_(lanes)
         storage.acknowledge(real)
+
+    def _forget(self, result: Any, written: list[Tensor]) -> None:
+        """Take eager's bytes for what an unfollowed operator made."""
+        for tensor in [*tensors_in(result), *written]:
+            if _is_plain(tensor):
+                self._store(tensor, None)
 
     def _observe_python(self, func: Any, facts: OperatorFacts, args: Any, kwargs: Any, result: Any) -> None:
         """A value leaves for Python: when lanes disagree on an integer or boolean, control flow is rounding's."""
@@ -226,6 +242,15 @@ class _Before:
 
 def _is_plain(tensor: Tensor) -> bool:
     return tensor.layout == torch.strided and not tensor.is_quantized and tensor.device.type != "meta"
+
+
+def _has_no_memory(tensor: Tensor) -> bool:
+    """Return whether a tensor stands for zeros without holding them (autograd makes such gradients)."""
+    storage = tensor.untyped_storage()
+    try:
+        return storage.nbytes() > 0 and storage.data_ptr() == 0
+    except RuntimeError:  # torch refuses the address of memory that was never there
+        return True
 
 
 def _widened(values: Any) -> Any:

@@ -171,6 +171,32 @@ def test_backward_accumulates_into_grad():
     assert torch.allclose(run.lanes_of(grad).exact, 1.1 + 2 * D, rtol=1e-15)
 
 
+def test_gradients_that_stand_for_zeros_are_followed():
+    leaf = X.clone().requires_grad_()
+
+    def program(v):
+        return torch.autograd.grad(v.to(torch.complex64).sgn().abs().sum(), v)[0]
+
+    run, gradient = follow(program, leaf, replicas=2)
+    assert run.lanes_of(gradient).exact.shape == gradient.shape
+
+
+def test_ties_of_a_maximum_survive_noise_in_its_gradient():
+    leaf = torch.tensor([1.0, 3.0, 3.0, 2.0], requires_grad=True)
+    for program in (
+        lambda v: v.exp().amax(),
+        lambda v: torch.linalg.vector_norm(v.exp(), float("inf")),
+        lambda v: v.exp().new_zeros(1).scatter_reduce(0, torch.zeros(4, dtype=torch.long), v.exp(), "amax"),
+    ):
+        run, gradient = follow(lambda v, p=program: torch.autograd.grad(p(v).sum(), v)[0], leaf, replicas=4)
+        assert torch.isfinite(run.lanes_of(gradient).replicas).all()
+
+
+def test_noise_does_not_push_an_exact_argument_out_of_the_domain():
+    run, result = follow(lambda v: torch.acos(v), torch.tensor([1.0, -1.0]), replicas=16)
+    assert torch.isfinite(run.lanes_of(result).replicas).all()
+
+
 def test_functional_transforms_are_followed():
     per_row = torch.func.vmap(torch.func.grad(lambda v: (v.sin() * 0.1).sum()))
     run, result = follow(per_row, X.view(2, 2))
@@ -367,6 +393,7 @@ def test_a_normal_draw_with_computed_mean_moves_with_it():
 # ---------------------------------------------------------------- what cannot be followed
 
 
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
 def test_an_operator_without_float64_kernel_is_named():
     with ShadowRun(replicas=2) as run:
         q = torch.quantize_per_tensor(X, 0.1, 0, torch.quint8)
