@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
+from ..base.errors import Unsupported
 from .call_wrappers import run_plain
 from .signature import CallSignature
 
@@ -67,8 +67,10 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
-            """Run the backward that fits the gradients that exist."""
-            return _backward(ctx, pair, gradients)
+            """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
+            with torch.no_grad():
+                found = _backward(ctx, pair, gradients)
+            return _refuse_second(found) if torch.is_grad_enabled() else found
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -92,7 +94,36 @@ def _own(value: torch.Tensor) -> torch.Tensor:
     return value.data if value._is_view() else value
 
 
-@once_differentiable
+class _SecondBackward(torch.autograd.Function):
+    """Hands gradients on and raises when somebody differentiates them: silence would lose a term."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: torch.Tensor, *gradients: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the gradients; anchor: any tensor that requires grad."""
+        del ctx, anchor
+        return tuple(gradient.view_as(gradient) for gradient in gradients)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        """Raise."""
+        del ctx, gradients
+        raise Unsupported(
+            "a gradient of a compiled graph's gradient is asked for",
+            why="its backward is once_differentiable: it was compiled for one pass",
+            hint="run this part uncompiled, for instance under plumbline.disable",
+        )
+
+
+def _refuse_second(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    present = [index for index, value in enumerate(found) if value is not None]
+    anchor = torch.empty(0, requires_grad=True)
+    handed = _SecondBackward.apply(anchor, *(found[index] for index in present))  # type: ignore[no-untyped-call]  # torch's own
+    results = list(found)
+    for index, value in zip(present, handed, strict=True):
+        results[index] = value
+    return tuple(results)
+
+
 def _backward(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> tuple[Any, ...]:
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
     found: list[torch.Tensor | None] = [None] * ctx.input_count

@@ -340,15 +340,13 @@ def no_grad_middle(x):
 @program()
 def enable_grad_inside(x):
     with torch.no_grad(), torch.enable_grad():
-        y = x.sin()
-    return y
+        return x.sin()
 
 
 @program(square, "inference")
 def inference_inside(x):
     with torch.inference_mode():
-        y = x * 2
-    return y
+        return x * 2
 
 
 @program(layer)
@@ -418,7 +416,8 @@ one_line("noise_transposed", lambda x: x * torch.empty(4, 4).t().bernoulli_(0.5)
 one_line("permutation", lambda x: x[torch.randperm(4)])
 one_line("multinomial", lambda x: torch.multinomial(x.detach().softmax(-1), 2))
 one_line("rrelu", lambda x: F.rrelu(x, training=True))
-one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None], y[None], x[None], dropout_p=0.3), pair)
+one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None], y[None], x[None], dropout_p=0.3),
+         pair)  # fmt: skip
 one_line("write_random", lambda x: x.uniform_(), plain)
 
 # -- what cannot be traced ---------------------------------------------------------------------------------------------
