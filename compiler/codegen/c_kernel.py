@@ -561,6 +561,8 @@ class KernelWriter:
             return f"{library.extreme(op, register, lanes)}({', '.join(args)})"
         if op == "copysign":
             return f"{library.copysign(register, lanes)}({', '.join(args)})"
+        if op == "sqrt":
+            return f"{library.square_root(register, lanes)}({args[0]})"
         if op in MATH:
             return f"{library.math(op, register, lanes)}({', '.join(args)})"
         if op == "trunc_div":

@@ -19,9 +19,10 @@ MATH = {
     "log1p": ("log1p", "u10", "u10"), "sin": ("sin", "u10", "u10"), "cos": ("cos", "u10", "u10"),
     "tan": ("tan", "u10", "u10"), "asin": ("asin", "u10", "u10"), "acos": ("acos", "u10", "u10"),
     "atan": ("atan", "u10", "u10"), "sinh": ("sinh", "u10", "u10"), "cosh": ("cosh", "u10", "u10"),
-    "tanh": ("tanh", "u10", "u10"), "asinh": ("asinh", "u10", "u10"), "acosh": ("acosh", "u10", "u10"),
+    "tanh": ("tanh", "u10", "u10"), "asinh": ("asinh", None, "u10"), "acosh": ("acosh", None, "u10"),  # Sleef's float versions overflow above 1e19
+   
     "atanh": ("atanh", "u10", "u10"), "erf": ("erf", "u10", "u10"), "erfc": ("erfc", "u15", "u15"),
-    "lgamma": ("lgamma", "u10", "u10"), "sqrt": ("sqrt", "", ""), "floor": ("floor", "", ""),
+    "lgamma": ("lgamma", "u10", "u10"), "floor": ("floor", "", ""),
     "ceil": ("ceil", "", ""), "trunc": ("trunc", "", ""), "round": ("rint", "", ""),
     "pow": ("pow", "u10", "u10"), "atan2": ("atan2", "u10", "u10"), "hypot": ("hypot", "u05", "u05"),
     "fmod": ("fmod", None, None), "nextafter": ("nextafter", None, None),
@@ -294,6 +295,21 @@ class Library:
                 f" if (y == 0) {{ *error = 2; r[k] = 0; }} else r[k] = y == -1 ? {one.format(a='x')} : x / y; }} return r;"
             )
         return self._define(name, f"static {kind} {name}({kind} a, {kind} b, int *error) {{ {body} }}")
+
+    def square_root(self, register: str, lanes: int) -> str:
+        """Return the correctly rounded square root: one instruction."""
+        kind, letter = self.type(register, lanes), "s" if register == "f" else "d"
+        bits = WIDTH[register] * lanes * 8
+        name = f"sqrt_{register}_{lanes}"
+        if lanes == 1:
+            body = f"return __builtin_sqrt{'f' if register == 'f' else ''}(x);"
+        elif bits == 512 and self._has_f16c:
+            body = f"return __builtin_ia32_sqrtp{letter}512_mask(x, ({kind}){{0}}, -1, 4);"
+        elif bits == 256 and self._has_f16c:
+            body = f"return __builtin_ia32_sqrtp{letter}256(x);"
+        else:
+            body = f"for (int k = 0; k < {lanes}; k++) x[k] = __builtin_sqrt{'f' if register == 'f' else ''}(x[k]); return x;"
+        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
     def shift(self, op: str, dtype: torch.dtype, lanes: int) -> str:
         """Return a shift that is defined for every amount: too far gives zero, or the sign."""

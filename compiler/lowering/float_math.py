@@ -112,10 +112,15 @@ def _clamped(b: B, x: Scalar, low: float, high: float) -> Scalar:
 
 @lowers(aten.relu.default)
 def lower_relu(call: Call) -> TensorValue:
-    """max(x, 0); NaN stays."""
+    """Zero for what is below zero; NaN and minus zero stay."""
     if call.dtype == torch.bool:
         raise NoLowering("relu of bool")
-    return call.pointwise(lambda b, x: b.op("maximum", x, b.constant(0, x.dtype)), "self")
+
+    def apply(b: B, x: Scalar) -> Scalar:
+        zero = b.constant(0, x.dtype)
+        return b.op("where", b.op("lt", x, zero), zero, x)
+
+    return call.pointwise(apply, "self")
 
 
 @lowers(aten.square.default)
@@ -126,22 +131,29 @@ def lower_square(call: Call) -> TensorValue:
     return call.pointwise(lambda b, x: b.op("mul", x, x), "self")
 
 
-def _power_by_number(b: B, x: Scalar, exponent: float) -> Scalar | None:
-    """Return x ** exponent for the exponents eager treats apart, else None."""
+def _power_by_number(b: B, x: Scalar, exponent: float, stored: torch.dtype) -> Scalar | None:
+    """Return x ** exponent for the exponents eager treats apart, else None.
+
+    stored: eager rounds each step to bfloat16; it treats square roots of float16 as general powers.
+    """
+
+    def step(value: Scalar) -> Scalar:
+        return b.cast(b.cast(value, stored), x.dtype) if stored == torch.bfloat16 else value
+
+    square = step(b.op("mul", x, x))
     if exponent == 2:
-        return b.op("mul", x, x)
+        return square
     if exponent == 3:
-        return b.op("mul", b.op("mul", x, x), x)
+        return b.op("mul", square, x)
     if not x.dtype.is_floating_point:
         return None
-    if exponent == 0.5:
-        return b.op("sqrt", x)
-    if exponent == -0.5:
-        return rsqrt(b, x)
+    if exponent in (0.5, -0.5) and stored != torch.float16:
+        root = step(b.op("sqrt", x))
+        return root if exponent > 0 else b.op("div", number(b, 1, x), root)
     if exponent == -1:
         return reciprocal(b, x)
     if exponent == -2:
-        return b.op("div", number(b, 1, x), b.op("mul", x, x))
+        return b.op("div", number(b, 1, x), square)
     return None
 
 
@@ -158,7 +170,7 @@ def lower_pow_number(call: Call) -> TensorValue:
         return call.elements(lambda b, index: source.at(b, index))
 
     def apply(b: B, x: Scalar) -> Scalar:
-        special = _power_by_number(b, x, exponent)
+        special = _power_by_number(b, x, exponent, call.dtype)
         if special is not None:
             return special
         if not x.dtype.is_floating_point:

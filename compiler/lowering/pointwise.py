@@ -42,7 +42,7 @@ def scaled(call: Call, name: str, left: str, right: str) -> TensorValue:
             return b.op("bit_or", x, b.op("bit_and", y, b.constant(bool(alpha), torch.bool)))
         return b.op(name, x, y if alpha == 1 else b.op("mul", b.constant(alpha, y.dtype), y))
 
-    return call.pointwise(apply, left, right)
+    return call.pointwise(apply, left, right, round_numbers=True)
 
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
@@ -81,19 +81,21 @@ def lower_div_mode(call: Call) -> TensorValue:
     mode = call.arguments["rounding_mode"]
     if mode is None:
         return lower_div(call)
-    return call.pointwise(floor_divide if mode == "floor" else trunc_divide, "self", "other")
+    if mode == "floor":
+        return lower_floor_divide(call)
+    return call.pointwise(lambda b, x, y: trunc_divide(b, x, y, call.dtype), "self", "other")
 
 
 @lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
 def lower_floor_divide(call: Call) -> TensorValue:
     """Division rounded down."""
-    return call.pointwise(floor_divide, "self", "other")
+    return call.pointwise(lambda b, x, y: floor_divide(b, x, y, call.dtype), "self", "other")
 
 
-def trunc_divide(b: B, x: Scalar, y: Scalar) -> Scalar:
-    """Return x / y rounded towards zero."""
+def trunc_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:
+    """Return x / y rounded towards zero; a half type's quotient is rounded to that type first, as eager does."""
     if x.dtype.is_floating_point:
-        return b.op("trunc", b.op("div", x, y))
+        return b.op("trunc", b.cast(b.cast(b.op("div", x, y), stored), x.dtype))
     return b.op("trunc_div", x, y)
 
 
@@ -103,22 +105,29 @@ def signs_differ(b: B, x: Scalar, y: Scalar) -> Scalar:
     return b.op("bit_xor", b.op("lt", x, zero), b.op("lt", y, zero))
 
 
-def floor_divide(b: B, x: Scalar, y: Scalar) -> Scalar:
-    """Return x / y rounded down, exact for floats as Python's own: from the exact remainder, not the rounded ratio."""
+def floor_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:
+    """Return x / y rounded down, exact for floats as Python's own: from the exact remainder, not the rounded ratio.
+
+    stored: eager rounds every step where that is a half type.
+    """
+
+    def step(value: Scalar) -> Scalar:
+        return b.cast(b.cast(value, stored), x.dtype)
+
     zero, one = b.constant(0, x.dtype), b.constant(1, x.dtype)
     if not x.dtype.is_floating_point:
         whole = b.op("trunc_div", x, y)
         rest = b.op("sub", x, b.op("mul", whole, y))
         low = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
         return b.op("where", low, b.op("sub", whole, one), whole)
-    rest = b.op("fmod", x, y)
-    whole = b.op("div", b.op("sub", x, rest), y)
+    rest = step(b.op("fmod", x, y))
+    whole = step(b.op("div", step(b.op("sub", x, rest)), y))
     low = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
-    whole = b.op("where", low, b.op("sub", whole, one), whole)
+    whole = b.op("where", low, step(b.op("sub", whole, one)), whole)
     down = b.op("floor", whole)
     half = b.constant(0.5, x.dtype)
-    up = b.op("where", b.op("gt", b.op("sub", whole, down), half), b.op("add", down, one), down)
-    ratio = b.op("div", x, y)
+    up = b.op("where", b.op("gt", step(b.op("sub", whole, down)), half), step(b.op("add", down, one)), down)
+    ratio = step(b.op("div", x, y))
     result = b.op("where", b.op("ne", whole, zero), up, b.op("copysign", zero, ratio))
     return b.op("where", b.op("eq", y, zero), ratio, result)
 

@@ -139,7 +139,7 @@ def _first_line(text: str) -> str:
 
 def compile_c(toolchain: Toolchain, source: Path, target: Path) -> None:
     """Compile one C file to a shared object; raises BuildError with the compiler's first error."""
-    words = [*toolchain.command, *toolchain.flags, str(source), "-o", str(target)]
+    words = [*toolchain.command, *toolchain.flags, str(source), "-o", str(target), "-lgcc"]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as error:

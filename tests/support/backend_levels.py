@@ -1,0 +1,42 @@
+"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from plumbline.compiler.base.options import Options
+from plumbline.compiler.graph.tracer import trace
+from plumbline.compiler.loops.interpret import interpret_program
+from plumbline.compiler.loops.verify import verify
+from plumbline.compiler.lowering.lower import lower_graph
+from plumbline.compiler.native import compile_graph
+from plumbline.compiler.schedule.schedule import schedule
+
+STRICT = Options(strict=True, verify=True)
+
+
+def as_tuple(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def run_levels(
+    function: Callable[..., object], inputs: Sequence[torch.Tensor], options: Options = STRICT, *, native: bool = True
+) -> dict[str, tuple[object, ...]]:
+    """Return the outputs by level: `lowered` and `fused` loops interpreted, and `c`."""
+    gm = trace(function, inputs)
+    program = verify(lower_graph(gm), "lowering")
+    results = {"lowered": interpret_program(program, inputs)}
+    results["fused"] = interpret_program(schedule(program, options), inputs)
+    if native:
+        results["c"] = compile_graph(gm, inputs, options)(*inputs)
+    return results
+
+
+def same_form(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Return whether dtype, shape and the strides of dimensions longer than one agree."""
+    strides = [
+        (a, b) for a, b, size in zip(found.stride(), wanted.stride(), wanted.shape, strict=False) if size > 1
+    ]
+    return found.dtype == wanted.dtype and found.shape == wanted.shape and (
+        wanted.numel() == 0 or all(a == b for a, b in strides)
+    )
