@@ -199,11 +199,65 @@ def lstm_layer(
     return torch.stack(outputs), h.reshape(hidden.shape), c.reshape(cell.shape)
 
 
+def lstm_layer_backward(
+    x: Tensor,
+    weight_input: Tensor,
+    weight_hidden: Tensor,
+    bias_input: Tensor,
+    bias_hidden: Tensor,
+    hidden: Tensor,
+    cell: Tensor,
+    output: Tensor,
+    last_hidden: Tensor,
+    last_cell: Tensor,
+    grad_output: Tensor | None,
+    grad_hidden: Tensor | None,
+    grad_cell: Tensor | None,
+    reverse: bool,
+    *_: Any,
+) -> tuple[Tensor, ...]:
+    """Return the gradients of input, both weights, both biases, first hidden and first cell state.
+
+    The forward is run again for its gates, then the chain rule goes backward through time.
+    """
+    steps = list(reversed(range(x.shape[0]))) if reverse else list(range(x.shape[0]))
+    h, c = hidden.reshape(x.shape[1], -1), cell.reshape(x.shape[1], -1)
+    saved: list[tuple[Tensor, ...]] = []
+    for step in steps:
+        gates = x[step] @ weight_input.t() + bias_input + bias_hidden + h @ weight_hidden.t()
+        a, f, g, o = gates.chunk(4, -1)
+        a, f, g, o = torch.sigmoid(a), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+        before = (h, c)
+        c = f * c + a * g
+        squashed = torch.tanh(c)
+        h = o * squashed
+        saved.append((*before, a, f, g, o, squashed))
+    dh = torch.zeros_like(h) if grad_hidden is None else grad_hidden.reshape(h.shape)
+    dc = torch.zeros_like(c) if grad_cell is None else grad_cell.reshape(c.shape)
+    dx = [torch.zeros_like(x[0])] * len(steps)
+    dw_input, dw_hidden = torch.zeros_like(weight_input), torch.zeros_like(weight_hidden)
+    db = torch.zeros_like(bias_input)
+    for step, (h, c, a, f, g, o, squashed) in zip(reversed(steps), reversed(saved), strict=True):
+        dh = dh if grad_output is None else dh + grad_output[step]
+        dc = dc + dh * o * (1 - squashed * squashed)
+        parts = (dc * g * a * (1 - a), dc * c * f * (1 - f), dc * a * (1 - g * g), dh * squashed * o * (1 - o))
+        dgates = torch.cat(parts, -1)
+        dx[step] = dgates @ weight_input
+        dw_input, dw_hidden = dw_input + dgates.t() @ x[step], dw_hidden + dgates.t() @ h
+        db = db + dgates.sum(0)
+        dh, dc = dgates @ weight_hidden, dc * f
+    return torch.stack(dx), dw_input, dw_hidden, db, db.clone(), dh.reshape(hidden.shape), dc.reshape(cell.shape)
+
+
 # Operators without a float64 kernel: every lane runs these instead; results they leave out are eager's.
-REPLACED: dict[str, Callable[..., Any]] = {"mkldnn_rnn_layer": lstm_layer}
+REPLACED: dict[str, Callable[..., Any]] = {
+    "mkldnn_rnn_layer": lstm_layer,
+    "mkldnn_rnn_layer_backward": lstm_layer_backward,
+}
 
 # By ATen name; each replaces the operator's entry in torch's own table.
 WRITTEN_OUT: dict[str, Callable[..., Any]] = {
+    "mkldnn_rnn_layer_backward": lstm_layer_backward,
     "mkldnn_rnn_layer": lstm_layer,
     "var": _variance,
     "std": _deviation_of,
