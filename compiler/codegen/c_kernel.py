@@ -68,7 +68,7 @@ class KernelWriter:
 
     def _inner_values(self) -> frozenset[int]:
         """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
-        if self.loop.reduced:
+        if self.loop.reduced or self.loop.reduces:
             return self.plan.inner
         inner, found = set(self.shape.inner), set()
         for scalar in self.loop.scalars():
@@ -600,7 +600,7 @@ class KernelWriter:
 def _plan(loop: Loop) -> Plan:
     """Return the passes of a loop; one without reduced variables is a single pass over its last variable."""
     plan = plan_phases(loop)
-    if loop.reduced:
+    if loop.reduced or loop.reduces:
         return plan
     return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
 

@@ -188,6 +188,8 @@ def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str],
     if plan.arena_bytes:
         builder.lines.append(f"arena = empty({plan.arena_bytes}, dtype=torch.uint8)")
         builder.lines.append("base = arena.data_ptr()")
+    elif inside:
+        builder.lines.append("base = 0")  # tensors without elements
     places = [f"base + {plan.offsets[name]}" if name in inside else f"{local(name)}.data_ptr()" for name in touched]
     number = len(builder.segments)
     builder.lines.append(f"failed = segment_{number}({', '.join(places)})")

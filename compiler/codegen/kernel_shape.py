@@ -158,7 +158,7 @@ def _ordered(loop: Loop) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
     """Return outer and inner variables, each with the most contiguous one last."""
     kept = tuple(sorted(loop.kept, key=lambda s: _walk_order(loop, s)))
     reduced = tuple(sorted(loop.reduced, key=lambda s: _walk_order(loop, s)))
-    if loop.reduced:
+    if loop.reduced or loop.reduces:
         return kept, reduced
     return kept[:-1], kept[-1:]
 
@@ -173,7 +173,7 @@ def _walk_order(loop: Loop, symbol: Symbol) -> tuple[int, int]:
 
 
 def _vector_variable(loop: Loop, outer: Sequence[Symbol], inner: Sequence[Symbol]) -> Symbol | None:
-    candidates = [space[-1] for space in (inner, outer if loop.reduced else ()) if space]
+    candidates = [space[-1] for space in (inner, outer if loop.reduced or loop.reduces else ()) if space]
     if not candidates:
         return None
     best = max(candidates, key=lambda symbol: _contiguity(loop, symbol))

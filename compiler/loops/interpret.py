@@ -75,7 +75,7 @@ def run_loop(loop: Loop, tensors: Mapping[str, torch.Tensor]) -> None:
     for scalar in loop.scalars():
         values[id(scalar)] = _value(scalar, values, tensors, grid, loop)
     for store in loop.stores:
-        _store(store, values[id(store.value)], tensors, grid, sizes)
+        _store(store, values[id(store.value)], tensors, grid)
 
 
 def _value(
@@ -178,11 +178,10 @@ def _store(
     value: torch.Tensor,
     tensors: Mapping[str, torch.Tensor],
     grid: Mapping[Symbol, torch.Tensor],
-    sizes: Sequence[int],
 ) -> None:
     target = tensors[store.access.buffer].detach()
     if not target.dim():
-        if all(sizes):
+        if value.numel():
             target.copy_(value.reshape(()))
         return
     index = [_place(part, grid) for part in store.access.index]

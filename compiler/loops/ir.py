@@ -76,6 +76,11 @@ class Loop:
         return (scalar for scalar in self.scalars() if scalar.name == "load")
 
     @property
+    def reduces(self) -> bool:
+        """Whether some value is a reduction (possibly over a single point)."""
+        return any(scalar.name == "reduce" for scalar in self.scalars())
+
+    @property
     def reads(self) -> frozenset[str]:
         """The names of buffers the loop loads from."""
         return frozenset(scalar.access.buffer for scalar in self.loads())
