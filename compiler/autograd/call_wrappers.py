@@ -1,16 +1,24 @@
 """Around a compiled graph: write mutations back, take aliases anew, keep autocast and grad mode out of the graph."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
 from ..base.errors import InternalError
+from ..base.torch_facts import any_autocast, set_grad_mode
 from .signature import CallSignature, OutputFact, OutputKind
 from .view_writes import take_views
 
 Values = Sequence[torch.Tensor]
 GraphCall = Callable[[Sequence[torch.Tensor]], Values]
+
+
+def finisher(signature: CallSignature) -> Callable[[Sequence[object], Values], tuple[object, ...]]:
+    """Return how a call ends: nothing at all where every output is a fresh value of the graph."""
+    plain = [(fact.kind, fact.index, fact.steps) for fact in signature.outputs]
+    if not signature.writes and plain == [(OutputKind.RETURNED, index, ()) for index in range(len(plain))]:
+        return lambda arguments, values: tuple(values)
+    return lambda arguments, values: finish_call(signature, arguments, values)
 
 
 def finish_call(signature: CallSignature, arguments: Sequence[object], values: Values) -> tuple[object, ...]:
@@ -46,16 +54,15 @@ def _output(
     return take_views(source, fact.steps)
 
 
-def without_autocast() -> AbstractContextManager[object]:
-    """Return a context in which ATen calls keep their dtypes: the casts of the program are already in the graph."""
-    if torch.is_autocast_enabled("cpu"):
-        return torch.autocast("cpu", enabled=False)
-    if torch.cuda.is_available() and torch.is_autocast_enabled("cuda"):
-        return torch.autocast("cuda", enabled=False)
-    return nullcontext()
-
-
 def run_plain(call: Callable[..., Values], tensors: Sequence[torch.Tensor]) -> Values:
-    """Run a compiled graph with autograd and autocast off."""
-    with torch.no_grad(), without_autocast():
+    """Run a compiled graph with autograd and autocast off: the casts of the program are already in the graph."""
+    if any_autocast():
+        with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            return call(*tensors)
+    if not torch.is_grad_enabled():
         return call(*tensors)
+    set_grad_mode(False)
+    try:
+        return call(*tensors)
+    finally:
+        set_grad_mode(True)

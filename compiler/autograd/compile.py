@@ -21,7 +21,7 @@ from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.printing import graph_text
 from ..graph.tracer import Decomposition
-from .call_wrappers import finish_call, run_plain
+from .call_wrappers import finisher, run_plain
 from .function import CompiledBackward, CompiledPair, Pattern
 from .joint import Program, Traced, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
@@ -39,14 +39,16 @@ def compile_with_autograd(
     *,
     decompositions: Mapping[OpOverload, Decomposition] | None = None,
     recompute: bool = True,
+    guarded: bool = False,
 ) -> "CompiledCall":
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
     gm: torch-level, every tensor a placeholder, output a tuple. example_inputs: tensors and numbers as they will
     come. compile_graph: compiles one functional ATen graph whose placeholders are tensors; called for the forward
-    at once, for a backward when it first runs. recompute: whether backward may compute cheap values again.
+    at once, for a backward when it first runs. recompute: whether backward may compute cheap values again. guarded:
+    the caller promises at every call what `facts_of_call` would tell of the example inputs, so nobody looks again.
     """
-    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute)
+    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded)
     compiled.specialise(tuple(example_inputs))
     return compiled
 
@@ -87,11 +89,15 @@ class CompiledCall:
     options: Options
     decompositions: dict[OpOverload, Decomposition]
     recompute: bool
+    guarded: bool = False
     fallback_reason: str | None = None
+    _only: Call | None = None
     _calls: dict[Assumptions, Call] = field(default_factory=dict)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
         """Run the program on real arguments."""
+        if self.guarded and self._only is not None:
+            return self._only(arguments)
         call = self._calls.get(facts_of_call(arguments))
         if call is None:
             call = self.specialise(arguments)
@@ -107,7 +113,7 @@ class CompiledCall:
             if self.options.strict and isinstance(error, InternalError):
                 raise
             call = self._run_as_it_is(error)
-        self._calls[key] = call
+        self._calls[key] = self._only = call
         return call
 
     def _run_as_it_is(self, error: Exception) -> Call:
@@ -132,13 +138,13 @@ class CompiledCall:
             run = self._compile_forward(traced, joint)
         signature = traced.analysis.signature
         written = [signature.inputs[fact.input] for fact in signature.writes]
+        finish, positions = finisher(signature), signature.inputs
 
         def call(arguments: Sequence[object]) -> tuple[object, ...]:
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
                 return interpret(self.gm, arguments)
-            tensors = [arguments[position] for position in signature.inputs]
-            return finish_call(signature, arguments, run(tensors))
+            return finish(arguments, run([arguments[position] for position in positions]))
 
         return call
 

@@ -112,7 +112,8 @@ def cloning_twin(operator: OpOverload) -> Twin:
     kept = [i for i, value in enumerate(schema.returns) if value.alias_info is None]
     name = "pure_" + schema.name.replace("::", "_") + ("_" + schema.overload_name if schema.overload_name else "")
     results = [str(schema.returns[i].type) for i in kept] + ["Tensor"] * len(written)
-    tags = [tag for tag in operator.tags if tag is torch.Tag.nondeterministic_seeded]
+    seeded = torch.Tag.nondeterministic_seeded
+    tags = [seeded] if seeded in operator.tags else []
     _LIBRARY.define(f"{name}({_arguments_text(schema)}) -> ({', '.join(results)})", tags=tags)  # type: ignore[no-untyped-call]  # as above
     _LIBRARY.impl(name, _cloning_kernel(operator, written, kept), "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]  # as above
     places = tuple(range(len(kept), len(kept) + len(written)))

@@ -6,15 +6,18 @@ have (its gradient is None) is no input of the graph: the trace is made anew wit
 zero in its place would be another program (0 * inf is nan, None is not zero).
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import torch
 from torch import fx
 
 from ..base.errors import Unsupported
-from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload
+from ..base.origin import Origin
+from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, next_gradient_number, running_gradient_number
 from ..graph.fx_face import add_output
 from ..graph.interpret import interpret
 from ..graph.node_values import in_backward, origin_of, set_value
@@ -88,7 +91,7 @@ class _Run:
     worker: Functionalizer = field(init=False)
     positions: list[int] = field(default_factory=list)
     primals: list[torch.Tensor] = field(default_factory=list)
-    objects: dict[fx.Node, torch.Tensor] = field(default_factory=dict)
+    lines: list[tuple[int, Origin | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.mode, self.program.decompositions)
@@ -142,6 +145,13 @@ class _Run:
 
     def _note_origin(self, node: fx.Node) -> None:
         self.recorder.origin = origin_of(node)
+        self.lines.append((next_gradient_number(), self.recorder.origin))
+
+    def _line_of_gradient(self) -> Origin | None:
+        """Return the user line whose call made the autograd node that runs now; nodes are numbered in that order."""
+        number = running_gradient_number()
+        place = bisect_right(self.lines, number, key=itemgetter(0)) if number is not None else 0
+        return self.lines[place - 1][1] if place else None
 
     # -- gradients ---------------------------------------------------------------------------------------------
 
@@ -149,7 +159,7 @@ class _Run:
         """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
         wanted = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
-        self.recorder.backward = True
+        self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
         with torch.inference_mode(False), self.mode, self.recorder:
             found = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],

@@ -17,6 +17,7 @@ __all__ = [
     "FakeTensorMode",
     "OpOverload",
     "TorchDispatchMode",
+    "any_autocast",
     "backward_is_running",
     "decomposes_by_itself",
     "decomposition_of",
@@ -27,7 +28,11 @@ __all__ = [
     "is_operator",
     "jit_is_tracing",
     "make_fake",
+    "next_gradient_number",
     "operator_schema",
+    "outside_transforms",
+    "running_gradient_number",
+    "set_grad_mode",
     "storage_key",
     "without_torch_function",
 ]
@@ -123,3 +128,33 @@ def fake_run_failure(error: Exception) -> str:
     if names & {"DataDependentOutputException", "GuardOnDataDependentSymNode"}:
         return "value"
     return "other"
+
+
+def outside_transforms() -> bool:
+    """Return whether no functorch transform, dispatch mode or jit trace surrounds this call: capture may run."""
+    return (
+        torch._C._functorch.peek_interpreter_stack() is None
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._get_tracing_state() is None
+    )
+
+
+def any_autocast() -> bool:
+    """Return whether autocast is on for any device (else compiled graphs would ask device by device, at every call)."""
+    return torch._C._is_any_autocast_enabled()
+
+
+def set_grad_mode(enabled: bool) -> None:
+    """Set grad mode without a context manager (0.1 instead of 1 microsecond at every call of compiled code)."""
+    torch._C._set_grad_enabled(enabled)
+
+
+def next_gradient_number() -> int:
+    """Return the number that the next autograd node will get (user lines of backward nodes are found by it)."""
+    return torch._C._autograd._get_sequence_nr()
+
+
+def running_gradient_number() -> int | None:
+    """Return the number of the autograd node that runs now, None outside a backward (as above)."""
+    node = torch._C._current_autograd_node()
+    return None if node is None else int(node._sequence_nr())

@@ -68,6 +68,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         self.constants: dict[str, torch.Tensor] = {}
         self.origin: Origin | None = None
         self.backward = False
+        self.backward_origin: Callable[[], Origin | None] = _no_origin
         self._mode = mode
         self._decompositions = dict(decompositions or {})
         self._paused = False
@@ -163,8 +164,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
 
     def _describe(self, node: fx.Node, value: object) -> None:
         set_value(node, value)
-        if self.origin is not None:
-            node.meta["origin"] = self.origin
+        origin = self.backward_origin() if self.backward else self.origin
+        if origin is not None:
+            node.meta["origin"] = origin
         if self.backward:
             mark_backward(node)
 
@@ -223,6 +225,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
                     set_value(node, value.detach())
                 elif isinstance(value, (tuple, list)):
                     set_value(node, map_leaves(tuple(value), _detached))
+
+
+def _no_origin() -> Origin | None:
+    return None
 
 
 def _detached(value: object) -> object:

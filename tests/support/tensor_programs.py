@@ -413,6 +413,7 @@ one_line("rand_forms", lambda x: x + torch.rand(4) * torch.randn(4, 1) + torch.r
 one_line("unused_draw", lambda x: (torch.rand(3), x * torch.rand(4))[1])
 one_line("noise_in_place", lambda x: x * torch.empty(4, 4).uniform_() + torch.empty(4).normal_())
 one_line("noise_transposed", lambda x: x * torch.empty(4, 4).t().bernoulli_(0.5))
+one_line("unused_noise_transposed", lambda x: (torch.empty(4, 4).t().bernoulli_(0.5), x * 1)[1])
 one_line("permutation", lambda x: x[torch.randperm(4)])
 one_line("multinomial", lambda x: torch.multinomial(x.detach().softmax(-1), 2))
 one_line("rrelu", lambda x: F.rrelu(x, training=True))

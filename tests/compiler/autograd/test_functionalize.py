@@ -3,11 +3,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.compiler.autograd.functional_twins import twin_of
+from plumbline.compiler.autograd.functional_twins import cloning_twin, twin_of
 from plumbline.compiler.autograd.functionalize import functionalize
 from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.base.torch_facts import FakeTensorMode
 from plumbline.compiler.graph.checks import verify
+from plumbline.compiler.graph.facts import is_random
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.tracer import trace
 
@@ -114,6 +115,11 @@ def test_twins_write_nothing():
     for operator in (aten.add_.Tensor, aten.max.dim_max, aten.rrelu_with_noise.default, aten.rand.out):
         schema = twin_of(operator).operator._schema
         assert not any(argument.is_write for argument in schema.arguments)
+
+
+def test_a_twin_that_is_defined_here_draws_as_its_original():
+    assert is_random(cloning_twin(aten.bernoulli_.float).operator)
+    assert not is_random(cloning_twin(aten.add_.Tensor).operator)
 
 
 VIEWS = {
