@@ -1,0 +1,95 @@
+"""The named backends: what is done with a captured graph."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from .autograd.compile import compile_with_autograd
+from .base.errors import UserError
+from .base.options import Options
+from .native import compile_graph
+
+Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
+NamedBackend = Callable[[torch.fx.GraphModule, list[object], Options], Callable[..., object]]
+
+_BACKENDS: dict[str, NamedBackend] = {}
+_USERS: dict[str, Backend] = {}
+
+
+def named(name: str) -> Callable[[NamedBackend], NamedBackend]:
+    """Register a backend of ours under its name."""
+
+    def register(backend: NamedBackend) -> NamedBackend:
+        assert name not in _BACKENDS
+        _BACKENDS[name] = backend
+        return backend
+
+    return register
+
+
+@named("eager")
+def run_as_captured(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
+    """Run the captured operations with PyTorch, as they are."""
+    del example_inputs, options
+    forward: Callable[..., object] = graph.forward
+    return forward
+
+
+@named("aot_eager")
+def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
+    """Trace forward and backward to ATen and run both with PyTorch."""
+    return compile_with_autograd(graph, example_inputs, None, options)
+
+
+@named("inductor")
+def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
+    """Trace forward and backward to ATen and compile both to native code."""
+
+    def compile_part(part: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+        return compile_graph(part, inputs, options)
+
+    return compile_with_autograd(graph, example_inputs, compile_part, options)
+
+
+def register_backend(backend: Backend, name: str | None = None) -> Backend:
+    """Register a callable (graph module, example inputs) -> callable under a name; usable as a decorator.
+
+    Raises UserError for a name that is taken.
+    """
+    chosen = name or getattr(backend, "__name__", type(backend).__name__)
+    if chosen in _BACKENDS or chosen in _USERS:
+        raise UserError(f"a backend named {chosen!r} exists", hint="choose another name")
+    _USERS[chosen] = backend
+    return backend
+
+
+def list_backends() -> list[str]:
+    """Return the names that `compile(backend=...)` takes."""
+    return sorted([*_BACKENDS, *_USERS])
+
+
+def resolve_backend(backend: object, options: Options) -> tuple[Backend, str, bool]:
+    """Return (backend, its name, whether it is the user's own); raises UserError for an unknown one."""
+    if isinstance(backend, str):
+        if backend in _USERS:
+            return _USERS[backend], backend, True
+        ours = _BACKENDS.get(backend)
+        if ours is None:
+            known = ", ".join(list_backends())
+            raise UserError(f"no backend is named {backend!r}", hint=f"one of: {known}; or give a callable")
+        return (lambda graph, inputs: ours(graph, inputs, options)), backend, False
+    if not callable(backend):
+        raise UserError(f"backend={backend!r} is neither a name nor a callable", hint="see plumbline.list_backends()")
+    return backend, getattr(backend, "__name__", type(backend).__name__), True
+
+
+@contextmanager
+def replaced_backend(name: str, backend: NamedBackend) -> Iterator[None]:
+    """Put another implementation behind a name for the block; for tests of the harness."""
+    before = _BACKENDS[name]
+    _BACKENDS[name] = backend
+    try:
+        yield
+    finally:
+        _BACKENDS[name] = before

@@ -1,0 +1,302 @@
+"""capture(unit, arguments): evaluate the unit's code once and write the specialisation that runs from then on."""
+
+import random
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import fx
+
+from ..base.errors import PlumblineError, Unsupported
+from ..base.events import (
+    Artifact, BackendCalled, Broke, Captured, CompilerFailed, RanEagerly, is_recording, record, stage,
+)
+from ..base.origin import Origin
+from ..bytecode.instruction import Handler
+from ..bytecode.liveness import live_locals
+from ..bytecode.resume_code import NULL as NULL_KIND
+from ..bytecode.resume_code import VALUE, ResumeLayout
+from ..values.functions import CellValue
+from ..values.guard import Guard
+from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
+from ..values.source import Argument
+from ..values.value import Raised, Value
+from .break_operations import Branch, Operation, is_compilable_callee, operation_at
+from .evaluate import StopAtBreak, make_generator, run_frame
+from .frame import NULL, FrameState
+from .recorder import Recorder
+from .residual import Names, Residual, assemble, distinct_guards, guard_lines
+from .unit import Specialisation, Tail, Unit, drive
+
+
+def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
+    """Return a specialisation that fits the arguments.
+
+    What cannot be captured becomes one that runs the original code, under the guards seen so far: evaluation is
+    deterministic in what they guard. Raises Unsupported if the family demands a full graph.
+    """
+    with stage("capture"), _state_kept():
+        try:
+            return _capture(unit, args)
+        except PlumblineError:
+            raise
+        except BackendError as error:
+            raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
+        except Exception as error:
+            return _after_failure(unit, error, [])
+
+
+class BackendError(Exception):
+    """A backend given by the user failed; its own error is the cause."""
+
+
+def _after_failure(unit: Unit, error: Exception, guards: list[Guard]) -> Specialisation:
+    if unit.family.options.strict:
+        raise error
+    lines = "".join(traceback.format_exception(error))
+    record(CompilerFailed("capture", unit.name, f"{type(error).__name__}: {error}", lines))
+    return _eager(unit, guards)
+
+
+def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
+    stop, pending = -1, None
+    while True:
+        recorder = Recorder(unit.family.options, run_frame, make_generator)
+        recorder.stop_at = stop
+        grad_mode = torch.is_grad_enabled()
+        try:
+            frame = _root_frame(recorder, unit, args)
+            try:
+                run_frame(recorder, frame)
+            except StopAtBreak:
+                assert pending is not None
+                return _finish_break(unit, recorder, frame, pending)
+            except Break as signal:
+                if unit.family.fullgraph or stop >= 0:
+                    raise
+                stop, pending = recorder.root_step - 1, signal
+                continue
+            return _finish_return(unit, recorder, frame)
+        except (Break, SkipFrame) as signal:
+            return _skip(unit, recorder, signal)
+        except Raised as raised:
+            detail = f"{raised.value.python_type().__name__} leaves the function"
+            return _skip(unit, recorder, SkipFrame(EXCEPTION, detail, unit.origin()))
+        except BackendError:
+            raise
+        except PlumblineError:
+            raise
+        except Exception as error:
+            return _after_failure(unit, error, recorder.guards)
+        finally:
+            torch._C._set_grad_enabled(grad_mode)
+
+
+def _root_frame(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> FrameState:
+    shown = [*unit.stack_names, *unit.cell_names, *unit.local_names]
+    sources = [Argument(name, label) for name, label in zip(unit.parameters, shown, strict=True)]
+    stack_end = len(unit.stack_names)
+    cell_end = stack_end + len(unit.cell_names)
+    cells: list[CellValue] = []
+    for value, source in zip(args[stack_end:cell_end], sources[stack_end:cell_end], strict=True):
+        cell = recorder.wrap(value, source)
+        assert isinstance(cell, CellValue)
+        cells.append(cell)
+    local = {
+        name: recorder.lazy(value, source)
+        for name, value, source in zip(unit.local_names, args[cell_end:], sources[cell_end:], strict=True)
+    }
+    frame = FrameState(recorder, unit.decoded, unit.namespace, local, {}, None, free_cells=cells, is_root=True)
+    if unit.layout is not None:
+        frame.cells = dict(zip(unit.cell_names, cells, strict=True))
+        frame.index = unit.layout.index
+        given = iter(zip(args[:stack_end], sources[:stack_end], strict=True))
+        for kind in unit.layout.stack:
+            frame.stack.append(NULL if kind == NULL_KIND else recorder.wrap(*next(given)))
+    return frame
+
+
+def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:
+    origin = signal.origin or unit.origin()
+    if unit.family.fullgraph and signal.reason is not EXCEPTION:
+        raise Unsupported(
+            f"the full graph of {unit.name} breaks: {signal.detail}", where=origin.place(),
+            why=signal.reason.why, hint=signal.reason.hint,
+        )
+    record(RanEagerly(unit.name, signal.reason.id, signal.detail, signal.reason.hint, origin))
+    return _eager(unit, recorder.guards)
+
+
+def _eager(unit: Unit, guards: list[Guard]) -> Specialisation:
+    names = Names()
+    body = [f"return {names.inject(unit.eager)}({', '.join(unit.parameters)})"]
+    run, text = assemble(_identifier(unit.name), unit.parameters, guard_lines(guards, names), body, names, None)
+    return Specialisation(run, tuple(guards), text, eager=True, has_graph=False)
+
+
+def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Specialisation:
+    assert frame.returned is not None
+    writer = _Writer(unit, recorder)
+    result = writer.out.value(frame.returned)
+    writer.out.replay_effects()
+    writer.out.restore_state()
+    return writer.specialise([f"return {result}"], None)
+
+
+def _finish_break(unit: Unit, recorder: Recorder, frame: FrameState, signal: Break) -> Specialisation:
+    instruction = frame.decoded.instructions[frame.index]
+    frame.index += 1
+    origin = signal.origin or frame.origin()
+    if frame.handled:
+        raise SkipFrame(CANNOT_RESUME, f"{signal.detail}, inside an except block", origin)
+    handler = frame.decoded.handler_of[instruction.index]
+    before = list(frame.stack)
+    writer = _Writer(unit, recorder)
+    try:
+        operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
+        goes_on = [writer.branch(frame, branch) for branch in operation.branches]
+        caught = writer.handler(frame, before, handler) if handler is not None else None
+        writer.out.replay_effects()
+        writer.out.restore_state()
+    except (Break, SkipFrame) as inner:
+        raise SkipFrame(CANNOT_RESUME, f"{signal.detail}; {inner.detail}", origin) from None
+    reason = signal.reason if origin.caller is None else CALLEE_BREAKS
+    record(Broke(reason.id, signal.detail, signal.reason.why, signal.reason.hint, origin))
+    tail = _break_lines(operation, goes_on, caught)
+    return writer.specialise(tail, frame.origin())
+
+
+def _break_lines(operation: Operation, goes_on: list[str], caught: str | None) -> list[str]:
+    lines = list(operation.statements)
+    if caught is not None:
+        lines = ["try:", *(f"    {line}" for line in lines), "except BaseException as _error:", "    _caught = _error",
+                 "else:", "    _caught = None", f"if _caught is not None: return {caught}"]
+    for branch, target in zip(operation.branches, goes_on, strict=True):
+        lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")
+    return lines
+
+
+class _Writer:
+    """Writes one specialisation."""
+
+    def __init__(self, unit: Unit, recorder: Recorder) -> None:
+        self.unit = unit
+        self.recorder = recorder
+        self.names = Names()
+        self.guards = [*recorder.guards, *distinct_guards(recorder)]
+        self.checks = guard_lines(self.guards, self.names)
+        self.before: list[str] = []
+        self.used = [value for value in recorder.inputs if value.node.users]
+        self.fetched = [self.names.fetch(value.source, self.before) for value in self.used if value.source is not None]
+        self.out = Residual(recorder, self.names)
+
+    def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
+        """Return the expression of what to call at the break: the callee's own unit where it can have one."""
+        if not is_compilable_callee(callee):
+            return expression
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.unit.family.callee)}({expression})")
+        return name
+
+    def branch(self, frame: FrameState, branch: Branch) -> str:
+        """Return the expression that goes on at a branch."""
+        stack = [NULL_KIND if value is NULL else VALUE for value in frame.stack]
+        values = [self.out.value(value) for value in frame.stack if value is not NULL]
+        for pushed in branch.pushed:
+            stack.append(VALUE if pushed else NULL_KIND)
+            values += [pushed] if pushed else []
+        return self._resume(frame, branch.target, stack, values)
+
+    def handler(self, frame: FrameState, before: list[Value], handler: Handler) -> str:
+        """Return the expression that goes on in the exception handler around the break."""
+        kept = before[: handler.depth]
+        stack = [NULL_KIND if value is NULL else VALUE for value in kept]
+        values = [self.out.value(value) for value in kept if value is not NULL]
+        if handler.keeps_position:
+            stack.append(VALUE)
+            values.append("-1")
+        return self._resume(frame, handler.target, [*stack, VALUE], [*values, "_caught"])
+
+    def _resume(self, frame: FrameState, target: int, stack: list[str], values: list[str]) -> str:
+        live = live_locals(frame.decoded)[target]
+        keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
+        local = tuple(name for name in frame.locals if name in live or name in keep_first)
+        cells = tuple(frame.cells)
+        values = values + [self.out.value(frame.cells[name]) for name in cells]
+        values += [self.out.value(frame.locals[name]) for name in local]
+        unit = self.unit.resume(ResumeLayout(target, tuple(stack), cells, local))
+        target_name = self.out.inject(unit)
+        if self.unit.is_resume:
+            return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in values)}))"
+        return f"{self.out.inject(drive)}({', '.join([target_name, *values])})"
+
+    def specialise(self, tail: list[str], origin: Origin | None) -> Specialisation:
+        """Compile the graph and return the finished specialisation."""
+        call = self._graph_call()
+        body = [*self.before, *call, *self.out.lines, *tail]
+        run, text = assemble(
+            _identifier(self.unit.name), self.unit.parameters, self.checks, body, self.names, origin
+        )
+        if is_recording():
+            record(Artifact("capture", self.unit.name, "python", text))
+        return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
+
+    def _graph_call(self) -> list[str]:
+        graph, recorder = self.recorder.graph, self.recorder
+        operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
+        if not operations:
+            return []
+        for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
+            graph.erase_node(node)
+        graph.output(tuple(value.node for value in self.out.outputs))
+        module = fx.GraphModule(torch.nn.Module(), graph)
+        compiled = self._compile(module, [value.real for value in self.used], len(operations))
+        outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
+        function = self.names.inject(compiled)
+        call = f"{function}({', '.join(self.fetched)})"
+        call = f"{outputs}= {call}" if outputs else call
+        if "grad" not in recorder.changed_states:
+            return [call]
+        mode = self.names.fresh()
+        return [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:", f"    {call}", "finally:",
+                f"    {self.names.inject(torch._C._set_grad_enabled)}({mode})"]
+
+    def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
+        family = self.unit.family
+        if is_recording():
+            guards = tuple(guard.words() for guard in self.guards)
+            record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin()))
+            record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
+        with stage(f"backend {family.backend_name}"):
+            try:
+                return family.backend(module, examples)
+            except Exception as error:
+                if family.user_backend or isinstance(error, PlumblineError):
+                    raise BackendError from error
+                if family.options.strict:
+                    raise
+                lines = "".join(traceback.format_exception(error))
+                record(CompilerFailed(f"backend {family.backend_name}", self.unit.name, repr(error), lines))
+                return module.forward
+
+
+def _sets_state(node: fx.Node) -> bool:
+    return node.op == "call_function" and node.target is torch._C._set_grad_enabled
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "code"
+
+
+@contextmanager
+def _state_kept() -> Iterator[None]:
+    """Leave the random generators as they were: capture runs user-independent code that may draw."""
+    torch_state, python_state = torch.get_rng_state(), random.getstate()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(torch_state)
+        random.setstate(python_state)
+
+

@@ -1,0 +1,78 @@
+"""CompiledModule: an `nn.Module` that is another one, but for its call."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_PREFIX = "_orig_mod."
+_OWN = frozenset({"_original", "_entry", "_orig_mod"})
+
+
+class CompiledModule(torch.nn.Module):
+    """The compiled form of a module.
+
+    It shares the original's `__dict__`: parameters, buffers, submodules, hooks, flags and plain attributes are the
+    same objects under the same names, so `state_dict()`, `train()`, `to()` and assignment work on the original.
+    Methods of the original's class are found through `__getattr__`.
+    """
+
+    __slots__ = ("_original", "_entry")
+
+    def __init__(self, original: torch.nn.Module, entry: Callable[[torch.nn.Module], Callable[..., Any]]) -> None:
+        object.__setattr__(self, "__dict__", original.__dict__)
+        object.__setattr__(self, "_original", original)
+        object.__setattr__(self, "_entry", entry)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the module, hooks included, through the compiler."""
+        return self._entry(self._original)(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the original's forward, uncompiled."""
+        return self._original.forward(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look in the original: registries first, then its class."""
+        original = object.__getattribute__(self, "_original")
+        return original if name == "_orig_mod" else getattr(original, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Assign to the original."""
+        setattr(self._original, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete from the original."""
+        delattr(self._original, name)
+
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        """Load the original's keys; keys with stock's `_orig_mod.` prefix are taken too."""
+        if any(key.startswith(_PREFIX) for key in state_dict):
+            state_dict = {key.removeprefix(_PREFIX): value for key, value in state_dict.items()}
+        return self._original.load_state_dict(state_dict, *args, **kwargs)
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the original's state."""
+        return self._original.state_dict(*args, **kwargs)
+
+    def train(self, mode: bool = True) -> "CompiledModule":
+        """Set the training flag of the original."""
+        self._original.train(mode)
+        return self
+
+    def __repr__(self) -> str:
+        return f"CompiledModule({self._original!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the original: the compiled form belongs to this process."""
+        return (_identity, (self._original,))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Copy the original; the copy is uncompiled."""
+        import copy  # noqa: PLC0415
+
+        return copy.deepcopy(self._original, memo)
+
+
+def _identity(value: Any) -> Any:
+    return value

@@ -1,0 +1,73 @@
+"""The state of one Python frame under evaluation."""
+
+from dataclasses import dataclass, field
+
+from ..base.origin import Origin
+from ..bytecode.instruction import Decoded, Instruction
+from ..values.functions import CellValue
+from ..values.value import CaptureContext, Value
+
+
+class NullValue(Value):
+    """The NULL that CPython keeps below a callable on the stack."""
+
+    def python_type(self) -> type:
+        """Return NoneType; nothing asks."""
+        return type(None)
+
+    def describe(self) -> str:
+        """Return NULL."""
+        return "NULL"
+
+
+NULL = NullValue()
+
+
+@dataclass(slots=True, eq=False)
+class FrameState:
+    """Stack, locals and cells of one frame; index: of the next instruction.
+
+    cells: closure variables, of this frame and free ones.  handled: exceptions of the `except` blocks entered.
+    returned, yielded: set when the frame stops.
+    """
+
+    ctx: CaptureContext
+    decoded: Decoded
+    namespace: dict[str, object]
+    locals: dict[str, Value]
+    cells: dict[str, CellValue]
+    parent: "FrameState | None"
+    free_cells: list[CellValue] = field(default_factory=list)
+    stack: list[Value] = field(default_factory=list)
+    index: int = 0
+    keyword_names: tuple[str, ...] = ()
+    handled: list[Value] = field(default_factory=list)
+    returned: Value | None = None
+    yielded: Value | None = None
+    is_root: bool = False
+
+    def push(self, value: Value) -> None:
+        """Put a value on the stack; lazy values become real here."""
+        self.stack.append(self.ctx.real(value))
+
+    def pop(self) -> Value:
+        """Take the top of the stack."""
+        return self.stack.pop()
+
+    def pop_many(self, count: int) -> list[Value]:
+        """Take `count` values; the last pushed comes last."""
+        if count == 0:
+            return []
+        taken = self.stack[-count:]
+        del self.stack[-count:]
+        return taken
+
+    def current(self) -> Instruction:
+        """Return the instruction being evaluated (or about to be, before the first)."""
+        return self.decoded.instructions[max(self.index - 1, 0)]
+
+    def origin(self) -> Origin:
+        """Return the user's line, with the lines that called it."""
+        code = self.decoded.code
+        caller = self.parent.origin() if self.parent is not None else None
+        return Origin(code.co_filename, self.current().line or code.co_firstlineno, code.co_name, caller)

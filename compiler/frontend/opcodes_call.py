@@ -1,0 +1,175 @@
+"""Rules of the opcodes that call and that make functions."""
+
+import builtins
+import sys
+
+from ..bytecode.instruction import Instruction
+from ..values.constant import Known
+from ..values.functions import CellValue, FunctionValue
+from ..values.mappings import DictValue
+from ..values.operators import unary
+from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
+from ..values.sequences import TupleValue
+from ..values.value import Value
+from .frame import NULL, FrameState
+from .opcode_table import opcode
+
+
+def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Value], dict[str, Value]]:
+    """Take callable and arguments of a CALL off the stack; a method and its self come as the callable."""
+    names = frame.keyword_names
+    frame.keyword_names = ()
+    values = frame.pop_many(argument_count)
+    first, second = frame.pop_many(2)
+    if sys.version_info >= (3, 13):
+        callee = first
+        if second is not NULL:
+            values.insert(0, second)
+    elif first is NULL:
+        callee = second
+    else:
+        callee = first
+        values.insert(0, second)
+    split = len(values) - len(names)
+    return callee, values[:split], dict(zip(names, values[split:], strict=True))
+
+
+@opcode("KW_NAMES", last=(3, 12))
+def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+    """Note the keyword names of the next CALL."""
+    names = frame.decoded.code.co_consts[instruction.argument]
+    assert isinstance(names, tuple)
+    frame.keyword_names = names
+
+
+@opcode("CALL")
+def do_CALL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Call."""
+    callee, args, kwargs = split_call(frame, instruction.argument)
+    frame.push(frame.ctx.call(callee, args, kwargs))
+
+
+@opcode("CALL_KW", (3, 13))
+def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Call with the keyword names on the stack."""
+    names = frame.pop().constant()
+    assert isinstance(names, tuple)
+    frame.keyword_names = names
+    do_CALL(frame, instruction)
+
+
+@opcode("CALL_FUNCTION_EX")
+def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Call with `*args` and `**kwargs`."""
+    callee, args, kwargs = split_star_call(frame, instruction)
+    frame.push(frame.ctx.call(callee, frame.ctx.unpack(args), keywords_of(frame, kwargs)))
+
+
+def split_star_call(frame: FrameState, instruction: Instruction) -> tuple[Value, Value, Value | None]:
+    """Take callable, positional and keyword containers of a starred call off the stack."""
+    kwargs = frame.pop() if instruction.argument & 1 else None
+    args = frame.pop()
+    if sys.version_info >= (3, 13):
+        frame.pop()
+        return frame.pop(), args, kwargs
+    callee = frame.pop()
+    frame.pop()
+    return callee, args, kwargs
+
+
+def keywords_of(frame: FrameState, value: Value | None) -> dict[str, Value]:
+    """Return the keywords that a mapping stands for."""
+    if value is None:
+        return {}
+    if not isinstance(value, DictValue):
+        value = frame.ctx.call(frame.ctx.known(dict), [value], {})
+    assert isinstance(value, DictValue)
+    return {str(entry.key.constant()): entry.value for entry in value.read_all(frame.ctx).values()}
+
+
+@opcode("MAKE_FUNCTION")
+def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a function; the flags say which parts lie below the code object (none since 3.13)."""
+    code = frame.pop().constant()
+    flags = instruction.argument if sys.version_info < (3, 13) else 0
+    cells = _cells(frame.pop()) if flags & 8 else []
+    annotations = frame.pop() if flags & 4 else None
+    keyword_defaults = frame.pop() if flags & 2 else None
+    defaults = frame.pop() if flags & 1 else None
+    made = FunctionValue(
+        code, frame.namespace, cells,  # type: ignore[arg-type]  # the compiler puts a code object here
+        list(frame.ctx.unpack(defaults)) if defaults is not None else [],
+        keywords_of(frame, keyword_defaults),
+        name=code.co_name, qualified_name=code.co_qualname,  # type: ignore[attr-defined]  # as above
+    )
+    if annotations is not None:
+        flat = frame.ctx.unpack(annotations)
+        made.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
+    frame.push(made)
+
+
+@opcode("SET_FUNCTION_ATTRIBUTE", (3, 13))
+def do_SET_FUNCTION_ATTRIBUTE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Complete a function that MAKE_FUNCTION has just made."""
+    made = frame.pop()
+    part = frame.pop()
+    assert isinstance(made, FunctionValue)
+    if instruction.argument == 8:
+        made.cells = _cells(part)
+    elif instruction.argument == 4:
+        flat = frame.ctx.unpack(part)
+        made.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
+    elif instruction.argument == 2:
+        made.keyword_defaults = keywords_of(frame, part)
+    else:
+        made.defaults = list(frame.ctx.unpack(part))
+    frame.push(made)
+
+
+def _cells(value: Value) -> list[CellValue]:
+    assert isinstance(value, TupleValue)
+    return [cell for cell in value.items if isinstance(cell, CellValue)]
+
+
+@opcode("LOAD_BUILD_CLASS")
+def do_LOAD_BUILD_CLASS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push the builtin that makes classes; calling it breaks."""
+
+
+    frame.push(Known(builtins.__build_class__))
+
+
+@opcode("LOAD_ASSERTION_ERROR")
+def do_LOAD_ASSERTION_ERROR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push AssertionError."""
+    frame.push(frame.ctx.known(AssertionError))
+
+
+@opcode("LOAD_SUPER_ATTR", (3, 12))
+def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `super().name`."""
+    callee, kind, instance = frame.pop_many(3)
+    made = frame.ctx.call(callee, [kind, instance], {})
+    value = made.get_attr(frame.ctx, str(instruction.value))
+    if instruction.argument & 1:
+        frame.stack.append(NULL)
+    frame.push(value)
+
+
+@opcode("CALL_INTRINSIC_1", (3, 12))
+def do_CALL_INTRINSIC_1(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate the intrinsics that stand for old opcodes: 5 is unary plus, 6 is list to tuple, 3 stops iteration."""
+
+
+
+    value = frame.pop()
+    if instruction.argument == 5:
+        frame.push(unary(frame.ctx, "+", value))
+    elif instruction.argument == 6:
+        frame.push(TupleValue(list(frame.ctx.unpack(value))))
+    elif instruction.argument == 3:
+        frame.push(value)
+    else:
+        raise SkipFrame(UNSUPPORTED_BYTECODE, f"CALL_INTRINSIC_1 {instruction.argument}")
+
+

@@ -1,0 +1,233 @@
+"""Rules of the opcodes that jump, loop, return and yield."""
+
+import collections.abc
+import sys
+
+from ..bytecode.instruction import Instruction
+from ..values.constant import Constant
+from ..values.mappings import DictValue
+from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
+from ..values.sequences import TupleValue
+from ..values.value import Raised, Value
+from .frame import FrameState
+from .opcode_table import opcode
+
+
+def _jump(frame: FrameState, instruction: Instruction) -> None:
+    assert instruction.target is not None
+    frame.index = instruction.target
+
+
+@opcode("JUMP_FORWARD")
+@opcode("JUMP_BACKWARD")
+@opcode("JUMP_BACKWARD_NO_INTERRUPT")
+def do_JUMP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+    """Jump always."""
+    _jump(frame, instruction)
+
+
+@opcode("POP_JUMP_FORWARD_IF_TRUE", last=(3, 11))
+@opcode("POP_JUMP_BACKWARD_IF_TRUE", last=(3, 11))
+@opcode("POP_JUMP_IF_TRUE", (3, 12))
+def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Jump if the top is true."""
+    if frame.pop().truth(frame.ctx):
+        _jump(frame, instruction)
+
+
+@opcode("POP_JUMP_FORWARD_IF_FALSE", last=(3, 11))
+@opcode("POP_JUMP_BACKWARD_IF_FALSE", last=(3, 11))
+@opcode("POP_JUMP_IF_FALSE", (3, 12))
+def do_POP_JUMP_IF_FALSE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Jump if the top is false."""
+    if not frame.pop().truth(frame.ctx):
+        _jump(frame, instruction)
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is None
+
+
+@opcode("POP_JUMP_FORWARD_IF_NONE", last=(3, 11))
+@opcode("POP_JUMP_BACKWARD_IF_NONE", last=(3, 11))
+@opcode("POP_JUMP_IF_NONE", (3, 12))
+def do_POP_JUMP_IF_NONE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Jump if the top is None."""
+    if _is_none(frame.pop()):
+        _jump(frame, instruction)
+
+
+@opcode("POP_JUMP_FORWARD_IF_NOT_NONE", last=(3, 11))
+@opcode("POP_JUMP_BACKWARD_IF_NOT_NONE", last=(3, 11))
+@opcode("POP_JUMP_IF_NOT_NONE", (3, 12))
+def do_POP_JUMP_IF_NOT_NONE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Jump if the top is not None."""
+    if not _is_none(frame.pop()):
+        _jump(frame, instruction)
+
+
+@opcode("JUMP_IF_TRUE_OR_POP", last=(3, 11))
+def do_JUMP_IF_TRUE_OR_POP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `or`."""
+    if frame.stack[-1].truth(frame.ctx):
+        _jump(frame, instruction)
+    else:
+        frame.pop()
+
+
+@opcode("JUMP_IF_FALSE_OR_POP", last=(3, 11))
+def do_JUMP_IF_FALSE_OR_POP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `and`."""
+    if not frame.stack[-1].truth(frame.ctx):
+        _jump(frame, instruction)
+    else:
+        frame.pop()
+
+
+@opcode("GET_ITER")
+def do_GET_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate iter()."""
+    frame.push(frame.pop().iterate(frame.ctx))
+
+
+@opcode("FOR_ITER")
+def do_FOR_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Take the next element, or leave the loop."""
+    try:
+        element = frame.stack[-1].next(frame.ctx)
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), StopIteration):
+            raise
+        if sys.version_info < (3, 12):
+            frame.pop()
+            _jump(frame, instruction)
+        elif sys.version_info < (3, 13):  # END_FOR would pop the iterator and the missing element
+            frame.pop()
+            _jump(frame, instruction)
+            frame.index += 1
+        else:  # END_FOR pops the missing element; the POP_TOP after it pops the iterator
+            _jump(frame, instruction)
+            frame.index += 1
+    else:
+        frame.push(element)
+
+
+@opcode("END_FOR", (3, 12))
+def do_END_FOR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Reached only by falling into it, which FOR_ITER never lets happen."""
+    raise SkipFrame(UNSUPPORTED_BYTECODE, "END_FOR")
+
+
+@opcode("RETURN_VALUE")
+def do_RETURN_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Leave the frame."""
+    frame.returned = frame.pop()
+
+
+@opcode("RETURN_CONST", (3, 12))
+def do_RETURN_CONST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Leave the frame with a constant."""
+    frame.returned = frame.ctx.known(instruction.value)
+
+
+@opcode("RETURN_GENERATOR")
+def do_RETURN_GENERATOR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Start of a generator's frame; the POP_TOP after it takes the value pushed here."""
+    frame.stack.append(Constant(None))
+
+
+@opcode("YIELD_VALUE")
+def do_YIELD_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Suspend the frame."""
+    frame.yielded = frame.pop()
+
+
+@opcode("GET_YIELD_FROM_ITER")
+def do_GET_YIELD_FROM_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate iter() for `yield from`."""
+    frame.push(frame.pop().iterate(frame.ctx))
+
+
+@opcode("SEND")
+def do_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Drive the inner iterator of `yield from`."""
+    sent = frame.pop()
+    receiver = frame.stack[-1]
+    try:
+        if _is_none(sent):
+            value = receiver.next(frame.ctx)
+        else:
+            value = receiver.call_method(frame.ctx, "send", [sent], {})
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), StopIteration):
+            raise
+        if sys.version_info < (3, 12):
+            frame.pop()
+        frame.push(raised.value.get_attr(frame.ctx, "value"))
+        _jump(frame, instruction)
+    else:
+        frame.push(value)
+
+
+@opcode("END_SEND", (3, 12))
+def do_END_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Drop the inner iterator below the value."""
+    value = frame.pop()
+    frame.pop()
+    frame.push(value)
+
+
+@opcode("MATCH_SEQUENCE")
+def do_MATCH_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Test whether the subject matches a sequence pattern."""
+    kind = frame.stack[-1].python_type()
+    frame.push(Constant(issubclass(kind, collections.abc.Sequence) and not issubclass(kind, str | bytes | bytearray)))
+
+
+@opcode("MATCH_MAPPING")
+def do_MATCH_MAPPING(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Test whether the subject matches a mapping pattern."""
+    frame.push(Constant(issubclass(frame.stack[-1].python_type(), collections.abc.Mapping)))
+
+
+@opcode("MATCH_KEYS")
+def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Fetch the values of a mapping pattern, or None."""
+    subject, keys = frame.stack[-2], frame.stack[-1]
+    wanted = frame.ctx.unpack(keys)
+    if not isinstance(subject, DictValue):
+        raise SkipFrame(UNSUPPORTED_BYTECODE, f"a mapping pattern on {subject.describe()}")
+    found = [subject.find(frame.ctx, key) for key in wanted]
+    present = [value for value in found if value is not None]
+    frame.push(TupleValue(present) if len(present) == len(found) else Constant(None))
+
+
+@opcode("MATCH_CLASS")
+def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Fetch the attributes of a class pattern, or None."""
+    subject, pattern, names = frame.pop_many(3)
+    kind = pattern.constant()
+    assert isinstance(kind, type)
+    if not issubclass(subject.python_type(), kind):
+        frame.push(Constant(None))
+        return
+    keywords = [str(name.constant()) for name in frame.ctx.unpack(names)]
+    count = instruction.argument
+    positional: list[str] = list(getattr(kind, "__match_args__", ()))[:count]
+    if len(positional) < count:
+        if kind in (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple) and count == 1:
+            frame.push(TupleValue([subject]))
+            return
+        frame.ctx.throw(TypeError, f"{kind.__name__}() accepts {len(positional)} positional sub-patterns")
+    found: list[Value] = []
+    for name in (*positional, *keywords):
+        try:
+            found.append(subject.get_attr(frame.ctx, name))
+        except Raised as raised:
+            if not issubclass(raised.value.python_type(), AttributeError):
+                raise
+            frame.push(Constant(None))
+            return
+    frame.push(TupleValue(found))
+
+

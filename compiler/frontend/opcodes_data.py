@@ -1,0 +1,501 @@
+"""Rules of the opcodes that load, store, build, unpack and subscript."""
+
+import importlib.util
+import sys
+
+from ..bytecode.instruction import Instruction
+from ..values.builtin_calls import make_slice, text_of
+from ..values.constant import Constant, Known, fold
+from ..values.functions import CellValue
+from ..values.mappings import DictValue, SetValue, pairs_of
+from ..values.operators import binary, compare, is_same, unary, unpack
+from ..values.reasons import UNSUPPORTED_OPERATION, Break
+from ..values.sequences import ListValue, TupleValue
+from ..values.value import Value
+from .frame import NULL, FrameState
+from .opcode_table import opcode
+
+
+def _name(instruction: Instruction) -> str:
+    assert isinstance(instruction.value, str)
+    return instruction.value
+
+
+@opcode("NOP")
+@opcode("RESUME")
+@opcode("PRECALL", last=(3, 11))
+@opcode("CACHE")
+@opcode("EXTENDED_ARG")
+def do_nothing(frame: FrameState, instruction: Instruction) -> None:
+    """Evaluate an opcode without effect on values."""
+
+
+@opcode("POP_TOP")
+def do_POP_TOP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+    """Drop the top."""
+    frame.pop()
+
+
+@opcode("PUSH_NULL")
+def do_PUSH_NULL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push NULL."""
+    frame.stack.append(NULL)
+
+
+@opcode("COPY")
+def do_COPY(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a copy of a deeper entry."""
+    frame.stack.append(frame.stack[-instruction.argument])
+
+
+@opcode("SWAP")
+def do_SWAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Swap the top with a deeper entry."""
+    depth = instruction.argument
+    frame.stack[-1], frame.stack[-depth] = frame.stack[-depth], frame.stack[-1]
+
+
+@opcode("LOAD_CONST")
+def do_LOAD_CONST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a constant of the code."""
+    frame.push(frame.ctx.known(instruction.value))
+
+
+@opcode("LOAD_FAST")
+@opcode("LOAD_FAST_CHECK", (3, 12))
+def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a local."""
+    name = _name(instruction)
+    if name not in frame.locals:
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        frame.ctx.throw(UnboundLocalError, message)
+    value = frame.ctx.real(frame.locals[name])
+    frame.locals[name] = value
+    frame.stack.append(value)
+
+
+@opcode("LOAD_FAST_LOAD_FAST", (3, 13))
+def do_LOAD_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push two locals."""
+    assert isinstance(instruction.value, tuple)
+    for name in instruction.value:
+        frame.push(frame.locals[name])
+
+
+@opcode("LOAD_FAST_AND_CLEAR", (3, 12))
+def do_LOAD_FAST_AND_CLEAR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a local, or NULL, and unbind it (inlined comprehensions)."""
+    frame.stack.append(frame.locals.pop(_name(instruction), NULL))
+
+
+@opcode("STORE_FAST")
+def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Bind a local; a NULL restores an unbound one."""
+    value = frame.pop()
+    if value is NULL:
+        frame.locals.pop(_name(instruction), None)
+    else:
+        frame.locals[_name(instruction)] = value
+
+
+@opcode("STORE_FAST_STORE_FAST", (3, 13))
+def do_STORE_FAST_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Bind two locals."""
+    assert isinstance(instruction.value, tuple)
+    for name in instruction.value:
+        frame.locals[name] = frame.pop()
+
+
+@opcode("STORE_FAST_LOAD_FAST", (3, 13))
+def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Bind one local, push another."""
+    assert isinstance(instruction.value, tuple)
+    frame.locals[instruction.value[0]] = frame.pop()
+    frame.push(frame.locals[instruction.value[1]])
+
+
+@opcode("DELETE_FAST")
+def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Unbind a local."""
+    if frame.locals.pop(_name(instruction), None) is None:
+        frame.ctx.throw(UnboundLocalError, f"cannot access local variable '{_name(instruction)}'")
+
+
+@opcode("MAKE_CELL")
+def do_MAKE_CELL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Turn a local into a cell."""
+    name = _name(instruction)
+    frame.cells[name] = CellValue(frame.locals.pop(name, None))
+
+
+@opcode("COPY_FREE_VARS")
+def do_COPY_FREE_VARS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Bring the closure's cells into the frame."""
+    frame.cells.update(zip(frame.decoded.code.co_freevars, frame.free_cells, strict=True))
+
+
+@opcode("LOAD_CLOSURE", last=(3, 12))
+def do_LOAD_CLOSURE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a cell."""
+    frame.stack.append(frame.cells[_name(instruction)])
+
+
+@opcode("LOAD_DEREF")
+def do_LOAD_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push the content of a cell."""
+    frame.push(frame.cells[_name(instruction)].load(frame.ctx, _name(instruction)))
+
+
+@opcode("STORE_DEREF")
+def do_STORE_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Set the content of a cell."""
+    frame.cells[_name(instruction)].store(frame.ctx, frame.pop())
+
+
+@opcode("DELETE_DEREF")
+def do_DELETE_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Empty a cell."""
+    frame.cells[_name(instruction)].store(frame.ctx, None)
+
+
+@opcode("LOAD_GLOBAL")
+def do_LOAD_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a global or builtin; the low bit asks for a NULL below it (above it in 3.13)."""
+    value = frame.ctx.global_value(frame.namespace, _name(instruction))
+    if instruction.argument & 1:
+        push_callable(frame, value)
+    else:
+        frame.push(value)
+
+
+def push_callable(frame: FrameState, value: Value) -> None:
+    """Push a callable with its NULL, in the order of the running version."""
+    if sys.version_info >= (3, 13):
+        frame.push(value)
+        frame.stack.append(NULL)
+    else:
+        frame.stack.append(NULL)
+        frame.push(value)
+
+
+@opcode("STORE_GLOBAL")
+def do_STORE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Assign a global."""
+    frame.ctx.set_global(frame.namespace, _name(instruction), frame.pop())
+
+
+@opcode("DELETE_GLOBAL")
+def do_DELETE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Delete a global."""
+    frame.ctx.set_global(frame.namespace, _name(instruction), None)
+
+
+@opcode("LOAD_ATTR")
+def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push an attribute; since 3.12 the low bit asks for a callable with its NULL."""
+    owner = frame.pop()
+    value = owner.get_attr(frame.ctx, _name(instruction))
+    if sys.version_info >= (3, 12) and instruction.argument & 1:
+        push_callable(frame, value)
+    else:
+        frame.push(value)
+
+
+@opcode("LOAD_METHOD", last=(3, 11))
+def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push a method, bound, above a NULL."""
+    owner = frame.pop()
+    value = owner.get_attr(frame.ctx, _name(instruction))
+    frame.stack.append(NULL)
+    frame.push(value)
+
+
+@opcode("STORE_ATTR")
+def do_STORE_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Assign an attribute."""
+    owner = frame.pop()
+    owner.set_attr(frame.ctx, _name(instruction), frame.pop())
+
+
+@opcode("DELETE_ATTR")
+def do_DELETE_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Delete an attribute."""
+    frame.pop().del_attr(frame.ctx, _name(instruction))
+
+
+@opcode("BINARY_SUBSCR")
+def do_BINARY_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `a[b]`."""
+    owner, key = frame.pop_many(2)
+    frame.push(owner.get_item(frame.ctx, key))
+
+
+@opcode("BINARY_SLICE", (3, 12))
+def do_BINARY_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `a[b:c]`."""
+    owner, start, stop = frame.pop_many(3)
+    frame.push(owner.get_item(frame.ctx, make_slice(frame.ctx, [start, stop, Constant(None)])))
+
+
+@opcode("STORE_SLICE", (3, 12))
+def do_STORE_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `a[b:c] = v`."""
+    value, owner, start, stop = frame.pop_many(4)
+    owner.set_item(frame.ctx, make_slice(frame.ctx, [start, stop, Constant(None)]), value)
+
+
+@opcode("STORE_SUBSCR")
+def do_STORE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `a[b] = v`."""
+    value, owner, key = frame.pop_many(3)
+    owner.set_item(frame.ctx, key, value)
+
+
+@opcode("DELETE_SUBSCR")
+def do_DELETE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `del a[b]`."""
+    owner, key = frame.pop_many(2)
+    owner.del_item(frame.ctx, key)
+
+
+@opcode("BINARY_OP")
+def do_BINARY_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate an operator; numbers from 13 on are the assigning forms."""
+    left, right = frame.pop_many(2)
+    symbol = BINARY_SYMBOLS[instruction.argument % 13]
+    frame.push(binary(frame.ctx, symbol, left, right, inplace=instruction.argument >= 13))
+
+
+BINARY_SYMBOLS = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")
+
+
+@opcode("UNARY_NEGATIVE")
+def do_UNARY_NEGATIVE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `-a`."""
+    frame.push(unary(frame.ctx, "-", frame.pop()))
+
+
+@opcode("UNARY_POSITIVE", last=(3, 11))
+def do_UNARY_POSITIVE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `+a`."""
+    frame.push(unary(frame.ctx, "+", frame.pop()))
+
+
+@opcode("UNARY_INVERT")
+def do_UNARY_INVERT(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `~a`."""
+    frame.push(unary(frame.ctx, "~", frame.pop()))
+
+
+@opcode("UNARY_NOT")
+def do_UNARY_NOT(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `not a`."""
+    frame.push(Constant(not frame.pop().truth(frame.ctx)))
+
+
+@opcode("TO_BOOL", (3, 13))
+def do_TO_BOOL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `bool(a)`."""
+    frame.push(Constant(frame.pop().truth(frame.ctx)))
+
+
+@opcode("COMPARE_OP")
+def do_COMPARE_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate a comparison."""
+    left, right = frame.pop_many(2)
+    symbol = str(instruction.value).removeprefix("bool(").removesuffix(")")
+    frame.push(compare(frame.ctx, symbol, left, right))
+
+
+@opcode("IS_OP")
+def do_IS_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `is` or `is not`."""
+    left, right = frame.pop_many(2)
+    frame.push(Constant(is_same(frame.ctx, left, right) != bool(instruction.argument)))
+
+
+@opcode("CONTAINS_OP")
+def do_CONTAINS_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Evaluate `in` or `not in`."""
+    item, owner = frame.pop_many(2)
+    frame.push(Constant(owner.contains(frame.ctx, item) != bool(instruction.argument)))
+
+
+@opcode("BUILD_TUPLE")
+def do_BUILD_TUPLE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a tuple."""
+    frame.push(TupleValue(frame.pop_many(instruction.argument)))
+
+
+@opcode("BUILD_LIST")
+def do_BUILD_LIST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a list."""
+    frame.push(ListValue(frame.pop_many(instruction.argument)))
+
+
+@opcode("BUILD_SET")
+def do_BUILD_SET(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a set."""
+    frame.push(SetValue.of(frame.ctx, frame.pop_many(instruction.argument)))
+
+
+@opcode("BUILD_MAP")
+def do_BUILD_MAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a dict."""
+    flat = frame.pop_many(2 * instruction.argument)
+    frame.push(DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True))))
+
+
+@opcode("BUILD_CONST_KEY_MAP")
+def do_BUILD_CONST_KEY_MAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a dict from a tuple of keys."""
+    keys = frame.ctx.unpack(frame.pop())
+    values = frame.pop_many(instruction.argument)
+    frame.push(DictValue.of(frame.ctx, list(zip(keys, values, strict=True))))
+
+
+@opcode("BUILD_STRING")
+def do_BUILD_STRING(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Join the parts of an f-string."""
+    parts = frame.pop_many(instruction.argument)
+    frame.push(Constant("".join(str(part.constant()) for part in parts)))
+
+
+@opcode("FORMAT_VALUE", last=(3, 12))
+def do_FORMAT_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Format a part of an f-string."""
+    specification = frame.pop().constant() if instruction.argument & 4 else ""
+    value = frame.pop()
+    frame.push(_formatted(frame, value, instruction.argument & 3, str(specification)))
+
+
+def _formatted(frame: FrameState, value: Value, conversion: int, specification: str) -> Value:
+    if conversion:
+        value = text_of(frame.ctx, value, "__str__" if conversion == 1 else "__repr__")
+        if conversion == 3:
+            value = fold(frame.ctx, ascii, value.constant())
+    if not isinstance(value, Constant | Known) and not specification:
+        value = text_of(frame.ctx, value, "__str__")
+    if not value.is_constant():
+        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
+    return fold(frame.ctx, format, value.constant(), specification)
+
+
+@opcode("BUILD_SLICE")
+def do_BUILD_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a slice."""
+    parts = frame.pop_many(instruction.argument)
+    frame.push(make_slice(frame.ctx, (parts + [Constant(None)])[:3]))
+
+
+@opcode("LIST_APPEND")
+def do_LIST_APPEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Append in a comprehension."""
+    value = frame.pop()
+    frame.stack[-instruction.argument].call_method(frame.ctx, "append", [value], {})
+
+
+@opcode("SET_ADD")
+def do_SET_ADD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Add in a set comprehension."""
+    value = frame.pop()
+    frame.stack[-instruction.argument].call_method(frame.ctx, "add", [value], {})
+
+
+@opcode("MAP_ADD")
+def do_MAP_ADD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Set a key in a dict comprehension."""
+    key, value = frame.pop_many(2)
+    frame.stack[-instruction.argument].set_item(frame.ctx, key, value)
+
+
+@opcode("LIST_EXTEND")
+def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Extend a list display."""
+    value = frame.pop()
+    frame.stack[-instruction.argument].call_method(frame.ctx, "extend", [value], {})
+
+
+@opcode("SET_UPDATE")
+def do_SET_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Update a set display."""
+    value = frame.pop()
+    frame.stack[-instruction.argument].call_method(frame.ctx, "update", [value], {})
+
+
+@opcode("DICT_UPDATE")
+@opcode("DICT_MERGE")
+def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Update a dict display, or the keywords of a call, where a key may come only once."""
+    value = frame.pop()
+    target = frame.stack[-instruction.argument]
+    for key, item in pairs_of(frame.ctx, value):
+        if instruction.name == "DICT_MERGE" and target.contains(frame.ctx, key):
+            frame.ctx.throw(TypeError, f"got multiple values for keyword argument '{key.constant()}'")
+        target.set_item(frame.ctx, key, item)
+
+
+@opcode("LIST_TO_TUPLE", last=(3, 11))
+def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Make a tuple of a list."""
+    frame.push(TupleValue(list(unpack(frame.ctx, frame.pop()))))
+
+
+@opcode("UNPACK_SEQUENCE")
+def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Unpack exactly n values."""
+    items = unpack(frame.ctx, frame.pop())
+    wanted = instruction.argument
+    if len(items) > wanted:
+        frame.ctx.throw(ValueError, f"too many values to unpack (expected {wanted})")
+    if len(items) < wanted:
+        frame.ctx.throw(ValueError, f"not enough values to unpack (expected {wanted}, got {len(items)})")
+    for item in reversed(items):
+        frame.push(item)
+
+
+@opcode("UNPACK_EX")
+def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Unpack with a starred target."""
+    before, after = instruction.argument & 255, instruction.argument >> 8
+    items = unpack(frame.ctx, frame.pop())
+    if len(items) < before + after:
+        message = f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+        frame.ctx.throw(ValueError, message)
+    end = len(items) - after
+    for item in reversed([*items[:before], ListValue(items[before:end]), *items[end:]]):
+        frame.push(item)
+
+
+@opcode("GET_LEN")
+def do_GET_LEN(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push the length of the subject of a match."""
+    frame.push(frame.stack[-1].length(frame.ctx))
+
+
+@opcode("IMPORT_NAME")
+def do_IMPORT_NAME(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Import a module that is loaded already; loading one breaks."""
+    level, names = (value.constant() for value in frame.pop_many(2))
+    name = _name(instruction)
+    package = str(frame.namespace.get("__package__") or "")
+    assert isinstance(level, int)
+    full = importlib.util.resolve_name("." * level + name, package) if level else name
+    if full not in sys.modules:
+        frame.stack += [Constant(level), frame.ctx.known(names)]
+        raise Break(UNSUPPORTED_OPERATION, f"import of {full}, which is not loaded yet")
+    frame.push(fold(frame.ctx, __import__, name, frame.namespace, None, names or (), level))
+
+
+@opcode("IMPORT_FROM")
+def do_IMPORT_FROM(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+    """Push an attribute of the imported module."""
+    module, name = frame.stack[-1], _name(instruction)
+    real = module.constant()
+    if not hasattr(real, name):
+        real = sys.modules.get(f"{getattr(real, '__name__', '')}.{name}")
+        if real is None:
+            frame.ctx.throw(ImportError, f"cannot import name '{name}'")
+        frame.push(frame.ctx.known(real))
+    else:
+        frame.push(module.get_attr(frame.ctx, name))

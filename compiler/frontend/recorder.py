@@ -1,0 +1,439 @@
+"""The capture in progress: owns the graph, the guards and the side effects; the context that values talk to."""
+
+import builtins
+import inspect
+import operator
+import types
+from collections.abc import Callable
+from typing import NoReturn
+
+import torch
+from torch import fx
+
+from ..base.options import Options
+from ..base.origin import Origin
+from ..base.torch_facts import FakeTensorMode, fake_run_failure, make_fake, outside_transforms
+from ..bytecode.instruction import decode
+from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
+from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
+from ..values.guard import Guard, Kind, TensorFacts, storage_pattern
+from ..values.mappings import DictValue, SetValue
+from ..values.objects import (
+    ClassValue, ExceptionValue, ObjectValue, OpaqueValue, bind_raw, class_lookup,
+)
+from ..values.operators import equal, unpack
+from ..values.reasons import (
+    DATA_DEPENDENT_SHAPE, DATA_DEPENDENT_VALUE, LIMIT, OPERATION_FAILED, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR,
+    Break, SkipFrame,
+)
+from ..values.sequences import ListValue, TupleValue, tuple_fields
+from ..values.source import Injected, Item, Source
+from ..values.tensor import TensorValue
+from ..values.torch_calls import to_graph
+from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from ..values.wrap import wrap_object
+from .frame import FrameState
+from .skip_rules import compiled_original, refusal
+
+_SHARED = (ListValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
+_UNTOUCHED = object()
+
+RunFrame = Callable[["Recorder", FrameState], None]
+MakeGenerator = Callable[["Recorder", FrameState], Value]
+
+
+class LazyValue(Value):
+    """A value from outside that nothing has looked at: not wrapped, not guarded."""
+
+    def __init__(self, ctx: "Recorder", raw: object, source: Source) -> None:
+        self.ctx = ctx
+        self.raw = raw
+        self.source = source
+        self.inner: Value | None = None
+
+    def realize(self) -> Value:
+        """Return the value, wrapped on first use."""
+        if self.inner is None:
+            assert self.source is not None
+            self.inner = self.ctx.wrap(self.raw, self.source)
+        return self.inner
+
+    def python_type(self) -> type:
+        """Return the type, guarding it."""
+        return self.realize().python_type()
+
+    def describe(self) -> str:
+        """Return the description of what is there."""
+        return self.realize().describe()
+
+    def is_constant(self) -> bool:
+        """Ask the value."""
+        return self.realize().is_constant()
+
+    def constant(self) -> object:
+        """Ask the value."""
+        return self.realize().constant()
+
+    def identity(self) -> object:
+        """Ask the value."""
+        return self.realize().identity()
+
+    def hash_token(self, ctx: CaptureContext) -> object:  # type: ignore[override]  # what the value returns is hashable
+        """Ask the value."""
+        return self.realize().hash_token(ctx)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Ask the value."""
+        return out.value(self.realize())
+
+
+class Recorder(CaptureContext):
+    """One capture."""
+
+    def __init__(self, options: Options, run_frame: RunFrame, make_generator: MakeGenerator) -> None:
+        self.options = options
+        self.run_frame = run_frame
+        self.make_generator = make_generator
+        self.graph = fx.Graph()
+        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.guards: list[Guard] = []
+        self.guard_keys: set[object] = set()
+        self.shared: dict[int, Value] = {}
+        self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
+        self.inputs: list[TensorValue] = []
+        self.by_fake: dict[int, TensorValue] = {}
+        self.effects: list[Value] = []
+        self.globals: dict[tuple[int, str], Value | None] = {}
+        self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
+        self.frames: list[FrameState] = []
+        self.steps = 0
+        self.root_step = 0
+        self.stop_at = -1
+        self.changed_states: set[str] = set()
+        self.mutates_inputs = False
+        self.autocast_at_entry = autocast_state()
+        self.guard_global_state()
+
+    # --- guards and values from outside
+
+    def guard_global_state(self) -> None:
+        """Hold the global state of torch that captured code may read or that changes what operations do."""
+        for function in (
+            torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
+            torch._C._is_any_autocast_enabled, torch._C._len_torch_function_stack,
+            torch.are_deterministic_algorithms_enabled,
+        ):
+            self.guard(None, Kind.STATE, (function, function()))
+        self.guard(None, Kind.STATE, (outside_transforms, True))
+        if torch._C._is_any_autocast_enabled():
+            self.guard(None, Kind.STATE, (autocast_state, autocast_state()))
+
+    def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
+        """Demand a condition at entry, once; identities of injected objects hold by construction."""
+        if isinstance(source, Injected) and kind in (Kind.TYPE, Kind.IDENTITY, Kind.CODE, Kind.LENGTH):
+            if kind is not Kind.LENGTH or isinstance(source.value, tuple):
+                return
+        guard = Guard(source, kind, expected, self.here(), others)
+        key = (guard.key(), others)
+        if key not in self.guard_keys:
+            self.guard_keys.add(key)
+            self.guards.append(guard)
+
+    def here(self) -> Origin | None:
+        """Return the innermost user line, without its callers."""
+        if not self.frames:
+            return None
+        frame = self.frames[-1]
+        code = frame.decoded.code
+        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+
+    def wrap(self, value: object, source: Source) -> Value:
+        """Return the value of a real object; one object has one value, however it is reached."""
+        known = self.shared.get(id(value))
+        if known is not None:
+            if known.source is not None and known.source != source and not isinstance(known.source, Injected):
+                self.guard(source, Kind.SAME_AS, id(value), (known.source,))
+            elif isinstance(known.source, Injected) and not isinstance(source, Injected):
+                self.guard(source, Kind.IDENTITY, value)
+            return known
+        made = self._input(value, source) if isinstance(value, torch.Tensor) else wrap_object(self, value, source)
+        if isinstance(made, _SHARED):
+            self.shared[id(value)] = made
+            self.alive.append(value)
+        return made
+
+    def lazy(self, value: object, source: Source) -> Value:
+        """Return a value that is wrapped on first use."""
+        known = self.shared.get(id(value))
+        if known is not None and known.source == source:
+            return known
+        return LazyValue(self, value, source)
+
+    def real(self, value: Value) -> Value:
+        """Return the value itself."""
+        return value.realize() if isinstance(value, LazyValue) else value
+
+    def _input(self, value: torch.Tensor, source: Source) -> Value:
+        kind = type(value)
+        plain = kind is torch.Tensor or kind is torch.nn.Parameter or kind is getattr(torch.nn, "Buffer", None)
+        if not plain or value.layout is not torch.strided or value.is_quantized or value.is_nested:
+            self.guard(source, Kind.TYPE, kind)
+            raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
+        bits = (value.is_conj(), value.is_neg(), value.is_inference())
+        facts = TensorFacts(
+            kind, value.dtype, value.device, tuple(value.shape), tuple(value.stride()), value.requires_grad, bits,
+            value.is_leaf,
+        )
+        self.guard(source, Kind.TENSOR, facts)
+        fake = make_fake(self.fake_mode, value)
+        node = self.graph.placeholder(f"input_{len(self.inputs)}")
+        node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.here())
+        made = TensorValue(node, fake, kind, source, value)
+        self.inputs.append(made)
+        self.by_fake[id(fake)] = made
+        return made
+
+    def known(self, value: object) -> Value:
+        """Return the value of an object computed while evaluating."""
+        kind = type(value)
+        if kind in LITERAL_TYPES:
+            return Constant(value)
+        if kind is slice:
+            return Constant(value)
+        if kind is list:
+            return ListValue([self.known(item) for item in value])  # type: ignore[attr-defined]  # a list
+        if isinstance(value, tuple):
+            return TupleValue([self.known(item) for item in value], kind=kind)
+        if kind is dict:
+            return DictValue.of(self, [(self.known(k), self.known(v)) for k, v in value.items()])  # type: ignore[attr-defined]  # a dict
+        if kind in (set, frozenset):
+            return SetValue.of(self, [self.known(item) for item in value], kind)  # type: ignore[attr-defined]  # a set
+        if isinstance(value, type):
+            return ClassValue(value)
+        if isinstance(value, torch.Tensor):
+            raise Break(UNSUPPORTED_TENSOR, "a tensor computed while capturing")
+        if isinstance(value, torch.device | torch.dtype | types.ModuleType | types.CodeType):
+            return Known(value)
+        return self.wrap(value, Injected(value))
+
+    # --- calls
+
+    def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call."""
+        return self.real(self.real(callee).call(self, args, kwargs))
+
+    def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the body of a function, or return the generator over it."""
+        assert isinstance(function, FunctionValue)
+        if function.real is not None:
+            original = compiled_original(function.real)
+            if original is not None:
+                return self.call(self.wrap(original, Injected(original)), args, kwargs)
+            rule = call_rule(function.real)
+            if rule is not None:
+                return rule(self, args, kwargs)
+            refused = refusal(function.real)
+            if refused is not None:
+                raise refused
+        code = function.code
+        require_inlinable(code)
+        if len(self.frames) > self.options.inline_depth_limit:
+            raise Break(LIMIT, f"more than inline_depth_limit={self.options.inline_depth_limit} nested calls")
+        bound = bind_arguments(self, function, args, kwargs)
+        frame = self.new_frame(function, bound)
+        if code.co_flags & inspect.CO_GENERATOR:
+            return self.make_generator(self, frame)
+        self.run_frame(self, frame)
+        assert frame.returned is not None
+        return frame.returned
+
+    def new_frame(self, function: FunctionValue, bound: dict[str, Value]) -> FrameState:
+        """Return a frame at the start of the function."""
+        parent = self.frames[-1] if self.frames else None
+        return FrameState(
+            self, decode(function.code), function.namespace, bound, {}, parent, free_cells=list(function.cells)
+        )
+
+    def suspendable(self, function: Value, code: types.CodeType, args: dict[str, Value]) -> Value:
+        """Return a generator over a frame of the function."""
+        assert isinstance(function, FunctionValue)
+        return self.make_generator(self, self.new_frame(function, args))
+
+    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
+        """Raise an exception in the evaluated program."""
+        raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
+
+    def equal(self, left: Value, right: Value) -> bool:
+        """Evaluate `left is right or left == right`."""
+        return equal(self, left, right)
+
+    def unpack(self, value: Value) -> list[Value]:
+        """Evaluate `list(value)`."""
+        return unpack(self, value)
+
+    def class_attr(self, instance: Value, kind: type, name: str) -> Value:
+        """Evaluate the part of an attribute lookup that looks into the class."""
+        owner, raw = class_lookup(kind, name)
+        if owner is None:
+            self.throw(AttributeError, f"'{kind.__name__}' object has no attribute '{name}'")
+        if isinstance(raw, types.FunctionType | property | classmethod | staticmethod):
+            return bind_raw(self, raw, owner, name, instance, kind)
+        if name in tuple_fields(kind) or not callable(raw):
+            return self.known(raw)
+        return MethodOf(instance, name)
+
+    def calling_class_cell(self) -> tuple[Value, Value]:
+        """Return what zero-argument super() reads."""
+        frame = self.frames[-1]
+        cell = frame.cells.get("__class__")
+        first = frame.decoded.code.co_varnames[0]
+        owner = frame.locals.get(first) or (frame.cells[first].content if first in frame.cells else None)
+        if cell is None or owner is None:
+            self.throw(RuntimeError, "super(): no arguments")
+        return cell.load(self, "__class__"), owner
+
+    # --- effects
+
+    def mutated(self, value: Value) -> None:
+        """Note the first change of an object from outside."""
+        if value.source is not None and not any(value is seen for seen in self.effects):
+            self.effects.append(value)
+
+    def global_value(self, namespace: dict[str, object], name: str) -> Value:
+        """Evaluate a global name."""
+        key = (id(namespace), name)
+        found = self.globals.get(key, _UNTOUCHED)
+        if found is None:
+            self.throw(NameError, f"name '{name}' is not defined")
+        if isinstance(found, Value):
+            return self.real(found)
+        self.alive.append(namespace)
+        place: Source = Item(Injected(namespace), name)
+        if name in namespace:
+            value = namespace[name]
+        else:
+            self.guard(Injected(namespace), Kind.LACKS_KEY, name)
+            if name not in vars(builtins):
+                self.throw(NameError, f"name '{name}' is not defined")
+            value, place = vars(builtins)[name], Item(Injected(vars(builtins)), name)
+        if isinstance(value, types.FunctionType):
+            self.guard(place, Kind.IDENTITY, value)
+            place = Injected(value)
+        self.globals[key] = made = self.wrap(value, place)
+        return made
+
+    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
+        """Assign or delete a global; replayed after the graph."""
+        key = (id(namespace), name)
+        if value is None and self.globals.get(key, _UNTOUCHED) is _UNTOUCHED and name not in namespace:
+            self.throw(NameError, f"name '{name}' is not defined")
+        self.alive.append(namespace)
+        self.globals[key] = value
+        self.written_globals[key] = (namespace, name)
+
+    def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
+        """Change a global state of torch now, for what is captured next, and in the graph."""
+        setter(*args)
+        node = self.graph.call_function(setter, args)
+        node.meta["origin"] = self.here()
+        self.changed_states.add(name)
+
+    # --- the graph
+
+    def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
+        """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
+        pairs = [to_graph(self, arg) for arg in args]
+        named = {name: to_graph(self, value) for name, value in kwargs.items()}
+        fake_args = [fake for _, fake in pairs]
+        fake_kwargs = {name: fake for name, (_, fake) in named.items()}
+        versions = [value.fake._version for value in self.inputs]
+        result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        if any(value.fake._version != old for value, old in zip(self.inputs, versions, strict=True)):
+            self.mutates_inputs = True
+        if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
+            self.mutates_inputs = True  # running statistics change without a trace on fake tensors
+        if not _has_tensor(result) and result is not None:
+            return self.known(result)
+        node = self.graph.create_node(
+            kind, target,  # type: ignore[arg-type]  # a function, or the name of a method
+            tuple(node for node, _ in pairs), {name: node for name, (node, _) in named.items()},  # type: ignore[misc]
+        )
+        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
+        return self._from_graph(result, node)
+
+    def _fake_run(
+        self, kind: str, target: object, args: list[object], kwargs: dict[str, object]
+    ) -> object:
+        try:
+            with self.fake_mode:
+                if kind == "call_method":
+                    return getattr(args[0], str(target))(*args[1:], **kwargs)
+                return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction
+        except Exception as error:
+            failure = fake_run_failure(error)
+            name = target if isinstance(target, str) else getattr(target, "__name__", target)
+            first = f"{type(error).__name__}: {error}".partition("\n")[0]
+            if failure == "shape":
+                raise Break(DATA_DEPENDENT_SHAPE, f"{name}") from None
+            if failure == "value":
+                raise Break(DATA_DEPENDENT_VALUE, f"{name}") from None
+            raise Break(OPERATION_FAILED, f"{name}: {first}") from None
+
+    def _from_graph(self, result: object, node: fx.Node) -> Value:
+        if isinstance(result, torch.Tensor):
+            known = self.by_fake.get(id(result))
+            if known is not None:
+                node.meta.update(example_value=result, val=result)
+                return known
+            node.meta.update(example_value=result, val=result)
+            kind = torch.nn.Parameter if isinstance(result, torch.nn.Parameter) else torch.Tensor
+            made = TensorValue(node, result, kind)
+            self.by_fake[id(result)] = made
+            return made
+        if isinstance(result, tuple | list):
+            node.meta.update(example_value=result, val=result)
+            items: list[Value] = []
+            for position, item in enumerate(result):
+                if not _has_tensor(item):
+                    items.append(self.known(item))
+                    continue
+                part = self.graph.call_function(operator.getitem, (node, position))
+                part.meta["origin"] = node.meta["origin"]
+                items.append(self._from_graph(item, part))
+            return ListValue(items) if isinstance(result, list) else TupleValue(items, kind=type(result))
+        if result is None:
+            return Constant(None)
+        raise Break(UNSUPPORTED_OPERATION, f"{node.target} gives a {type(result).__name__}")
+
+    def storage_pattern(self) -> tuple[int, ...]:
+        """Return which inputs share storage."""
+        return storage_pattern(*(value.real for value in self.inputs if value.real is not None))
+
+    def autocast_changed(self) -> bool:
+        """Return whether autocast is not as it was at entry."""
+        return self.autocast_at_entry != autocast_state()
+
+    def step(self) -> None:
+        """Count an instruction; raise when the capture grew too long."""
+        self.steps += 1
+        if self.steps > self.options.instruction_limit:
+            raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+def _has_tensor(value: object) -> bool:
+    if isinstance(value, torch.Tensor):
+        return True
+    if isinstance(value, tuple | list):
+        return any(_has_tensor(item) for item in value)
+    if isinstance(value, dict):
+        return any(_has_tensor(item) for item in value.values())
+    return False
+
+
+def autocast_state() -> tuple[object, ...]:
+    """Return what autocast does now, on the devices that have a kernel for it here."""
+    return (
+        torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cuda"),
+        torch.get_autocast_dtype("cuda"), torch.is_autocast_cache_enabled(),
+    )
+

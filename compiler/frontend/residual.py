@@ -1,0 +1,211 @@
+"""The Python that runs at a call: check the guards, fetch the inputs, run the graph, rebuild values, replay effects."""
+
+import ast
+from collections.abc import Callable
+from types import CodeType, FunctionType
+
+import torch
+
+from ..base.origin import Origin
+from ..values.guard import Guard, Kind
+from ..values.reasons import CANNOT_RESUME, SkipFrame
+from ..values.source import Argument, Injected, Source
+from ..values.tensor import TensorValue
+from ..values.value import Rebuilder, Value
+from .recorder import LazyValue, Recorder
+
+MISS = type("Miss", (), {"__repr__": lambda self: "MISS"})()
+EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
+
+
+class Names:
+    """Names of injected objects, and of the temporaries that hold what sources give."""
+
+    def __init__(self) -> None:
+        self.constants: dict[str, object] = {}
+        self._by_id: dict[int, str] = {}
+        self._fetched: dict[Source, str] = {}
+        self._count = 0
+
+    def inject(self, value: object) -> str:
+        """Give a constant object a name."""
+        name = self._by_id.get(id(value))
+        if name is None:
+            name = f"_k{len(self.constants)}"
+            self._by_id[id(value)] = name
+            self.constants[name] = value
+        return name
+
+    def fresh(self) -> str:
+        """Return an unused name."""
+        self._count += 1
+        return f"_t{self._count}"
+
+    def fetch(self, source: Source, lines: list[str]) -> str:
+        """Return the name of what a source gives; writes the lines that fetch it the first time."""
+        if isinstance(source, Argument):
+            return source.name
+        if isinstance(source, Injected):
+            return self.inject(source.value)
+        name = self._fetched.get(source)
+        if name is None:
+            base = source.base()
+            assert base is not None
+            text = source.text(self.fetch(base, lines), self.inject)
+            name = self.fresh()
+            lines.append(f"{name} = {text}")
+            self._fetched[source] = name
+        return name
+
+
+def guard_lines(guards: list[Guard], names: Names) -> list[str]:
+    """Return the statements that return MISS unless every guard holds."""
+    lines: list[str] = []
+    for guard in guards:
+        value = names.fetch(guard.source, lines) if guard.source is not None else ""
+        others = tuple(names.fetch(other, lines) for other in guard.others)
+        lines.append(f"if not ({guard.check(value, others, names.inject)}): return {names.inject(MISS)}")
+    return lines
+
+
+class Residual(Rebuilder):
+    """Writes the statements after the guards."""
+
+    def __init__(self, recorder: Recorder, names: Names) -> None:
+        self.recorder = recorder
+        self.names = names
+        self.lines: list[str] = []
+        self.known: dict[int, str] = {}
+        self.alive: list[Value] = []
+        self.outputs: list[TensorValue] = []
+
+    def value(self, value: Value) -> str:
+        """Return an expression for the value."""
+        if isinstance(value, LazyValue):
+            if value.inner is None:
+                assert value.source is not None
+                return self.fetch(value.source)
+            value = value.inner
+        name = self.known.get(id(value))
+        if name is None:
+            name = self.fetch(value.source) if value.source is not None else value.rebuild(self)
+            self.know(value, name)
+        return name
+
+    def inject(self, value: object) -> str:
+        """Give a constant object a name."""
+        return self.names.inject(value)
+
+    def line(self, text: str) -> None:
+        """Write one statement."""
+        self.lines.append(text)
+
+    def fresh(self) -> str:
+        """Return an unused name."""
+        return self.names.fresh()
+
+    def know(self, value: Value, name: str) -> None:
+        """Remember the name of a value."""
+        self.known[id(value)] = name
+        self.alive.append(value)
+
+    def tensor(self, value: Value) -> str:
+        """Return the name of a graph output."""
+        assert isinstance(value, TensorValue)
+        self.outputs.append(value)
+        return f"_o{len(self.outputs) - 1}"
+
+    def fetch(self, source: Source) -> str:
+        """Return the name of what a source gave."""
+        return self.names.fetch(source, self.lines)
+
+    def replay_effects(self) -> None:
+        """Write the stores that make outside objects look as the program left them.
+
+        Everything the stores need is built before the first of them, so that no store is seen by a fetch.
+        """
+        stores: list[str] = []
+        for (_, name), value in self.recorder.globals.items():
+            place = self.recorder.written_globals.get((_, name))
+            if place is None:
+                continue
+            namespace = self.inject(place[0])
+            if value is None:
+                stores.append(f"{namespace}.pop({name!r}, None)")
+            else:
+                stores.append(f"{namespace}[{name!r}] = {self.value(value)}")
+        for effect in self.recorder.effects:
+            stores += effect.replay(self)
+        self.lines += stores
+
+    def restore_state(self) -> None:
+        """Leave the global state of torch as the captured code left it."""
+        recorder = self.recorder
+        if "autocast" in recorder.changed_states and recorder.autocast_changed():
+            raise SkipFrame(CANNOT_RESUME, "a break inside an autocast block")
+        if "grad" in recorder.changed_states:
+            self.line(f"{self.inject(torch._C._set_grad_enabled)}({torch.is_grad_enabled()})")
+
+
+def distinct_guards(recorder: Recorder) -> list[Guard]:
+    """Return the guards on aliasing that the capture relied on.
+
+    Distinct inputs matter if something reachable from outside is changed: a list, an object, a tensor's data.
+    """
+    guards: list[Guard] = []
+    if recorder.effects:
+        sources = [value.source for value in recorder.shared.values() if value.source is not None]
+        outside = tuple(source for source in sources if not _is_fixed(source))
+        if len(outside) > 1:
+            guards.append(Guard(None, Kind.DISTINCT, "distinct", None, outside))
+    if recorder.mutates_inputs and len(recorder.inputs) > 1:
+        tensors = tuple(value.source for value in recorder.inputs if value.source is not None)
+        if not recorder.effects:
+            guards.append(Guard(None, Kind.DISTINCT, "distinct", None, tensors))
+        pattern = recorder.storage_pattern()
+        guards.append(Guard(None, Kind.STORAGES, pattern, None, tensors))
+    return guards
+
+
+def _is_fixed(source: Source) -> bool:
+    return isinstance(source, Injected)
+
+
+def assemble(
+    name: str, parameters: list[str], guards: list[str], body: list[str], names: Names, origin: Origin | None,
+) -> tuple[Callable[..., object], str]:
+    """Return the function `name(parameters)` of guard and body statements, and its text.
+
+    With an origin, every line of the function claims to be that user line, so that tracebacks and warnings of the
+    operation at a break point where the user looks.
+    """
+    lines = [f"def {name}({', '.join(parameters)}):"]
+    if guards:
+        lines.append("    try:")
+        lines += [f"        {line}" for line in guards]
+        lines.append(f"    except ({', '.join(names.inject(kind) for kind in _GUARD_ERRORS)}):")
+        lines.append(f"        return {names.inject(MISS)}")
+    lines += [f"    {line}" for line in body]
+    text = "\n".join(lines) + "\n"
+    tree = ast.parse(text)
+    filename = f"<plumbline {name}>"
+    if origin is not None:
+        filename = origin.file
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = origin.line  # type: ignore[attr-defined]  # statements and expressions
+    code = compile(tree, filename, "exec", dont_inherit=True)
+    namespace = dict(names.constants)
+    exec(code, namespace)  # noqa: S102 - text written by this file
+    made = namespace[name]
+    assert isinstance(made, FunctionType)
+    if origin is not None:
+        made.__code__ = _renamed(made.__code__, origin.function)
+    return made, text
+
+
+_GUARD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError)
+
+
+def _renamed(code: CodeType, name: str) -> CodeType:
+    return code.replace(co_name=name, co_qualname=name)

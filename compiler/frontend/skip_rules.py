@@ -1,0 +1,71 @@
+"""Which functions are evaluated inside a capture, and which are called as they are."""
+
+import sys
+from types import FunctionType
+
+from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
+from ..values.torch_calls import explicit_break, is_graph_break_mark
+
+# Pure helpers of the standard library, written in Python, that programs build their own code from.
+_INLINED_STANDARD = frozenset(
+    {"functools", "contextlib", "collections", "operator", "dataclasses", "typing", "types", "enum", "abc", "itertools",
+     "numbers", "statistics", "_collections_abc", "keyword", "reprlib", "bisect", "heapq"}
+)
+_EFFECTS = frozenset({"logging", "warnings", "io", "sys", "os", "subprocess", "socket", "threading", "time", "traceback"})
+_CALLED_IN_TORCH = (
+    "torch._dynamo", "torch._inductor", "torch.distributed", "torch.jit", "torch.onnx", "torch.utils.data",
+    "torch.utils.tensorboard", "torch.utils.cpp_extension", "torch.serialization", "torch.hub", "torch.profiler",
+    "torch.fx", "torch.cuda", "torch.random", "torch._subclasses", "torch.package", "torch.testing", "torch.library",
+    "torch._tensor", "torch._functorch", "torch.func", "torch._C", "torch._ops", "torch.export", "torch.multiprocessing",
+    "torch.autograd.graph", "torch.autograd.function", "torch.autograd.profiler", "torch.autograd.gradcheck",
+    "torch.autograd.functional", "torch.autograd.forward_ad", "torch._prims", "torch._refs", "torch._decomp",
+    "torch._higher_order_ops", "torch.utils.checkpoint", "torch._tensor_str", "torch.masked", "torch.sparse",
+    "torch.quantization", "torch.ao", "torch.nested", "torch.mps", "torch.xpu", "torch._numpy", "torch._lobpcg",
+    "torch.compiler", "torch._compile",
+)
+_CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "plumbline", "pytest", "_pytest", "hypothesis"})
+
+
+def refusal(function: FunctionType) -> Break | None:
+    """Return the break that calling the function makes, None if its body is evaluated."""
+    if is_graph_break_mark(function):
+        return explicit_break()
+    name = f"{function.__module__}.{function.__qualname__}"
+    if is_disabled(function):
+        return Break(DISABLED, name)
+    module = function.__module__ or ""
+    root = module.partition(".")[0]
+    if root == "torch":
+        called = any(module == prefix or module.startswith(prefix + ".") for prefix in _CALLED_IN_TORCH)
+        return Break(UNKNOWN_CALLEE, name) if called else None
+    if root == "random":
+        return Break(RANDOM_STATE, name)
+    if root == "numpy":
+        return Break(NUMPY, name)
+    if root in _EFFECTS:
+        return Break(SIDE_EFFECT_CALL, name)
+    if root == "plumbline" and not getattr(function, "_plumbline_inline", False):
+        return Break(UNKNOWN_CALLEE, name)
+    if root in _CALLED_OUTRIGHT:
+        return Break(UNKNOWN_CALLEE, name)
+    if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":
+        return Break(UNKNOWN_CALLEE, name)
+    return None
+
+
+def is_disabled(function: object) -> bool:
+    """Return whether `disable` of ours or of torch was applied; torch leaves `_torchdynamo_disable`."""
+    namespace = getattr(function, "__dict__", {})
+    return bool(namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable"))
+
+
+def compiled_original(function: FunctionType) -> FunctionType | None:
+    """Return what a compiled wrapper, ours or torch's, stands for; it is evaluated instead of the wrapper."""
+    if is_disabled(function):
+        return None
+    namespace = getattr(function, "__dict__", {})
+    for mark in ("_plumbline_original", "_torchdynamo_orig_callable"):
+        found = namespace.get(mark)
+        if isinstance(found, FunctionType):
+            return found
+    return None

@@ -1,0 +1,355 @@
+"""Unit: one piece of code (a function from the start, or from a resume point on) with its specialisations.
+
+Calling a unit tries the specialisations in turn; each checks its own guards and returns MISS if one fails. On a miss
+a new one is captured, up to the recompile limit; beyond it the code runs eagerly.
+"""
+
+import inspect
+import threading
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from ..base.events import RanEagerly, Recompiled, record
+from ..base.options import Options
+from ..base.origin import Origin
+from ..base.torch_facts import outside_transforms
+from ..bytecode.instruction import Decoded, decode
+from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
+from ..values.guard import Guard
+from ..values.objects import has_global_hooks
+from ..values.reasons import LIMIT
+from .residual import MISS, Names
+from .skip_rules import compiled_original, is_disabled, refusal
+
+Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
+CaptureUnit = Callable[["Unit", tuple[object, ...]], "Specialisation"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specialisation:
+    """One compiled form of a unit: run(*arguments) gives the result or MISS. eager: it only runs the original."""
+
+    run: Callable[..., object]
+    guards: tuple[Guard, ...]
+    text: str
+    eager: bool
+    has_graph: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tail:
+    """What a resume unit returns to go on in another one, so that loops with breaks do not nest calls."""
+
+    unit: "Unit"
+    args: tuple[object, ...]
+
+
+def drive(unit: "Unit", *args: object) -> object:
+    """Run a resume unit, and the units it goes on to, until there is a result."""
+    result = unit(*args)
+    while type(result) is Tail:
+        result = result.unit(*result.args)
+    return result
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """What all units of one `compile()` call share.
+
+    frozen: never compile, as `run()` asks.  calls: how many graphs the family has compiled.
+    """
+
+    backend: Backend
+    backend_name: str
+    options: Options
+    capture: CaptureUnit
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    frozen: bool = False
+    user_backend: bool = False
+    units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
+    templates: dict[tuple[types.CodeType, int], Callable[..., types.FunctionType]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    wrappers: WeakKeyDictionary[types.FunctionType, types.FunctionType] = field(default_factory=WeakKeyDictionary)
+
+    def unit_of(self, function: types.FunctionType) -> "Unit":
+        """Return the unit of a function's code; functions over the same code share it, closures are arguments."""
+        key = (function.__code__, id(function.__globals__))
+        with self.lock:
+            if key not in self.units:
+                self.units[key] = Unit(self, decode(function.__code__), function.__globals__, None)
+            return self.units[key]
+
+    def wrap(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a function of the same signature that runs through the unit."""
+        found = self.wrappers.get(function)
+        if found is not None:
+            return found
+        key = (function.__code__, id(function.__globals__))
+        with self.lock:
+            if key not in self.templates:
+                self.templates[key] = _make_template(self.unit_of(function))
+        made = self.templates[key](function.__closure__ or ())
+        made.__defaults__ = function.__defaults__
+        made.__kwdefaults__ = function.__kwdefaults__
+        self.wrappers[function] = made
+        return made
+
+    def callee(self, target: object) -> object:
+        """Return what to call at a break instead of `target`, so that the callee is compiled too."""
+        if isinstance(target, types.FunctionType):
+            original = compiled_original(target)
+            if original is not None or refusal(target) is not None or _is_suspendable(target):
+                return target
+            return self.wrap(target)
+        if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
+            function = self.callee(target.__func__)
+            return target if function is target.__func__ else types.MethodType(function, target.__self__)  # type: ignore[arg-type]  # a function
+        if isinstance(target, torch.nn.Module) and not _has_call_path(target):
+            return self.callee(target.forward)
+        return target
+
+    def module_entry(self, module: torch.nn.Module) -> Callable[..., object]:
+        """Return what a call of a compiled module runs: its forward, or torch's whole call path if it has hooks."""
+        if not _has_call_path(module):
+            forward = module.forward
+            if isinstance(forward, types.MethodType) and isinstance(forward.__func__, types.FunctionType):
+                if not _is_suspendable(forward.__func__) and not is_disabled(forward.__func__):
+                    return types.MethodType(self.wrap(forward.__func__), forward.__self__)
+        return types.MethodType(self.wrap(_call_module), module)
+
+    def reset(self) -> None:
+        """Forget every specialisation."""
+        with self.lock:
+            for unit in list(self.units.values()):
+                unit.forget()
+
+
+def _has_call_path(module: torch.nn.Module) -> bool:
+    """Return whether calling the module does more than calling its forward."""
+    hooks = (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
+             or module._backward_pre_hooks or has_global_hooks())
+    own_call = type(module).__call__ is not torch.nn.Module.__call__
+    return bool(hooks) or own_call or module._compiled_call_impl is not None
+
+
+def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return module(*args, **kwargs)
+
+
+def _is_suspendable(function: types.FunctionType) -> bool:
+    flags = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+    return bool(function.__code__.co_flags & flags)
+
+
+class Unit:
+    """One piece of code and its specialisations; called with stack values, cells, then locals."""
+
+    def __init__(
+        self, family: Family, decoded: Decoded, namespace: dict[str, object], layout: ResumeLayout | None
+    ) -> None:
+        self.family = family
+        self.decoded = decoded
+        self.namespace = namespace
+        self.layout = layout
+        self.entries: list[Specialisation] = []
+        self.runs: list[Callable[..., object]] = []
+        self.resumes: dict[ResumeLayout, Unit] = {}
+        self.lock = threading.RLock()
+        self.exhausted = False
+        self._eager: Callable[..., object] | None = None
+        code = decoded.code
+        self.name = code.co_name
+        if layout is None:
+            self.stack_names: tuple[str, ...] = ()
+            self.cell_names: tuple[str, ...] = code.co_freevars
+            self.local_names: tuple[str, ...] = parameter_names(code)
+        else:
+            self.stack_names = tuple(f"stack[{i}]" for i, kind in enumerate(layout.stack) if kind == VALUE)
+            self.cell_names, self.local_names = layout.cells, layout.locals
+
+    @property
+    def parameters(self) -> list[str]:
+        """Return the names of the arguments in generated code: reserved, so that no user name is shadowed."""
+        return (
+            [f"_s{i}" for i in range(len(self.stack_names))] + [f"_c{i}" for i in range(len(self.cell_names))]
+            + [f"_l{i}" for i in range(len(self.local_names))]
+        )
+
+    @property
+    def is_resume(self) -> bool:
+        """Return whether the unit starts in the middle of its function."""
+        return self.layout is not None
+
+    def resume(self, layout: ResumeLayout) -> "Unit":
+        """Return the unit that goes on at a place of the same code."""
+        with self.lock:
+            if layout not in self.resumes:
+                made = Unit(self.family, self.decoded, self.namespace, layout)
+                made.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
+                self.resumes[layout] = made
+            return self.resumes[layout]
+
+    def __call__(self, *args: object) -> object:
+        """Run the first specialisation that fits, or capture one."""
+        for run in self.runs:
+            result = run(*args)
+            if result is not MISS:
+                return result
+        return self.miss(args)
+
+    def miss(self, args: tuple[object, ...]) -> object:
+        """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
+        if self.exhausted or self.family.frozen or not outside_transforms():
+            return self.eager(*args)
+        if torch._C._len_torch_function_stack():
+            return self.eager(*args)
+        with self.lock:
+            for run in self.runs:  # another thread may have been faster
+                result = run(*args)
+                if result is not MISS:
+                    return result
+            if self.entries:
+                self._note_recompile(args)
+            if len(self.entries) >= self.family.options.recompile_limit:
+                self.exhausted = True
+                detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
+                record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
+                return self.eager(*args)
+            made = self.family.capture(self, args)
+            self.entries.append(made)
+            self.runs.append(made.run)
+        result = made.run(*args)
+        if result is MISS:  # a guard that its own capture does not pass: never loop over it
+            self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
+            return self.eager(*args)
+        return result
+
+    def origin(self) -> Origin:
+        """Return the first line of the code."""
+        code = self.decoded.code
+        return Origin(code.co_filename, code.co_firstlineno, code.co_name)
+
+    def _note_recompile(self, args: tuple[object, ...]) -> None:
+        guard, actual = self.failing_guard(args)
+        if guard is not None:
+            record(Recompiled(self.name, guard.words(), str(guard.expected), actual, len(self.entries), guard.origin))
+
+    def failing_guard(self, args: tuple[object, ...]) -> tuple[Guard | None, str]:
+        """Return the first guard of the newest specialisation that these arguments fail, and what was found."""
+        for guard in self.entries[-1].guards:
+            names, lines = Names(), list[str]()
+            try:
+                value = names.fetch(guard.source, lines) if guard.source is not None else ""
+                others = tuple(names.fetch(other, lines) for other in guard.others)
+                check = guard.check(value, others, names.inject)
+                place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
+                exec("\n".join(lines), place)  # noqa: S102 - text made from guards
+                if not eval(check, place):  # noqa: S307 - text made from guards
+                    return guard, _short(place.get(value))
+            except Exception as error:
+                return guard, f"{type(error).__name__}: {error}"
+        return None, ""
+
+    def eager(self, *args: object) -> object:
+        """Run the original code."""
+        if self._eager is None:
+            self._eager = self._make_eager()
+        return self._eager(*args)
+
+    def _make_eager(self) -> Callable[..., object]:
+        if self.layout is not None:
+            function = make_resume_function(self.decoded, self.layout, self.namespace)
+            return lambda *args: function(args)
+        code, namespace = self.decoded.code, self.namespace
+        cells = len(code.co_freevars)
+        positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
+        has_rest = bool(code.co_flags & inspect.CO_VARARGS)
+        has_keywords = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+
+        def run(*args: object) -> object:
+            function = types.FunctionType(code, namespace, code.co_name, None, args[:cells])  # type: ignore[arg-type]  # cells
+            values = args[cells:]
+            slot = positional + keyword_only
+            keywords = dict(zip(self.local_names[positional:slot], values[positional:slot], strict=True))
+            rest: Sequence[object] = ()
+            if has_rest:
+                rest = values[slot]  # type: ignore[assignment]  # the *args tuple
+                slot += 1
+            if has_keywords:
+                keywords.update(values[slot])  # type: ignore[call-overload]  # the **kwargs dict
+            return function(*values[:positional], *rest, **keywords)
+
+        return run
+
+    def forget(self) -> None:
+        """Drop every specialisation, here and in resume units."""
+        with self.lock:
+            self.entries.clear()
+            self.runs.clear()
+            self.exhausted = False
+            for unit in list(self.resumes.values()):
+                unit.entries.clear()
+                unit.runs.clear()
+                unit.exhausted = False
+
+
+def _short(value: object) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"tensor({value.dtype}, {tuple(value.shape)}, requires_grad={value.requires_grad})"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def parameter_names(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of a function's parameters in the order of its slots."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+def _make_template(unit: Unit) -> Callable[..., types.FunctionType]:
+    """Return make(cells) -> a function of the user's signature whose body dispatches; parsed once per code."""
+    code = unit.decoded.code
+    names = parameter_names(code)
+    positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
+    parts = [f"{name}=None" for name in names[:positional]]  # the real defaults are set on the function afterwards
+    if code.co_posonlyargcount:
+        parts.insert(code.co_posonlyargcount, "/")
+    slot = positional + keyword_only
+    if code.co_flags & inspect.CO_VARARGS:
+        parts.append(f"*{names[slot]}")
+        slot += 1
+    elif keyword_only:
+        parts.append("*")
+    parts += [f"{name}=None" for name in names[positional : positional + keyword_only]]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        parts.append(f"**{names[slot]}")
+    arguments = ", ".join([f"*{_CELLS}", *names] if code.co_freevars else list(names))
+    tail = "," if arguments else ""
+    text = (
+        f"def {_MAKE}({_CELLS}):\n"
+        f"    def {_FUNCTION}({', '.join(parts)}):\n"
+        f"        for {_RUN} in {_RUNS}:\n"
+        f"            {_RESULT} = {_RUN}({arguments})\n"
+        f"            if {_RESULT} is not {_MISS}: return {_RESULT}\n"
+        f"        return {_MISSED}(({arguments}{tail}))\n"
+        f"    return {_FUNCTION}\n"
+    )
+    namespace: dict[str, object] = {_RUNS: unit.runs, _MISS: MISS, _MISSED: unit.miss}
+    exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)  # noqa: S102 - text written above
+    make = namespace[_MAKE]
+    assert isinstance(make, types.FunctionType)
+    return make
+
+
+_MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED = (
+    f"_plumbline_{word}" for word in ("make", "cells", "call", "run", "runs", "result", "miss", "missed")
+)
+
+__all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "parameter_names"]

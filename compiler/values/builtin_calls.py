@@ -1,0 +1,591 @@
+"""Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
+
+import builtins
+import collections
+import functools
+import math
+import operator
+import types
+from collections.abc import Callable
+
+import torch
+
+from .constant import Constant, Known, calls, fold
+from .functions import BoundMethod, FunctionValue, PartialValue
+from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
+from .mappings import DictValue, SetValue, pairs_of
+from .objects import (
+    ClassValue, ExceptionValue, ObjectValue, OpaqueValue, SuperValue, class_lookup, construct, constructs,
+)
+from .operators import binary, compare, is_same, unary
+from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from .sequences import ListValue, SequenceIterator, SequenceValue, SliceValue, TupleValue, sort_values
+from .source import Injected
+from .tensor import TensorValue
+from .value import Arguments, CaptureContext, Keywords, Raised, Value
+
+NONE = Constant(None)
+
+
+def _known(ctx: CaptureContext, value: Value, what: str) -> object:
+    value = ctx.real(value)
+    if isinstance(value, TensorValue):
+        raise Break(DATA_DEPENDENT_VALUE, f"{what} of {value.describe()}")
+    if not value.is_constant():
+        raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}")
+    return value.constant()
+
+
+def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
+    name = getattr(function, "__name__", str(function))
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [_known(ctx, arg, name) for arg in args]
+        return fold(ctx, function, *known, **{key: _known(ctx, value, name) for key, value in kwargs.items()})
+
+    return rule
+
+
+_MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
+for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, format, ascii, operator.index):
+    calls(_pure)(_fold_rule(_pure))
+
+
+# --- questions about types and attributes
+
+
+@constructs(type)
+def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 1:
+        raise Break(UNSUPPORTED_OPERATION, "making a class")
+    return ctx.known(ctx.real(args[0]).python_type())
+
+
+def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
+    value = ctx.real(value)
+    if isinstance(value, TupleValue):
+        return tuple(kind for item in value.elements(ctx) for kind in _classes(ctx, item))
+    real = value.constant() if value.is_constant() else None
+    if isinstance(real, types.UnionType):
+        return tuple(kind for kind in real.__args__ if isinstance(kind, type))
+    if isinstance(real, type):
+        return (real,)
+    raise Break(UNSUPPORTED_OPERATION, f"isinstance with {value.describe()}")
+
+
+@calls(isinstance)
+def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value, kinds = ctx.real(args[0]), _classes(ctx, args[1])
+    kind = value.python_type()
+    if isinstance(value, TensorValue):
+        return Constant(any(_tensor_is(value, wanted) for wanted in kinds))
+    for wanted in kinds:
+        if isinstance(type(wanted).__dict__.get("__instancecheck__"), types.FunctionType) and not (
+            wanted.__module__.split(".")[0] in ("torch", "collections", "typing", "abc", "numbers", "enum")
+        ):
+            raise Break(UNSUPPORTED_OPERATION, f"isinstance with {wanted.__name__}, which overrides it")
+    if value.is_constant():
+        return Constant(isinstance(value.constant(), kinds))
+    return fold(ctx, issubclass, kind, kinds)
+
+
+def _tensor_is(value: TensorValue, wanted: type) -> bool:
+    if issubclass(wanted, torch.Tensor):
+        return issubclass(value.kind, wanted)
+    if wanted.__module__.startswith("torch") and wanted.__name__.endswith("Tensor"):
+        return isinstance(value.fake, wanted)
+    return issubclass(value.kind, wanted)
+
+
+@calls(issubclass)
+def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    kind = ctx.real(args[0])
+    if not isinstance(kind, ClassValue):
+        raise Break(UNSUPPORTED_OPERATION, f"issubclass of {kind.describe()}")
+    return fold(ctx, issubclass, kind.kind, _classes(ctx, args[1]))
+
+
+@calls(callable)
+def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    return Constant(callable(value.constant()) if value.is_constant() else hasattr(value.python_type(), "__call__"))
+
+
+@calls(getattr)
+def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    name = str(_known(ctx, args[1], "attribute name"))
+    if len(args) == 2:
+        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+    try:
+        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return ctx.real(args[2])
+        raise
+
+
+@calls(hasattr)
+def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    try:
+        ctx.real(args[0]).get_attr(ctx, str(_known(ctx, args[1], "attribute name")))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return Constant(False)
+        raise
+    return Constant(True)
+
+
+@calls(setattr)
+def _setattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.real(args[0]).set_attr(ctx, str(_known(ctx, args[1], "attribute name")), args[2])
+    return NONE
+
+
+@calls(delattr)
+def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.real(args[0]).del_attr(ctx, str(_known(ctx, args[1], "attribute name")))
+    return NONE
+
+
+@calls(vars)
+def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        raise Break(UNSUPPORTED_OPERATION, "vars() of the frame")
+    return ctx.real(args[0]).get_attr(ctx, "__dict__")
+
+
+@constructs(super)
+def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
+    start = ctx.real(first)
+    if not isinstance(start, ClassValue):
+        raise Break(UNSUPPORTED_OPERATION, "super() of something that is no class")
+    return SuperValue(start.kind, ctx.real(second))
+
+
+@constructs(object)
+def _object(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ObjectValue(object)
+
+
+@calls(id)
+def _id(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(UNSUPPORTED_OPERATION, "id(), which is new on every call")
+
+
+@calls(hash)
+def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__hash__")
+        if method is not None:
+            return ctx.call(method, [], {})
+    return fold(ctx, hash, _known(ctx, value, "hash"))
+
+
+# --- numbers and strings
+
+
+def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    values = [ctx.real(arg) for arg in args]
+    if values and isinstance(values[0], ObjectValue):
+        method = values[0].method(ctx, f"__{kind.__name__}__")
+        if method is not None:
+            return ctx.call(method, [], {})
+    known = [_known(ctx, value, kind.__name__) for value in values]
+    return fold(ctx, kind, *known, **{key: _known(ctx, value, key) for key, value in kwargs.items()})
+
+
+constructs(int, float, complex, bytes)(_number)
+
+
+@constructs(bool)
+def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(ctx.real(args[0]).truth(ctx) if args else False)
+
+
+@constructs(str)
+def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return Constant("")
+    return text_of(ctx, ctx.real(args[0]), "__str__")
+
+
+@calls(repr)
+def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return text_of(ctx, ctx.real(args[0]), "__repr__")
+
+
+def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
+    """Evaluate str() or repr()."""
+    if isinstance(value, ExceptionValue) and value.method(ctx, "__str__") is None and len(value.args) <= 1:
+        return text_of(ctx, ctx.real(value.args[0]), "__str__") if value.args else Constant("")
+    if isinstance(value, ObjectValue):
+        for name in (method_name, "__repr__"):
+            method = value.method(ctx, name)
+            if method is not None:
+                return ctx.call(method, [], {})
+    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
+        value.no(f"{method_name}()")
+    real = _known(ctx, value, method_name)
+    return fold(ctx, str if method_name == "__str__" else repr, real)
+
+
+@calls(abs)
+def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, TensorValue):
+        return ctx.call_torch("call_function", abs, [value], {})
+    if isinstance(value, ObjectValue):
+        return value.call_method(ctx, "__abs__", [], {})
+    return fold(ctx, abs, _known(ctx, value, "abs"))
+
+
+@calls(round)
+def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, TensorValue):
+        return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
+    return fold(ctx, round, *[_known(ctx, arg, "round") for arg in args])
+
+
+@calls(pow, math.pow) if id(math.pow) not in {id(f) for f in _MATH} else calls(pow)
+def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 2:
+        return binary(ctx, "**", args[0], args[1])
+    return fold(ctx, pow, *[_known(ctx, arg, "pow") for arg in args])
+
+
+# --- reductions
+
+
+def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        items = ctx.unpack(args[0]) if len(args) == 1 else [ctx.real(arg) for arg in args]
+        if not items:
+            if "default" in kwargs:
+                return ctx.real(kwargs["default"])
+            ctx.throw(ValueError, f"{name}() iterable argument is empty")
+        key = ctx.real(kwargs.get("key", NONE))
+        by_key = not (isinstance(key, Constant) and key.value is None)
+        best = items[0]
+        best_key = ctx.real(ctx.call(key, [best], {})) if by_key else best
+        for item in items[1:]:
+            item_key = ctx.real(ctx.call(key, [item], {})) if by_key else item
+            if ctx.real(compare(ctx, symbol, item_key, best_key)).truth(ctx):
+                best, best_key = item, item_key
+        return best
+
+    return rule
+
+
+calls(max)(_extreme("max", ">"))
+calls(min)(_extreme("min", "<"))
+
+
+@calls(sum)
+def _sum(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    total = ctx.real(args[1] if len(args) > 1 else kwargs.get("start", Constant(0)))
+    items = ctx.unpack(args[0])
+    if total.is_constant() and all(isinstance(item, Constant) for item in items):
+        return fold(ctx, sum, [item.constant() for item in items], total.constant())
+    for item in items:
+        total = ctx.real(binary(ctx, "+", total, item))
+    return total
+
+
+@calls(any)
+def _any(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
+    return Constant(any(ctx.real(item).truth(ctx) for item in steps))
+
+
+@calls(all)
+def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
+    return Constant(all(ctx.real(item).truth(ctx) for item in steps))
+
+
+@calls(len)
+def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.real(args[0]).length(ctx)
+
+
+@calls(sorted)
+def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ListValue(sort_values(ctx, ctx.unpack(args[0]), kwargs))
+
+
+# --- containers
+
+
+@constructs(list)
+def _list(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ListValue(list(ctx.unpack(args[0])) if args else [])
+
+
+@constructs(tuple)
+def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if kind is tuple:
+        value = ctx.real(args[0]) if args else None
+        if isinstance(value, TupleValue) and value.kind is tuple:
+            return value
+        return TupleValue(list(ctx.unpack(value)) if value is not None else [])
+    fields = getattr(kind, "_fields", None)
+    maker = class_lookup(kind, "__new__")[1]
+    made_by = getattr(getattr(maker, "__func__", maker), "__module__", None) or ""
+    if fields is None or not made_by.startswith("namedtuple_"):
+        if kind.__module__ == "torch.return_types":
+            return TupleValue(ctx.unpack(args[0]), kind=kind)
+        return construct(ctx, kind, args, kwargs)
+    return _named_tuple(ctx, kind, tuple(fields), args, kwargs)
+
+
+def _named_tuple(
+    ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords
+) -> Value:
+    defaults = getattr(kind, "_field_defaults", {})
+    bound = dict(zip(fields, args, strict=False))
+    for name, value in kwargs.items():
+        if name in bound or name not in fields:
+            ctx.throw(TypeError, f"{kind.__name__}.__new__() got an unexpected keyword argument '{name}'")
+        bound[name] = value
+    for name in fields:
+        if name not in bound:
+            if name not in defaults:
+                ctx.throw(TypeError, f"{kind.__name__}.__new__() missing 1 required positional argument: '{name}'")
+            bound[name] = ctx.wrap(defaults[name], Injected(defaults[name]))
+    if len(args) > len(fields):
+        ctx.throw(TypeError, f"{kind.__name__}.__new__() takes {len(fields) + 1} positional arguments")
+    return TupleValue([bound[name] for name in fields], kind=kind)
+
+
+@constructs(dict, collections.OrderedDict)
+def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    pairs = pairs_of(ctx, ctx.real(args[0])) if args else []
+    pairs += [(Constant(name), value) for name, value in kwargs.items()]
+    made = DictValue.of(ctx, [], kind)
+    for key, value in pairs:
+        made.set_item(ctx, key, value)
+    return made
+
+
+@constructs(collections.defaultdict)
+def _defaultdict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    made = _dict(ctx, kind, args[1:], kwargs)
+    assert isinstance(made, DictValue)
+    made.factory = ctx.real(args[0]) if args else NONE
+    return made
+
+
+@constructs(collections.deque)
+def _deque(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)).constant()
+    assert limit is None or isinstance(limit, int)
+    made = ListValue(list(ctx.unpack(args[0])) if args else [], kind=collections.deque, maximum=limit)
+    made.trim(left=False)
+    return made
+
+
+@constructs(set, frozenset)
+def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return SetValue.of(ctx, ctx.unpack(args[0]) if args else [], kind)
+
+
+@constructs(range)
+def _range(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return fold(ctx, range, *[_known(ctx, arg, "range") for arg in args])
+
+
+@constructs(slice)
+def _slice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return make_slice(ctx, [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3])
+
+
+def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
+    """Return a slice of three bounds."""
+    parts = [ctx.real(part) for part in parts]
+    if all(isinstance(part, Constant) for part in parts):
+        return Constant(slice(*(part.constant() for part in parts)))
+    return SliceValue(parts)
+
+
+# --- iterators
+
+
+@calls(iter)
+def _iter(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 2:
+        return IteratorValue(type(iter(int, 1)), called_until(ctx, args[0], args[1]), ctx)
+    return ctx.real(args[0]).iterate(ctx)
+
+
+@calls(next)
+def _next(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 1:
+        return ctx.real(ctx.real(args[0]).next(ctx))
+    try:
+        return ctx.real(ctx.real(args[0]).next(ctx))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), StopIteration):
+            return ctx.real(args[1])
+        raise
+
+
+def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
+    return [ctx.real(ctx.real(arg).iterate(ctx)) for arg in args]
+
+
+def _all_pure(iterators: list[Value]) -> bool:
+    return all(isinstance(i, SequenceIterator) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
+
+
+@constructs(zip)
+def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    strict = ctx.real(kwargs.get("strict", Constant(False))).truth(ctx)
+    iterators = _iterators(ctx, args)
+    return IteratorValue(zip, zipped(ctx, iterators, strict), ctx, pure=_all_pure(iterators))
+
+
+@constructs(enumerate)
+def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    start = _known(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
+    assert isinstance(start, int)
+    iterators = _iterators(ctx, args[:1])
+    return IteratorValue(enumerate, enumerated(ctx, iterators[0], start), ctx, pure=_all_pure(iterators))
+
+
+@constructs(map)
+def _map(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(map, mapped(ctx, ctx.real(args[0]), _iterators(ctx, args[1:])), ctx)
+
+
+@constructs(filter)
+def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(filter, filtered(ctx, ctx.real(args[0]), _iterators(ctx, args[1:])[0]), ctx)
+
+
+@constructs(reversed)
+def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__reversed__")
+        if method is not None:
+            return ctx.call(method, [], {})
+        value = ctx.real(value.contents) if value.contents is not None else value
+    if isinstance(value, Constant) and isinstance(value.value, range):
+        return ctx.known(value.value[::-1]).iterate(ctx)
+    if isinstance(value, SequenceValue):
+        return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
+    return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
+
+
+# --- functools, operator and friends
+
+
+@constructs(functools.partial)
+def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function = ctx.real(args[0])
+    if isinstance(function, PartialValue):
+        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
+    return PartialValue(function, list(args[1:]), dict(kwargs))
+
+
+@calls(functools.reduce)
+def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    items = ctx.unpack(args[1])
+    if len(args) > 2:
+        items = [args[2], *items]
+    if not items:
+        ctx.throw(TypeError, "reduce() of empty iterable with no initial value")
+    total = items[0]
+    for item in items[1:]:
+        total = ctx.call(args[0], [total, item], {})
+    return ctx.real(total)
+
+
+def _register_operators() -> None:
+    plain = {
+        "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+        "%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift,
+        "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    }
+    assigning = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv}
+    comparisons = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+                   ">=": operator.ge}
+    for symbol, function in plain.items():
+        calls(function)(lambda ctx, args, kwargs, s=symbol: binary(ctx, s, args[0], args[1]))
+    for symbol, function in assigning.items():
+        calls(function)(lambda ctx, args, kwargs, s=symbol: binary(ctx, s, args[0], args[1], inplace=True))
+    for symbol, function in comparisons.items():
+        calls(function)(lambda ctx, args, kwargs, s=symbol: compare(ctx, s, args[0], args[1]))
+    calls(operator.neg)(lambda ctx, args, kwargs: unary(ctx, "-", args[0]))
+    calls(operator.pos)(lambda ctx, args, kwargs: unary(ctx, "+", args[0]))
+    calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.real(args[0]).truth(ctx)))
+    calls(operator.is_)(lambda ctx, args, kwargs: Constant(is_same(ctx, args[0], args[1])))
+    calls(operator.is_not)(lambda ctx, args, kwargs: Constant(not is_same(ctx, args[0], args[1])))
+    calls(operator.contains)(lambda ctx, args, kwargs: Constant(ctx.real(args[0]).contains(ctx, args[1])))
+    calls(operator.getitem)(lambda ctx, args, kwargs: ctx.real(args[0]).get_item(ctx, args[1]))
+
+
+_register_operators()
+
+
+@constructs(operator.itemgetter, operator.attrgetter)
+def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return GetterValue(kind, [ctx.real(arg) for arg in args])
+
+
+class GetterValue(Value):
+    """An `operator.itemgetter` or `attrgetter`."""
+
+    def __init__(self, kind: type, keys: list[Value]) -> None:
+        self.kind = kind
+        self.keys = keys
+
+    def python_type(self) -> type:
+        """Return the getter's class."""
+        return self.kind
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Fetch each key."""
+        found = []
+        for key in self.keys:
+            value = ctx.real(args[0])
+            if self.kind is operator.itemgetter:
+                value = value.get_item(ctx, key)
+            else:
+                for name in str(key.constant()).split("."):
+                    value = ctx.real(value.get_attr(ctx, name))
+            found.append(ctx.real(value))
+        return found[0] if len(found) == 1 else TupleValue(list(found))
+
+
+# --- exceptions
+
+
+@constructs(BaseException)
+def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
+    owner, init = class_lookup(kind, "__init__")
+    if isinstance(init, types.FunctionType):
+        ctx.call(ctx.wrap(init, Injected(init)), [made, *args], kwargs)
+    elif kwargs:
+        ctx.throw(TypeError, f"{kind.__name__}() takes no keyword arguments")
+    return made
+
+
+# --- effects that must happen now
+
+
+@calls(print, input, open, breakpoint)
+def _effect(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(SIDE_EFFECT_CALL, "print(), or other input and output")
+
+
+@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.compile, builtins.__import__)
+def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(UNSUPPORTED_OPERATION, "globals(), locals(), eval() and the like")
+
+
+__all__ = ["BoundMethod", "Known", "make_slice", "text_of"]

@@ -1,0 +1,283 @@
+"""Values that are wholly known while capturing: literals, and objects known by identity."""
+
+import enum
+import types
+from collections.abc import Callable, Hashable
+
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from .source import Attribute, Injected, Item, Source
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+LITERAL_TYPES: frozenset[type] = frozenset(
+    {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
+)
+_INLINE_TYPES = frozenset({int, bool, str, type(None)})
+
+
+CallRule = Callable[[CaptureContext, Arguments, Keywords], Value]
+CALL_RULES: dict[int, tuple[object, CallRule]] = {}  # id of a builtin -> (the builtin, kept alive; its rule)
+CallFamily = Callable[[object], CallRule | None]
+CALL_FAMILIES: list[CallFamily] = []  # asked in turn for what has no rule of its own
+
+
+def calls(*functions: object) -> Callable[[CallRule], CallRule]:
+    """Register the rule for calling some builtins."""
+
+    def register(rule: CallRule) -> CallRule:
+        for function in functions:
+            assert id(function) not in CALL_RULES, function
+            CALL_RULES[id(function)] = (function, rule)
+        return rule
+
+    return register
+
+
+def call_rule(function: object) -> CallRule | None:
+    """Return the rule for calling a known object, None if there is none."""
+    found = CALL_RULES.get(id(function))
+    if found is not None:
+        return found[1]
+    for family in CALL_FAMILIES:
+        rule = family(function)
+        if rule is not None:
+            return rule
+    return None
+
+
+class Constant(Value):
+    """A literal: number, string, None, Ellipsis, NotImplemented, range, or a slice of such."""
+
+    def __init__(self, value: object, source: Source | None = None) -> None:
+        self.value = value
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the literal's type."""
+        return type(self.value)
+
+    def describe(self) -> str:
+        """Return the literal, shortened."""
+        text = repr(self.value)
+        return text if len(text) < 60 else text[:57] + "..."
+
+    def is_constant(self) -> bool:
+        """Return True."""
+        return True
+
+    def constant(self) -> object:
+        """Return the literal."""
+        return self.value
+
+    def identity(self) -> object:
+        """Return the literal object: `is` on literals follows the objects."""
+        return self.value
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Return the literal, which hashes and compares as Python does."""
+        if isinstance(self.value, slice):
+            ctx.throw(TypeError, "unhashable type: 'slice'")
+        return self.value  # type: ignore[return-value]  # all literal types hash
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return bool of the literal."""
+        return bool(self.value)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method, or the attribute of the literal."""
+        if name == "__class__":
+            return ctx.known(type(self.value))
+        try:
+            attribute = getattr(self.value, name)
+        except AttributeError as error:
+            ctx.throw(AttributeError, *error.args)
+        if callable(attribute):
+            return MethodOf(self, name)
+        return ctx.known(attribute)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Run the method now if every argument is known."""
+        if name == "join" and isinstance(self.value, str) and len(args) == 1:
+            parts = [ctx.real(part) for part in ctx.unpack(args[0])]
+            if all(part.is_constant() for part in parts):
+                return fold(ctx, self.value.join, [part.constant() for part in parts])
+        return fold_call(ctx, self, name, args, kwargs)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the known elements."""
+        if not isinstance(self.value, str | bytes | range):
+            ctx.throw(TypeError, f"'{type(self.value).__name__}' object is not iterable")
+        return ctx.known(self.value if isinstance(self.value, range) else tuple(self.value)).iterate(ctx)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the known length."""
+        return fold(ctx, len, self.value)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Return the known element."""
+        if not key.is_constant():
+            self.no("subscript")
+        return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # may raise, as in Python
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Test membership now."""
+        if not item.is_constant():
+            self.no("membership")
+        return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return the literal, or an injected name where text would not be exact."""
+        if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200:
+            return repr(self.value)
+        return out.inject(self.value)
+
+
+class Known(Value):
+    """An object known by identity: a module, a builtin, a dtype, an enum member."""
+
+    def __init__(self, value: object, source: Source | None = None) -> None:
+        self.value = value
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the object's type."""
+        return type(self.value)
+
+    def describe(self) -> str:
+        """Return the object's name."""
+        module = getattr(self.value, "__module__", None)
+        name = getattr(self.value, "__qualname__", None) or getattr(self.value, "__name__", None)
+        return f"{module}.{name}" if module and name else str(name or type(self.value).__name__)
+
+    def is_constant(self) -> bool:
+        """Return True: the object itself is the constant."""
+        return True
+
+    def constant(self) -> object:
+        """Return the object."""
+        return self.value
+
+    def identity(self) -> object:
+        """Return the object."""
+        return self.value
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Return the object; its own hash is used, as dict would."""
+        return self.value  # type: ignore[return-value]  # unhashable raises where the dict is built
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Evaluate bool: true for everything but enum members with a rule of their own."""
+        return bool(self.value)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Read the attribute now; attributes of user modules are guarded."""
+        if isinstance(self.value, types.ModuleType):
+            return self._module_attr(ctx, self.value, name)
+        try:
+            attribute = getattr(self.value, name)
+        except AttributeError as error:
+            ctx.throw(AttributeError, *error.args)
+        if isinstance(attribute, types.MethodType) and isinstance(self.value, enum.Enum):
+            return ctx.wrap(attribute, Injected(attribute))
+        return ctx.known(attribute)
+
+    def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
+        try:
+            attribute = getattr(module, name)
+        except AttributeError as error:
+            ctx.throw(AttributeError, *error.args)
+        if name not in vars(module) or is_stable_module(module):
+            return ctx.known(attribute)
+        return ctx.lazy(attribute, Item(Attribute(Injected(module), "__dict__"), name))
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Assign a global of a Python module."""
+        if not isinstance(self.value, types.ModuleType):
+            self.no(f"setting attribute {name!r}")
+        ctx.set_global(vars(self.value), name, value)
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Call by the rule of the object; without one, break."""
+        rule = call_rule(self.value)
+        if rule is None:
+            self.no("call", UNKNOWN_CALLEE)
+        return rule(ctx, args, kwargs)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Enum members and other objects are not iterable here."""
+        self.no("iteration", UNSUPPORTED_OBJECT)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return an injected name."""
+        return out.inject(self.value)
+
+
+class MethodOf(Value):
+    """A method of a builtin type, bound to a value under evaluation: `owner.name`."""
+
+    def __init__(self, owner: Value, name: str, source: Source | None = None) -> None:
+        self.owner = owner
+        self.name = name
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the type of bound builtins."""
+        return types.BuiltinMethodType
+
+    def describe(self) -> str:
+        """Return `type.name`."""
+        return f"{self.owner.python_type().__name__}.{self.name}"
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Methods are true."""
+        return True
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give `__name__` and `__self__`."""
+        if name == "__name__":
+            return Constant(self.name)
+        if name == "__self__":
+            return self.owner
+        self.no(f"attribute {name!r}")
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Call the method of the owner."""
+        return self.owner.call_method(ctx, self.name, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return `owner.name`."""
+        name = out.fresh()
+        out.line(f"{name} = {out.value(self.owner)}.{self.name}" if not isinstance(self.owner, Constant)
+                 else f"{name} = ({out.value(self.owner)}).{self.name}")
+        return name
+
+
+def is_stable_module(module: types.ModuleType) -> bool:
+    """Return whether attributes of the module are taken as fixed: torch and modules written in C."""
+    name = module.__name__
+    if name == "torch" or name.startswith("torch."):
+        return True
+    return name in ("math", "operator", "builtins", "functools", "itertools", "collections", "typing", "types", "enum",
+                    "contextlib", "dataclasses", "inspect", "abc", "copy", "warnings", "_operator")
+
+
+def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object) -> Value:
+    """Run a pure function on known objects now; its exception is raised in the evaluated program."""
+    try:
+        result = function(*args, **kwargs)  # type: ignore[operator]  # callers pass callables
+    except Exception as error:
+        ctx.throw(type(error), *error.args)
+    return ctx.known(result)
+
+
+def fold_call(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs: Keywords) -> Value:
+    """Run a method of a known object on known arguments."""
+    real_args = [ctx.real(arg) for arg in args]
+    real_kwargs = {key: ctx.real(value) for key, value in kwargs.items()}
+    if not all(arg.is_constant() for arg in (*real_args, *real_kwargs.values())):
+        owner.no(f"method {name!r} with arguments that are not known")
+    method = getattr(owner.constant(), name, None)
+    if method is None:
+        ctx.throw(AttributeError, f"'{owner.python_type().__name__}' object has no attribute '{name}'")
+    return fold(
+        ctx, method, *(arg.constant() for arg in real_args), **{k: v.constant() for k, v in real_kwargs.items()}
+    )

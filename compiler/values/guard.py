@@ -1,0 +1,200 @@
+"""Guard: a frozen condition on a Source, its check as Python text and its plain-words explanation."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+
+from ..base.origin import Origin
+from .source import Inject, Source
+
+
+class Kind(Enum):
+    """What a guard demands of the value at its source; the value is the phrase used in explanations."""
+
+    TYPE = "has type"
+    IDENTITY = "is"
+    EQUALS = "equals"
+    LENGTH = "has length"
+    KEYS = "has keys, in order"
+    HAS_KEY = "has key"
+    LACKS_KEY = "lacks key"
+    MEMBERS = "has members"
+    CODE = "has code"
+    TENSOR = "is a tensor with"
+    TRUTH = "has truth value"
+    HAS_ATTRIBUTE = "has attribute"
+    LACKS_ATTRIBUTE = "lacks attribute"
+    SAME_AS = "is the same object as"
+    DISTINCT = "are distinct objects"
+    STORAGES = "share storage as"
+    STATE = "global state"
+    EXPRESSION = "satisfies"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """The metadata of a tensor that a capture relied on; a size of None may vary.
+
+    stride: in elements; None for layouts without strides.
+    """
+
+    kind: type
+    dtype: torch.dtype
+    device: torch.device
+    shape: tuple[int | None, ...]
+    stride: tuple[int | None, ...] | None
+    requires_grad: bool
+    bits: tuple[bool, bool, bool]  # conjugate, negative, inference
+    leaf: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A condition that must hold at entry for the compiled code to be used.
+
+    source: None for global state.  expected: what the kind needs.  others: for relations between sources.
+    """
+
+    source: Source | None
+    kind: Kind
+    expected: object
+    origin: Origin | None = None
+    others: tuple[Source, ...] = ()
+
+    def key(self) -> tuple[object, ...]:
+        """Return what makes two guards the same check."""
+        expected = self.expected
+        try:
+            hash(expected)
+        except TypeError:
+            expected = id(expected)
+        return (self.source, self.kind, type(expected), repr(expected) if type(expected) is float else expected)
+
+    def words(self) -> str:
+        """Return the condition for people."""
+        place = self.source.words() if self.source is not None else ""
+        expected = self.expected
+        if isinstance(expected, type):
+            expected = expected.__qualname__
+        if self.others:
+            expected = ", ".join(other.words() for other in self.others)
+        return f"{place} {self.kind.value} {expected}".strip()
+
+    def check(self, value: str, others: tuple[str, ...], inject: Inject) -> str:
+        """Return a Python expression that is true if the guard holds; value: text of the source."""
+        return _CHECKS[self.kind](self, value, others, inject)
+
+
+def _equals(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    expected = guard.expected
+    kind = f"type({value}) is {inject(type(expected))}"
+    if type(expected) is float:
+        if math.isnan(expected):
+            return f"{kind} and {value} != {value}"
+        if expected == 0:
+            return f"{kind} and {value} == 0.0 and {inject(math.copysign)}(1.0, {value}) == {math.copysign(1.0, expected)}"
+        return f"{kind} and {value} == {inject(expected)}"
+    if type(expected) in (int, str) and len(repr(expected)) < 200:
+        return f"{kind} and {value} == {expected!r}"
+    if type(expected) is complex:
+        return f"{kind} and {inject(repr)}({value}) == {repr(expected)!r}"
+    return f"{kind} and {value} == {inject(expected)}"
+
+
+def _tensor(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    facts = guard.expected
+    assert isinstance(facts, TensorFacts)
+    parts = [
+        f"type({value}) is {inject(facts.kind)}",
+        f"{value}.dtype is {inject(facts.dtype)}",
+        f"{value}.device == {inject(facts.device)}",
+        f"{value}.requires_grad is {facts.requires_grad}",
+    ]
+    parts.append(_sizes(f"{value}.shape", facts.shape, inject))
+    if facts.stride is not None:
+        parts.append(_sizes(f"{value}.stride()", facts.stride, inject))
+    else:
+        parts.append(f"{value}.layout is not {inject(torch.strided)}")
+    conjugate, negative, inference = facts.bits
+    if facts.dtype.is_complex:
+        parts.append(f"{value}.is_conj() is {conjugate}")
+    if negative or facts.dtype.is_floating_point or facts.dtype.is_complex:
+        parts.append(f"{value}.is_neg() is {negative}")
+    parts.append(f"{value}.is_inference() is {inference}")
+    if facts.requires_grad:
+        parts.append(f"{value}.is_leaf is {facts.leaf}")
+    return " and ".join(parts)
+
+
+def _sizes(value: str, sizes: tuple[int | None, ...], inject: Inject) -> str:
+    known: list[int] = [size for size in sizes if size is not None]
+    if len(known) == len(sizes):
+        return f"{value} == {inject(tuple(known))}"
+    checks = [f"len({value}) == {len(sizes)}"]
+    checks += [f"{value}[{position}] == {size}" for position, size in enumerate(sizes) if size is not None]
+    return " and ".join(checks)
+
+
+def _keys(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    keys = guard.expected
+    assert isinstance(keys, tuple)
+    if all(type(key) is str for key in keys):
+        return f"{inject(tuple)}({value}) == {inject(keys)}"
+    kinds = tuple(type(key) for key in keys)
+    return (
+        f"{inject(tuple)}({inject(map)}({inject(type)}, {value})) == {inject(kinds)}"
+        f" and {inject(tuple)}({value}) == {inject(keys)}"
+    )
+
+
+def _members(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    return (
+        f"{value} == {inject(guard.expected)} and {inject(sorted)}({inject(map)}({inject(repr)}, {value}))"
+        f" == {inject(sorted(map(repr, guard.expected)))}"  # type: ignore[call-overload]  # a set by construction
+    )
+
+
+def _distinct(guard: Guard, _: str, others: tuple[str, ...], inject: Inject) -> str:
+    if len(others) == 2:
+        return f"{others[0]} is not {others[1]}"
+    identities = ", ".join(f"{inject(id)}({other})" for other in others)
+    return f"{inject(len)}({{{identities}}}) == {len(others)}"
+
+
+def storage_pattern(*tensors: torch.Tensor) -> tuple[int, ...]:
+    """Return for each tensor the position of the first tensor that uses the same storage."""
+    first: dict[int, int] = {}
+    return tuple(
+        first.setdefault(tensor.untyped_storage().data_ptr() or id(tensor), position)
+        for position, tensor in enumerate(tensors)
+    )
+
+
+def _storages(guard: Guard, _: str, others: tuple[str, ...], inject: Inject) -> str:
+    return f"{inject(storage_pattern)}({', '.join(others)}) == {inject(guard.expected)}"
+
+
+_Check = Callable[[Guard, str, tuple[str, ...], Inject], str]
+_CHECKS: dict[Kind, _Check] = {
+    Kind.TYPE: lambda g, v, o, inject: f"type({v}) is {inject(g.expected)}",
+    Kind.IDENTITY: lambda g, v, o, inject: f"{v} is {inject(g.expected)}",
+    Kind.EQUALS: _equals,
+    Kind.LENGTH: lambda g, v, o, inject: f"len({v}) == {g.expected}",
+    Kind.KEYS: _keys,
+    Kind.HAS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} in {v}",
+    Kind.LACKS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} not in {v}",
+    Kind.MEMBERS: _members,
+    Kind.CODE: lambda g, v, o, inject: f"{v}.__code__ is {inject(g.expected)}",
+    Kind.TENSOR: _tensor,
+    Kind.TRUTH: lambda g, v, o, inject: f"bool({v}) is {g.expected}",
+    Kind.HAS_ATTRIBUTE: lambda g, v, o, inject: f"{inject(hasattr)}({v}, {g.expected!r})",
+    Kind.LACKS_ATTRIBUTE: lambda g, v, o, inject: f"not {inject(hasattr)}({v}, {g.expected!r})",
+    Kind.SAME_AS: lambda g, v, o, inject: f"{v} is {o[0]}",
+    Kind.DISTINCT: _distinct,
+    Kind.STORAGES: _storages,
+    Kind.STATE: lambda g, v, o, inject: f"{inject(g.expected[0])}() == {inject(g.expected[1])}",  # type: ignore[index]  # (function, value)
+    Kind.EXPRESSION: lambda g, v, o, inject: str(g.expected).format(v, *o),
+}

@@ -1,0 +1,142 @@
+"""Iterators made while capturing: zip, enumerate, map, filter, itertools, and generators of inlined functions.
+
+Each is a Python generator over values, so it is as lazy as the one it stands for.
+"""
+
+from collections.abc import Callable, Iterator
+
+from .constant import Constant
+from .sequences import TupleValue
+from .value import CaptureContext, Raised, Rebuilder, Value
+
+
+class IteratorValue(Value):
+    """An iterator; steps: gives the elements. pure: the remaining elements may be taken early, at a break."""
+
+    def __init__(self, kind: type, steps: Iterator[Value], ctx: CaptureContext, *, pure: bool = False) -> None:
+        self.kind = kind
+        self.steps = steps
+        self.ctx = ctx
+        self.pure = pure
+
+    def python_type(self) -> type:
+        """Return the iterator's type."""
+        return self.kind
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Iterators are true."""
+        return True
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element."""
+        for element in self.steps:
+            return ctx.real(element)
+        ctx.throw(StopIteration)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:  # type: ignore[override]  # narrower than Sequence is enough here
+        """Evaluate explicit `__next__` and `__iter__`."""
+        if name == "__next__":
+            return self.next(ctx)
+        if name == "__iter__":
+            return self
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator over the remaining elements, if taking them early changes nothing."""
+        if not self.pure:
+            self.no("continuing an iterator across a break")
+        rest = TupleValue(list(self.steps))
+        self.steps = iter(rest.items)
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(iter)}({out.value(rest)})")
+        return name
+
+
+def elements_of(ctx: CaptureContext, iterator: Value) -> Iterator[Value]:
+    """Give the elements of an iterator value one by one."""
+    while True:
+        try:
+            element = iterator.next(ctx)
+        except Raised as raised:
+            if is_stop(raised):
+                return
+            raise
+        yield element
+
+
+def is_stop(raised: Raised) -> bool:
+    """Return whether the evaluated program raised StopIteration."""
+    return issubclass(raised.value.python_type(), StopIteration)
+
+
+def zipped(ctx: CaptureContext, iterators: list[Value], strict: bool) -> Iterator[Value]:
+    """Give the steps of zip()."""
+    while iterators:
+        row: list[Value] = []
+        for position, iterator in enumerate(iterators):
+            try:
+                row.append(iterator.next(ctx))
+            except Raised as raised:
+                if not is_stop(raised):
+                    raise
+                if strict and position:
+                    ctx.throw(ValueError, f"zip() argument {position + 1} is shorter than argument {position}")
+                if strict:
+                    _check_all_ended(ctx, iterators)
+                return
+        yield TupleValue(row)
+
+
+def _check_all_ended(ctx: CaptureContext, iterators: list[Value]) -> None:
+    for position, iterator in enumerate(iterators[1:], 2):
+        for _ in elements_of(ctx, iterator):
+            ctx.throw(ValueError, f"zip() argument {position} is longer than argument {position - 1}")
+
+
+def enumerated(ctx: CaptureContext, iterator: Value, start: int) -> Iterator[Value]:
+    """Give the steps of enumerate()."""
+    for position, element in enumerate(elements_of(ctx, iterator), start):
+        yield TupleValue([Constant(position), element])
+
+
+def mapped(ctx: CaptureContext, function: Value, iterators: list[Value]) -> Iterator[Value]:
+    """Give the steps of map()."""
+    for row in zipped(ctx, iterators, strict=False):
+        assert isinstance(row, TupleValue)
+        yield ctx.call(function, row.items, {})
+
+
+def filtered(ctx: CaptureContext, function: Value, iterator: Value, keep: bool = True) -> Iterator[Value]:
+    """Give the steps of filter(), or of filterfalse()."""
+    for element in elements_of(ctx, iterator):
+        is_none = isinstance(function, Constant) and function.value is None
+        verdict = element if is_none else ctx.real(ctx.call(function, [element], {}))
+        if verdict.truth(ctx) is keep:
+            yield element
+
+
+def chained(ctx: CaptureContext, iterables: Iterator[Value]) -> Iterator[Value]:
+    """Give the steps of itertools.chain()."""
+    for iterable in iterables:
+        yield from elements_of(ctx, ctx.real(iterable).iterate(ctx))
+
+
+def called_until(ctx: CaptureContext, function: Value, sentinel: Value) -> Iterator[Value]:
+    """Give the steps of iter(function, sentinel)."""
+    while True:
+        element = ctx.real(ctx.call(function, [], {}))
+        if ctx.equal(element, sentinel):
+            return
+        yield element
+
+
+def accumulated(ctx: CaptureContext, iterator: Value, add: Callable[[Value, Value], Value]) -> Iterator[Value]:
+    """Give the steps of itertools.accumulate()."""
+    total: Value | None = None
+    for element in elements_of(ctx, iterator):
+        total = element if total is None else add(total, element)
+        yield total

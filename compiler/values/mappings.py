@@ -1,0 +1,595 @@
+"""Dictionaries (plain, ordered, with default), their views, and sets.
+
+A dictionary from outside is read lazily: a lookup guards only its own key, and only iteration, len() and the like
+guard all keys. Changes are kept as a log in program order and replayed on the original as they were made.
+"""
+
+import collections
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from .constant import Constant, MethodOf
+from .guard import Kind
+from .reasons import UNSUPPORTED_OBJECT
+from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
+from .source import BaseItem, Item, ListedItem, Source
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+
+@dataclass(slots=True)
+class Entry:
+    """One key and its value; value None: deleted."""
+
+    key: Value
+    value: Value
+
+
+_SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
+
+
+class DictValue(Value):
+    """A dict, OrderedDict or defaultdict."""
+
+    def __init__(
+        self, kind: type = dict, source: Source | None = None, real: dict[object, object] | None = None,
+        factory: Value | None = None,
+    ) -> None:
+        self.kind = kind
+        self.source = source
+        self.unread = real  # the original while not all of its keys were read
+        self.entries: dict[Hashable, Entry] = {}
+        self.deleted: set[Hashable] = set()  # while unread
+        self.log: list[tuple[str, Value, Value | None]] = []
+        self.factory = factory
+        self.ordered = True  # False for instance namespaces: a new key needs no knowledge of the others
+        self.subclass_of: type | None = None  # set for the contents of a container subclass
+
+    @classmethod
+    def of(cls, ctx: CaptureContext, pairs: list[tuple[Value, Value]], kind: type = dict) -> "DictValue":
+        """Return a new dictionary with the pairs."""
+        made = cls(kind)
+        for key, value in pairs:
+            made.entries[ctx.real(key).hash_token(ctx)] = Entry(ctx.real(key), value)
+        return made
+
+    def python_type(self) -> type:
+        """Return the class."""
+        return self.kind
+
+    def is_constant(self) -> bool:
+        """Return whether all keys and values are known; one from outside that is not fully read is not."""
+        return self.unread is None and all(e.key.is_constant() and e.value.is_constant() for e in self.entries.values())
+
+    def constant(self) -> object:
+        """Return a fresh dict."""
+        pairs = [(entry.key.constant(), entry.value.constant()) for entry in self.entries.values()]
+        if self.kind is collections.defaultdict:
+            return collections.defaultdict(None, pairs)
+        return self.kind(pairs)
+
+    def read_all(self, ctx: CaptureContext) -> dict[Hashable, Entry]:
+        """Guard all keys of the original and return every entry, in order."""
+        if self.unread is None:
+            return self.entries
+        original, early, source = self.unread, self.entries, self.source
+        assert source is not None
+        self.unread = None
+        if all(type(key) in _SIMPLE_KEYS for key in original):
+            ctx.guard(source, Kind.KEYS, tuple(original))
+        else:
+            ctx.guard(source, Kind.LENGTH, len(original))
+        self.entries = {}
+        for position, (key, value) in enumerate(original.items()):
+            simple = type(key) in _SIMPLE_KEYS
+            wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(source, position))
+            token = wrapped.hash_token(ctx)
+            if token in self.deleted:
+                continue
+            known = early.pop(token, None)
+            self.entries[token] = known or Entry(wrapped, ctx.lazy(value, self.item(key)))
+        self.entries.update(early)
+        return self.entries
+
+    def item(self, key: object) -> Source:
+        """Return how a value of the original is reached."""
+        assert self.source is not None
+        return BaseItem(self.source, self.subclass_of, key) if self.subclass_of else Item(self.source, key)
+
+    def find(self, ctx: CaptureContext, key: Value) -> Value | None:
+        """Return the value under a key, None if there is none; guards only this key."""
+        key = ctx.real(key)
+        token = key.hash_token(ctx)
+        entry = self.entries.get(token)
+        if entry is not None:
+            entry.value = ctx.real(entry.value)
+            return entry.value
+        if self.unread is None or token in self.deleted:
+            return None
+        if not key.is_constant():
+            self.read_all(ctx)
+            return self.find(ctx, key)
+        assert self.source is not None
+        real_key = key.constant()
+        if real_key not in self.unread:
+            ctx.guard(self.source, Kind.LACKS_KEY, real_key)
+            return None
+        value = ctx.wrap(self.unread[real_key], self.item(real_key))  # fetching it is the guard that it is there
+        self.entries[token] = Entry(key, value)
+        return value
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return whether it has entries."""
+        if self.unread is not None and not self.log and self.source is not None and not self.unread:
+            ctx.guard(self.source, Kind.LENGTH, 0)
+            return False
+        return bool(self.read_all(ctx))
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of entries."""
+        return Constant(len(self.read_all(ctx)))
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the keys."""
+        return SequenceIterator(TupleValue([entry.key for entry in self.read_all(ctx).values()]))
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Return whether a key is there; guards the key, not its value."""
+        key = ctx.real(item)
+        token = key.hash_token(ctx)
+        if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
+            assert self.source is not None
+            found = key.constant() in self.unread
+            ctx.guard(self.source, Kind.HAS_KEY if found else Kind.LACKS_KEY, key.constant())
+            return found
+        return self.find(ctx, key) is not None
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Return the value under the key; defaultdict makes one."""
+        found = self.find(ctx, key)
+        if found is not None:
+            return found
+        factory = self.factory
+        if self.kind is collections.defaultdict and factory is not None and not _is_none(factory):
+            made = ctx.call(factory, [], {})
+            self.set_item(ctx, key, made)
+            return made
+        key = ctx.real(key)
+        ctx.throw(KeyError, *([key.constant()] if key.is_constant() else []))
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Set a key."""
+        key = ctx.real(key)
+        token = key.hash_token(ctx)
+        if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
+            self.read_all(ctx)  # a new key goes to the end: the order matters from here on
+        known = self.entries.get(token)
+        if known is not None:
+            known.value = value
+        else:
+            self.entries[token] = Entry(key, value)
+            self.deleted.discard(token)
+        self._write(ctx, "set", key, value)
+
+    def del_item(self, ctx: CaptureContext, key: Value) -> None:
+        """Delete a key."""
+        if self.find(ctx, key) is None:
+            ctx.throw(KeyError, *([ctx.real(key).constant()] if ctx.real(key).is_constant() else []))
+        token = ctx.real(key).hash_token(ctx)
+        del self.entries[token]
+        if self.unread is not None:
+            self.deleted.add(token)
+        self._write(ctx, "del", ctx.real(key), None)
+
+    def _write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
+        if self.source is not None:
+            self.log.append((operation, key, value))
+        ctx.mutated(self)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if name == "default_factory" and self.kind is collections.defaultdict:
+            return self.factory or Constant(None)
+        if not hasattr(self.kind, name):
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a dict method."""
+        rule = _DICT_METHODS.get(name)
+        if rule is not None:
+            return rule(self, ctx, args, kwargs)
+        if name.startswith("__") and not kwargs:
+            if name in ("__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__"):
+                return call_dunder(ctx, self, name, args)
+            if name == "__init__":
+                return _update(self, ctx, args, kwargs)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new dict; created empty first, so that it may contain itself."""
+        name = out.fresh()
+        if self.kind is dict:
+            out.line(f"{name} = {{}}")
+        elif self.kind is collections.defaultdict:
+            out.line(f"{name} = {out.inject(self.kind)}({out.value(self.factory or Constant(None))})")
+        else:
+            out.line(f"{name} = {out.inject(self.kind)}()")
+        out.know(self, name)
+        for entry in self.entries.values():
+            key, value = out.value(entry.key), out.value(entry.value)
+            out.line(f"{name}[{key}] = {value}")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Repeat the log on the original."""
+        name, lines = out.value(self), []
+        for operation, key, value in self.log:
+            if operation == "clear":
+                lines.append(f"{name}.clear()")
+            elif operation == "end":
+                lines.append(f"{name}.move_to_end({out.value(key)})")
+            elif value is None:
+                lines.append(f"del {name}[{out.value(key)}]")
+            else:
+                lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
+        return lines
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is None
+
+
+def _get(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    return found if found is not None else (ctx.real(args[1]) if len(args) > 1 else Constant(None))
+
+
+def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    default = args[1] if len(args) > 1 else kwargs.get("default")
+    if found is None:
+        if default is not None:
+            return ctx.real(default)
+        return self.get_item(ctx, args[0]) if self.kind is not collections.defaultdict else _missing(ctx, args[0])
+    self.del_item(ctx, args[0])
+    return found
+
+
+def _missing(ctx: CaptureContext, key: Value) -> Value:
+    ctx.throw(KeyError, *([ctx.real(key).constant()] if ctx.real(key).is_constant() else []))
+
+
+def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    entries = self.read_all(ctx)
+    last = ctx.real(args[0] if args else kwargs.get("last", Constant(True))).truth(ctx)
+    if not entries:
+        ctx.throw(KeyError, "popitem(): dictionary is empty")
+    entry = list(entries.values())[-1 if last else 0]
+    pair = TupleValue([entry.key, ctx.real(entry.value)])
+    self.del_item(ctx, entry.key)
+    return pair
+
+
+def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    if found is None:
+        found = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
+        self.set_item(ctx, args[0], found)
+    return ctx.real(found)
+
+
+def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    for arg in args:
+        for key, value in pairs_of(ctx, ctx.real(arg)):
+            self.set_item(ctx, key, value)
+    for name, value in kwargs.items():
+        self.set_item(ctx, Constant(name), value)
+    return Constant(None)
+
+
+def pairs_of(ctx: CaptureContext, value: Value) -> list[tuple[Value, Value]]:
+    """Return the pairs that `dict(value)` would take."""
+    if isinstance(value, DictValue):
+        return [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
+    if hasattr(value.python_type(), "keys"):
+        keys = ctx.unpack(value.call_method(ctx, "keys", [], {}))
+        return [(key, value.get_item(ctx, key)) for key in keys]
+    pairs = []
+    for item in ctx.unpack(value):
+        parts = ctx.unpack(ctx.real(item))
+        if len(parts) != 2:
+            ctx.throw(ValueError, f"dictionary update sequence element has length {len(parts)}; 2 is required")
+        pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.entries, self.unread = {}, None
+    self._write(ctx, "clear", Constant(None), None)
+    return Constant(None)
+
+
+def _dict_copy(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    made = DictValue.of(ctx, pairs_of(ctx, self), self.kind)
+    made.factory = self.factory
+    return made
+
+
+def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    last = ctx.real(args[1] if len(args) > 1 else kwargs.get("last", Constant(True))).truth(ctx)
+    self.read_all(ctx)
+    token = ctx.real(args[0]).hash_token(ctx)
+    if token not in self.entries:
+        _missing(ctx, args[0])
+    if not last:
+        self.no("move_to_end(last=False)")
+    self.entries[token] = self.entries.pop(token)
+    self._write(ctx, "end", ctx.real(args[0]), None)
+    return Constant(None)
+
+
+def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    default = args[1] if len(args) > 1 else Constant(None)
+    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])])
+
+
+def _view(kind: str) -> "_Rule":
+    def rule(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return DictView(self, kind)
+
+    return rule
+
+
+class DictView(Value):
+    """`keys()`, `values()` or `items()` of a dictionary; sees later changes."""
+
+    def __init__(self, owner: DictValue, part: str) -> None:
+        self.owner = owner
+        self.part = part
+
+    def python_type(self) -> type:
+        """Return the view type."""
+        return type(getattr({}, self.part)())
+
+    def elements(self, ctx: CaptureContext) -> list[Value]:
+        """Return what the view shows now."""
+        entries = self.owner.read_all(ctx).values()
+        if self.part == "keys":
+            return [entry.key for entry in entries]
+        for entry in entries:
+            entry.value = ctx.real(entry.value)
+        if self.part == "values":
+            return [entry.value for entry in entries]
+        return [TupleValue([entry.key, entry.value]) for entry in entries]
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over what the view shows now."""
+        return SequenceIterator(TupleValue(self.elements(ctx)))
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of entries."""
+        return self.owner.length(ctx)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return whether there are entries."""
+        return self.owner.truth(ctx)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Test a key by lookup, other views by comparing."""
+        if self.part == "keys":
+            return self.owner.contains(ctx, item)
+        return any(ctx.equal(element, item) for element in self.elements(ctx))
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate explicit special methods and set operations of keys."""
+        if name in ("__len__", "__contains__", "__iter__"):
+            return call_dunder(ctx, self, name, args)
+        if self.part == "keys" and hasattr(set, name):
+            return SetValue.of(ctx, self.elements(ctx)).call_method(ctx, name, args, kwargs)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the view of the dictionary."""
+        name = out.fresh()
+        out.line(f"{name} = {out.value(self.owner)}.{self.part}()")
+        return name
+
+
+class SetValue(Value):
+    """A set or frozenset."""
+
+    def __init__(self, kind: type = set, source: Source | None = None) -> None:
+        self.kind = kind
+        self.source = source
+        self.members: dict[Hashable, Value] = {}
+        self.log: list[tuple[str, Value | None]] = []
+
+    @classmethod
+    def of(cls, ctx: CaptureContext, items: list[Value], kind: type = set) -> "SetValue":
+        """Return a new set of the items."""
+        made = cls(kind)
+        for item in items:
+            made.members.setdefault(ctx.real(item).hash_token(ctx), ctx.real(item))
+        return made
+
+    def python_type(self) -> type:
+        """Return set or frozenset."""
+        return self.kind
+
+    def is_constant(self) -> bool:
+        """Return whether all members are known."""
+        return all(member.is_constant() for member in self.members.values())
+
+    def constant(self) -> object:
+        """Return a fresh set."""
+        return self.kind(member.constant() for member in self.members.values())  # type: ignore[call-arg]  # set types
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Frozen sets hash by their members."""
+        if self.kind is not frozenset:
+            ctx.throw(TypeError, "unhashable type: 'set'")
+        return frozenset(self.members)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return whether it has members."""
+        return bool(self.members)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of members."""
+        return Constant(len(self.members))
+
+    def ordered(self) -> list[Value]:
+        """Return the members in the order of a real set of them; Break if the order cannot be known."""
+        if len(self.members) < 2:
+            return list(self.members.values())
+        if not self.is_constant():
+            self.no("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
+        if self.source is not None:
+            self.no("iteration over a set from outside, whose order depends on its history", UNSUPPORTED_OBJECT)
+        by_value = {member.constant(): member for member in self.members.values()}
+        return [by_value[key] for key in self.kind(by_value)]  # type: ignore[attr-defined]  # set types iterate
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate in the order of a real set."""
+        return SequenceIterator(TupleValue(self.ordered()))
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Test by hash."""
+        return ctx.real(item).hash_token(ctx) in self.members
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if not hasattr(self.kind, name):
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        return MethodOf(self, name)
+
+    def add(self, ctx: CaptureContext, item: Value) -> None:
+        """Add a member."""
+        item = ctx.real(item)
+        self.members.setdefault(item.hash_token(ctx), item)
+        self._write(ctx, "add", item)
+
+    def discard(self, ctx: CaptureContext, item: Value) -> bool:
+        """Remove a member; return whether it was there."""
+        item = ctx.real(item)
+        found = self.members.pop(item.hash_token(ctx), None)
+        if found is not None:
+            self._write(ctx, "discard", item)
+        return found is not None
+
+    def _write(self, ctx: CaptureContext, operation: str, item: Value | None) -> None:
+        if self.source is not None:
+            self.log.append((operation, item))
+        ctx.mutated(self)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a set method."""
+        if name in ("__len__", "__contains__", "__iter__"):
+            return call_dunder(ctx, self, name, args)
+        if name == "copy":
+            return SetValue.of(ctx, list(self.members.values()), self.kind)
+        if name in _SET_ALGEBRA:
+            return _SET_ALGEBRA[name](ctx, self, [SetValue.of(ctx, ctx.unpack(arg)) for arg in args])
+        if self.kind is frozenset:
+            self.no(f"method {name!r}")
+        return self._change(ctx, name, args)
+
+    def _change(self, ctx: CaptureContext, name: str, args: Arguments) -> Value:
+        if name == "add":
+            self.add(ctx, args[0])
+        elif name == "discard":
+            self.discard(ctx, args[0])
+        elif name == "remove":
+            if not self.discard(ctx, args[0]):
+                _missing(ctx, args[0])
+        elif name in ("update", "__ior__"):
+            for arg in args:
+                for item in ctx.unpack(arg):
+                    self.add(ctx, item)
+        elif name == "clear":
+            self.members.clear()
+            self._write(ctx, "clear", None)
+        elif name in ("difference_update", "intersection_update"):
+            others = SetValue.of(ctx, [item for arg in args for item in ctx.unpack(arg)])
+            keep = name == "intersection_update"
+            for token, member in list(self.members.items()):
+                if (token in others.members) is not keep:
+                    self.discard(ctx, member)
+        else:
+            self.no(f"method {name!r}")
+        return Constant(None)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new set."""
+        name = out.fresh()
+        members = "".join(f"{out.value(member)}, " for member in self.members.values())
+        out.line(f"{name} = {out.inject(self.kind)}(({members}))")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Repeat the log on the original."""
+        name = out.value(self)
+        return [f"{name}.{operation}({out.value(item) if item is not None else ''})" for operation, item in self.log]
+
+
+def _algebra(keep: "_Keep") -> "_Algebra":
+    def rule(ctx: CaptureContext, self: SetValue, others: list[SetValue]) -> Value:
+        made = SetValue(self.kind)
+        made.members = keep(self.members, [other.members for other in others])
+        return made
+
+    return rule
+
+
+def _compare(test: "_Test") -> "_Algebra":
+    def rule(ctx: CaptureContext, self: SetValue, others: list[SetValue]) -> Value:
+        return Constant(test(set(self.members), set(others[0].members)))
+
+    return rule
+
+
+def _symmetric(first: "_Members", others: "list[_Members]") -> "_Members":
+    second = others[0]
+    left = {token: member for token, member in first.items() if token not in second}
+    return left | {token: member for token, member in second.items() if token not in first}
+
+
+def _union(first: "_Members", others: "list[_Members]") -> "_Members":
+    made = dict(first)
+    for other in others:
+        for token, member in other.items():
+            made.setdefault(token, member)
+    return made
+
+
+from collections.abc import Callable  # noqa: E402
+
+_Members = dict[Hashable, Value]
+_Keep = Callable[[_Members, list[_Members]], _Members]
+_Test = Callable[[set[Hashable], set[Hashable]], bool]
+_Algebra = Callable[[CaptureContext, SetValue, list[SetValue]], Value]
+_Rule = Callable[[DictValue, CaptureContext, Arguments, Keywords], Value]
+
+_SET_ALGEBRA: dict[str, _Algebra] = {
+    "union": _algebra(_union),
+    "intersection": _algebra(lambda a, bs: {t: m for t, m in a.items() if all(t in b for b in bs)}),
+    "difference": _algebra(lambda a, bs: {t: m for t, m in a.items() if not any(t in b for b in bs)}),
+    "symmetric_difference": _algebra(_symmetric),
+    "issubset": _compare(lambda a, b: a <= b),
+    "issuperset": _compare(lambda a, b: a >= b),
+    "isdisjoint": _compare(lambda a, b: a.isdisjoint(b)),
+}
+_DICT_METHODS: dict[str, _Rule] = {
+    "get": _get, "pop": _dict_pop, "popitem": _popitem, "setdefault": _setdefault, "update": _update,
+    "clear": _dict_clear, "copy": _dict_copy, "move_to_end": _move_to_end, "fromkeys": _fromkeys,
+    "keys": _view("keys"), "values": _view("values"), "items": _view("items"),
+}
+
+
+def list_of_keys(ctx: CaptureContext, value: DictValue) -> ListValue:
+    """Return the keys as a new list."""
+    return ListValue([entry.key for entry in value.read_all(ctx).values()])

@@ -1,0 +1,177 @@
+"""Tensors: a node of the graph, and a fake tensor that carries the metadata."""
+
+from collections.abc import Hashable
+
+import torch
+from torch import fx
+
+from .constant import Constant, MethodOf
+from .guard import Kind
+from .reasons import (
+    AUTOGRAD_CALL, DATA_DEPENDENT_BRANCH, DATA_DEPENDENT_VALUE, NUMPY, TENSOR_STATE, UNSUPPORTED_OPERATION, Break,
+    BreakReason,
+)
+from .sequences import SequenceIterator, TupleValue
+from .source import Attribute, Item, Source
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+_BREAKING_METHODS: dict[str, BreakReason] = {
+    **dict.fromkeys(("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"),
+                    DATA_DEPENDENT_VALUE),
+    **dict.fromkeys(("numpy", "__array__", "__dlpack__", "__array_wrap__"), NUMPY),
+    **dict.fromkeys(("backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad"), AUTOGRAD_CALL),
+    **dict.fromkeys(
+        ("data_ptr", "storage", "untyped_storage", "share_memory_", "set_", "resize_", "resize_as_", "apply_", "map_",
+         "map2_", "requires_grad_", "rename_", "names", "pin_memory", "is_set_to", "const_data_ptr", "record_stream",
+         "__setstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "module_load", "_typed_storage", "detach_",
+         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_"),
+        TENSOR_STATE,
+    ),
+    **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
+}
+_VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+_BREAKING_ATTRIBUTES = frozenset(
+    {"grad_fn", "_base", "_version", "_backward_hooks", "names", "volatile", "_cdata", "output_nr", "__dict__", "name"}
+)
+
+
+class TensorValue(Value):
+    """A tensor; kind: its Python class (Tensor, Parameter, Buffer). real: the input itself, while capturing."""
+
+    def __init__(
+        self, node: fx.Node, fake: torch.Tensor, kind: type, source: Source | None = None,
+        real: torch.Tensor | None = None,
+    ) -> None:
+        self.node = node
+        self.fake = fake
+        self.kind = kind
+        self.source = source
+        self.real = real
+        self.attributes: dict[str, Value] = {}
+
+    def python_type(self) -> type:
+        """Return the tensor class."""
+        return self.kind
+
+    def describe(self) -> str:
+        """Return class, dtype and shape."""
+        dtype = str(self.fake.dtype).removeprefix("torch.")
+        return f"{self.kind.__name__}({dtype}{list(self.fake.shape)})"
+
+    def identity(self) -> object:
+        """Return the value: one TensorValue stands for one tensor object."""
+        return self
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Tensors hash by identity."""
+        return ("tensor", id(self))
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Break: the data is not known."""
+        raise Break(DATA_DEPENDENT_BRANCH, f"truth value of {self.describe()}")
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the first size."""
+        if self.fake.dim() == 0:
+            ctx.throw(TypeError, "len() of a 0-d tensor")
+        return ctx.known(self.fake.shape[0])
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the rows, which are views as in eager."""
+        if self.fake.dim() == 0:
+            ctx.throw(TypeError, "iteration over a 0-d tensor")
+        rows = ctx.call_torch("call_method", "unbind", [self, Constant(0)], {})
+        assert isinstance(rows, TupleValue)
+        return SequenceIterator(rows)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Break: the data is not known."""
+        raise Break(DATA_DEPENDENT_VALUE, f"membership test in {self.describe()}")
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Add an indexing operation."""
+        import operator  # noqa: PLC0415
+
+        return ctx.call_torch("call_function", operator.getitem, [self, key], {})
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Add an index assignment."""
+        import operator  # noqa: PLC0415
+
+        ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give metadata as constants, views as operations, methods to be called."""
+        if name in self.attributes:
+            return self.attributes[name]
+        if name == "grad":
+            return self._grad(ctx)
+        if name in _VIEW_ATTRIBUTES:
+            return ctx.call_torch("call_function", getattr, [self, Constant(name)], {})
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if name == "grad_fn" and not self.fake.requires_grad:
+            return Constant(None)
+        if name in _BREAKING_ATTRIBUTES:
+            raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
+        if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
+            place = Item(Attribute(self.source, "__dict__"), name)
+            return ctx.wrap(self.real.__dict__[name], place)
+        if not hasattr(torch.Tensor, name):
+            if self.source is not None and self.real is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        if callable(getattr(torch.Tensor, name)):
+            return MethodOf(self, name)
+        found = getattr(self.fake, name)
+        if isinstance(found, torch.Tensor):
+            raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
+        return ctx.known(found)
+
+    def _grad(self, ctx: CaptureContext) -> Value:
+        if self.real is not None and self.source is not None:
+            if not self.real.is_leaf:
+                raise Break(TENSOR_STATE, "grad of a tensor that is no leaf")
+            self.attributes["grad"] = ctx.wrap(self.real.grad, Attribute(self.source, "grad"))
+            return self.attributes["grad"]
+        if self.fake.requires_grad:
+            raise Break(TENSOR_STATE, "grad of a tensor made in the function")
+        return Constant(None)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Break, but for `.grad` of an input, which is replayed."""
+        value = ctx.real(value)
+        is_none = isinstance(value, Constant) and value.value is None
+        if name == "grad" and self.source is not None and is_none:
+            self.attributes["grad"] = value
+            ctx.mutated(self)
+            return
+        raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Add a method call to the graph; what gives a Python value from metadata is a constant."""
+        reason = _BREAKING_METHODS.get(name)
+        if name == "requires_grad_" and self._keeps_requires_grad(ctx, args, kwargs):
+            return self
+        if reason is not None:
+            raise Break(reason, f"{name}() of {self.describe()}")
+        if name == "__len__":
+            return self.length(ctx)
+        if name == "__iter__":
+            return self.iterate(ctx)
+        if name in ("register_hook",):
+            raise Break(AUTOGRAD_CALL, name)
+        return ctx.call_torch("call_method", name, [self, *args], kwargs)
+
+    def _keeps_requires_grad(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> bool:
+        wanted = ctx.real(args[0] if args else kwargs.get("requires_grad", Constant(True)))
+        return wanted.is_constant() and bool(wanted.constant()) == self.fake.requires_grad
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return the graph's output."""
+        return out.tensor(self)
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Write the changed attributes."""
+        name = out.value(self)
+        return [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items() if key == "grad"]

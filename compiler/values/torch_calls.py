@@ -1,0 +1,296 @@
+"""Calls into torch: which become nodes of the graph, which are constants, which change state, which break."""
+
+import types
+from collections.abc import Callable
+
+import torch
+
+from .constant import CALL_FAMILIES, CallRule, Constant, Known, calls, fold
+from .mappings import DictValue
+from .objects import ClassValue, ExceptionValue, constructs
+from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
+from .sequences import SequenceValue, SliceValue, TupleValue
+from .tensor import TensorValue
+from .value import Arguments, CaptureContext, Keywords, Value
+
+_NOT_GRAPH_FUNCTIONS = frozenset(
+    {
+        "manual_seed", "seed", "save", "load", "compile", "set_default_dtype", "set_default_device", "set_rng_state",
+        "get_rng_state", "initial_seed", "set_num_threads", "from_numpy", "frombuffer", "from_file", "asarray",
+        "set_printoptions", "is_storage", "typename", "set_warn_always", "import_ir_module", "from_dlpack",
+        "to_dlpack", "set_grad_enabled", "inference_mode", "no_grad", "enable_grad", "vmap", "cond", "unravel_index",
+        "handle_torch_function", "has_torch_function", "is_vulkan_available", "set_flush_denormal", "resize_as_",
+        "use_deterministic_algorithms", "set_float32_matmul_precision", "init_num_threads", "lu", "boolean_dispatch",
+        "assert_int_or_pair", "sym_int", "sym_float", "sym_max", "sym_min", "sym_not", "_assert", "_check",
+        "is_tensor", "is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "equal", "is_nonzero",
+    }
+)
+
+
+def _functions_of(namespace: types.ModuleType, names: list[str]) -> list[object]:
+    found = []
+    for name in names:
+        value = getattr(namespace, name, None)
+        if callable(value) and not isinstance(value, type) and name not in _NOT_GRAPH_FUNCTIONS:
+            found.append(value)
+    return found
+
+
+def _collect() -> dict[int, object]:
+    listed: list[object] = []
+    listed += _functions_of(torch, [n for n in dir(torch._C._VariableFunctions) if not n.startswith("__")])
+    listed += _functions_of(torch, list(torch.functional.__all__))
+    listed += _functions_of(torch.functional, list(torch.functional.__all__))
+    functional = torch.nn.functional
+    listed += _functions_of(functional, [n for n in dir(functional) if not n.startswith("_")])
+    listed += _functions_of(torch._C._nn, [n for n in dir(torch._C._nn) if not n.startswith("__")])
+    for namespace in (torch.special, torch.fft, torch.linalg):
+        listed += _functions_of(namespace, [n for n in dir(namespace) if not n.startswith("_")])
+    kinds = (types.FunctionType, types.BuiltinFunctionType)
+    torch_only = [
+        value for value in listed
+        if isinstance(value, kinds) and str(getattr(value, "__module__", None) or "torch").startswith("torch")
+    ]
+    listed = torch_only + [torch.tensor, torch.as_tensor, torch.scalar_tensor]
+    return {id(value): value for value in listed if not _is_dispatched(value)}
+
+
+def _is_dispatched(value: object) -> bool:
+    return getattr(value, "__module__", "") in ("torch.overrides", "torch._jit_internal", "torch.types", "typing")
+
+
+_GRAPH_FUNCTIONS = _collect()
+_ALLOWED: dict[int, object] = {}  # allow_in_graph
+_DISALLOWED: dict[int, object] = {}  # disallow_in_graph
+
+
+def allow(function: object) -> None:
+    """Let a callable stand in graphs as one node."""
+    _ALLOWED[id(function)] = function
+    _DISALLOWED.pop(id(function), None)
+
+
+def disallow(function: object) -> None:
+    """Make every call of the callable a break."""
+    _DISALLOWED[id(function)] = function
+    _ALLOWED.pop(id(function), None)
+
+
+def is_disallowed(function: object) -> bool:
+    """Return whether `disallow_in_graph` was applied."""
+    return id(function) in _DISALLOWED
+
+
+def is_allowed(function: object) -> bool:
+    """Return whether `allow_in_graph` was applied."""
+    return id(function) in _ALLOWED
+
+
+def is_graph_function(function: object) -> bool:
+    """Return whether calls of it become graph nodes."""
+    if id(function) in _DISALLOWED:
+        return False
+    if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return True
+    return id(function) in _GRAPH_FUNCTIONS or id(function) in _ALLOWED
+
+
+def _graph_call(function: object) -> CallRule | None:
+    if is_disallowed(function):
+        def refuse(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+            raise Break(DISABLED, f"{getattr(function, '__name__', function)} is disallowed in graphs")
+
+        return refuse
+    if not is_graph_function(function):
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return ctx.call_torch("call_function", function, args, kwargs)
+
+    return rule
+
+
+CALL_FAMILIES.append(_graph_call)
+
+
+def _method_descriptor(function: object) -> CallRule | None:
+    """Give `torch.Tensor.add(x, y)`, `list.append(l, x)`, `str.upper(s)`: the method of the first argument."""
+    if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return None
+    name, kind = function.__name__, function.__objclass__
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        owner = ctx.real(args[0])
+        if not issubclass(owner.python_type(), kind):
+            ctx.throw(TypeError, f"descriptor '{name}' requires a '{kind.__name__}' object")
+        if kind is object and name == "__setattr__" and hasattr(owner, "set_plain"):
+            owner.set_plain(ctx, str(ctx.real(args[1]).constant()), args[2])
+            return Constant(None)
+        if kind is object and name == "__init__":
+            return Constant(None)
+        contents = getattr(owner, "contents", None)
+        if contents is not None:
+            return contents.call_method(ctx, name, args[1:], kwargs)
+        if kind is object:
+            owner.no(f"method {name!r}")
+        return owner.call_method(ctx, name, args[1:], kwargs)
+
+    return rule
+
+
+CALL_FAMILIES.append(_method_descriptor)
+
+
+def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
+    """Return the value as (argument of a node, argument for the fake run); Break if a graph cannot carry it."""
+    value = ctx.real(value)
+    if isinstance(value, TensorValue):
+        return value.node, value.fake
+    if isinstance(value, Constant | Known | ClassValue):
+        return value.constant(), value.constant()
+    if isinstance(value, SequenceValue):
+        pairs = [to_graph(ctx, item) for item in value.elements(ctx)]
+        kind = list if value.kind is list else tuple
+        if value.kind not in (list, tuple, torch.Size):
+            raise Break(UNSUPPORTED_TENSOR, f"{value.describe()} as an argument of an operation")
+        return kind(node for node, _ in pairs), kind(fake for _, fake in pairs)
+    if isinstance(value, DictValue):
+        entries = [(e.key.constant(), to_graph(ctx, e.value)) for e in value.read_all(ctx).values()]
+        return {key: node for key, (node, _) in entries}, {key: fake for key, (_, fake) in entries}
+    if isinstance(value, SliceValue):
+        pairs = [to_graph(ctx, part) for part in value.parts]
+        return slice(*(node for node, _ in pairs)), slice(*(fake for _, fake in pairs))
+    raise Break(UNSUPPORTED_TENSOR, f"{value.describe()} as an argument of an operation")
+
+
+def _constant_rule(answer: object) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return Constant(answer)
+
+    return rule
+
+
+def _register_constants() -> None:
+    compiler = torch.compiler
+    for function in (compiler.is_compiling, compiler.is_dynamo_compiling, torch._utils.is_compiling):
+        calls(function)(_constant_rule(True))
+    false = [
+        torch.jit.is_scripting, torch.jit.is_tracing, compiler.is_exporting,
+        torch._C._has_torch_function, torch._C._has_torch_function_unary, torch._C._has_torch_function_variadic,
+        torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
+        torch.overrides.has_torch_function_variadic,
+    ]
+    for function in {id(f): f for f in false}.values():
+        calls(function)(_constant_rule(False))
+    calls(torch._C._get_tracing_state)(_constant_rule(None))
+
+
+_register_constants()
+
+
+def _query(function: Callable[..., object]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [ctx.real(arg).constant() for arg in args if ctx.real(arg).is_constant()]
+        if len(known) != len(args) or kwargs:
+            raise Break(UNKNOWN_CALLEE, f"{function.__name__} with arguments that are not known")
+        return fold(ctx, function, *known)
+
+    return rule
+
+
+# Answers that entry guards hold fixed (`recorder.guard_global_state`), or that never change in a process.
+for _function in (
+    torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype, torch.is_autocast_enabled,
+    torch.get_autocast_dtype, torch.is_autocast_cache_enabled, torch._C._is_any_autocast_enabled,
+    torch.are_deterministic_algorithms_enabled, torch.promote_types, torch.can_cast, torch.cuda.is_available,
+    torch._C._is_autocast_available, torch.amp.is_autocast_available, torch.is_autocast_cpu_enabled,
+    torch._C._len_torch_function_stack, torch._C._is_torch_function_mode_enabled, torch._C._get_privateuse1_backend_name,
+    torch.get_device_module,
+):
+    if id(_function) not in {id(f) for f in ()}:
+        calls(_function)(_query(_function))
+
+
+def _setter(name: str, function: Callable[..., object]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = tuple(ctx.real(arg) for arg in args)
+        if kwargs or not all(arg.is_constant() for arg in known):
+            raise Break(UNKNOWN_CALLEE, f"{name} with a value that is not known")
+        ctx.set_state(name, function, tuple(arg.constant() for arg in known))
+        return Constant(None)
+
+    return rule
+
+
+calls(torch._C._set_grad_enabled)(_setter("grad", torch._C._set_grad_enabled))
+for _function in (
+    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.clear_autocast_cache,
+):
+    calls(_function)(_setter("autocast", _function))
+
+
+def _nesting(function: Callable[[], int]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        ctx.set_state("autocast", function, ())
+        depth = function()
+        reverse = torch.autocast_decrement_nesting if function is torch.autocast_increment_nesting else None
+        reverse = reverse or torch.autocast_increment_nesting
+        reverse()
+        return Constant(depth)
+
+    return rule
+
+
+for _function in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
+    calls(_function)(_nesting(_function))
+
+
+@calls(torch.is_tensor)
+def _is_tensor(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(issubclass(ctx.real(args[0]).python_type(), torch.Tensor))
+
+
+@constructs(torch.device)
+def _device(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    known = [ctx.real(arg).constant() for arg in args]
+    return fold(ctx, torch.device, *known, **{k: ctx.real(v).constant() for k, v in kwargs.items()})
+
+
+@constructs(torch.finfo, torch.iinfo)
+def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return fold(ctx, kind, *[ctx.real(arg).constant() for arg in args])
+
+
+@constructs(torch.Size)
+def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return TupleValue(ctx.unpack(args[0]) if args else [], kind=torch.Size)
+
+
+@calls(torch.autograd.grad, torch.autograd.backward)
+def _autograd(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(AUTOGRAD_CALL, "torch.autograd.grad or backward")
+
+
+@calls(torch._assert)
+def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    condition = ctx.real(args[0])
+    if not condition.truth(ctx):
+        ctx.throw(AssertionError, *[ctx.real(arg).constant() for arg in args[1:]])
+    return Constant(None)
+
+
+def is_graph_break_mark(function: object) -> bool:
+    """Return whether the function is a `graph_break()` of ours or of torch's, known by its mark or name."""
+    if getattr(function, "_plumbline_graph_break", False):
+        return True
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return name == "graph_break" and module == "torch._dynamo.decorators"
+
+
+def explicit_break() -> Break:
+    """Return the break that `graph_break()` asks for."""
+    return Break(EXPLICIT_BREAK, "graph_break()")
+
+
+__all__ = ["ExceptionValue", "allow", "disallow", "explicit_break", "is_allowed", "is_disallowed",
+           "is_graph_break_mark", "is_graph_function", "to_graph"]

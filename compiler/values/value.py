@@ -1,0 +1,230 @@
+"""Value: the protocol of a Python value under evaluation; CaptureContext: what a value may ask of the capture."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from types import CodeType
+from typing import NoReturn
+
+from ..base.options import Options
+from .guard import Kind
+from .reasons import UNSUPPORTED_OPERATION, Break, BreakReason, Signal
+from .source import Source
+
+Arguments = Sequence["Value"]
+Keywords = dict[str, "Value"]
+
+
+class Raised(Signal):
+    """The evaluated program raised; value: the exception under evaluation."""
+
+    def __init__(self, value: "Value") -> None:
+        self.value = value
+        super().__init__(value)
+
+
+class Rebuilder(ABC):
+    """Writes the Python that makes run-time objects of values after the graph has run."""
+
+    @abstractmethod
+    def value(self, value: "Value") -> str:
+        """Return an expression (a name or a literal) for the value; may write lines first."""
+
+    @abstractmethod
+    def inject(self, value: object) -> str:
+        """Give a constant object a name."""
+
+    @abstractmethod
+    def line(self, text: str) -> None:
+        """Write one statement."""
+
+    @abstractmethod
+    def fresh(self) -> str:
+        """Return an unused name."""
+
+    @abstractmethod
+    def know(self, value: "Value", name: str) -> None:
+        """Say that the value is already there under a name, before its parts are built (cycles)."""
+
+    @abstractmethod
+    def tensor(self, value: "Value") -> str:
+        """Return the name of a tensor that the graph gives."""
+
+    @abstractmethod
+    def fetch(self, source: Source) -> str:
+        """Return the name of what the source gave at entry."""
+
+
+class Value:
+    """A Python value under symbolic evaluation.
+
+    source: where it comes from at entry, None if it was made while evaluating. Unless a class says otherwise an
+    operation raises Break.
+    """
+
+    source: Source | None = None
+
+    def python_type(self) -> type:
+        """Return the type that `type(value)` gives."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return a few words for messages."""
+        return f"{type(self).__name__}({self.python_type().__name__})"
+
+    def no(self, operation: str, reason: BreakReason = UNSUPPORTED_OPERATION) -> NoReturn:
+        """Raise Break: this value does not know the operation."""
+        raise Break(reason, f"{operation} on {self.describe()}")
+
+    def is_constant(self) -> bool:
+        """Return whether `constant()` can answer."""
+        return False
+
+    def constant(self) -> object:
+        """Return the real object, fully known now; containers are given as fresh copies."""
+        raise NotImplementedError(self.describe())
+
+    def get_attr(self, ctx: "CaptureContext", name: str) -> "Value":
+        """Evaluate `value.name`."""
+        self.no(f"attribute {name!r}")
+
+    def set_attr(self, ctx: "CaptureContext", name: str, value: "Value") -> None:
+        """Evaluate `self.name = value`."""
+        self.no(f"setting attribute {name!r}")
+
+    def del_attr(self, ctx: "CaptureContext", name: str) -> None:
+        """Evaluate `del self.name`."""
+        self.no(f"deleting attribute {name!r}")
+
+    def call(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> "Value":
+        """Evaluate `value(*args, **kwargs)`."""
+        self.no("call")
+
+    def call_method(self, ctx: "CaptureContext", name: str, args: Arguments, kwargs: Keywords) -> "Value":
+        """Evaluate `value.name(*args, **kwargs)`; the default looks the attribute up."""
+        return ctx.call(self.get_attr(ctx, name), args, kwargs)
+
+    def truth(self, ctx: "CaptureContext") -> bool:
+        """Evaluate `bool(value)`."""
+        self.no("truth value")
+
+    def iterate(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `iter(value)`."""
+        self.no("iteration")
+
+    def next(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `next(value)`; the end is Raised(StopIteration)."""
+        self.no("next")
+
+    def length(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `len(value)`."""
+        self.no("len")
+
+    def get_item(self, ctx: "CaptureContext", key: "Value") -> "Value":
+        """Evaluate `value[key]`."""
+        self.no("subscript")
+
+    def set_item(self, ctx: "CaptureContext", key: "Value", value: "Value") -> None:
+        """Evaluate `self[key] = value`."""
+        self.no("item assignment")
+
+    def del_item(self, ctx: "CaptureContext", key: "Value") -> None:
+        """Evaluate `del self[key]`."""
+        self.no("item deletion")
+
+    def contains(self, ctx: "CaptureContext", item: "Value") -> bool:
+        """Evaluate `item in value`; the default compares the elements in turn."""
+        return any(ctx.equal(element, item) for element in ctx.unpack(self))
+
+    def hash_token(self, ctx: "CaptureContext") -> Hashable:
+        """Return an object that is equal for equal dict keys."""
+        self.no("hash")
+
+    def identity(self) -> object:
+        """Return the object that stands for this value in `is` tests; the default is the value itself."""
+        return self
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return an expression that makes the value at run time; only called for values without a source."""
+        self.no("rebuilding after the graph")
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Return the statements that make the original object, reached by `source`, look like this value."""
+        self.no("replaying a change")
+
+
+class CaptureContext(ABC):
+    """What values may ask of the capture; implemented by `frontend/recorder.py`."""
+
+    options: Options
+
+    @abstractmethod
+    def wrap(self, value: object, source: Source) -> Value:
+        """Return the value of a real object reached by a source, with the guards that make it true."""
+
+    @abstractmethod
+    def lazy(self, value: object, source: Source) -> Value:
+        """Return a value that is wrapped, and guarded, only when it is used."""
+
+    @abstractmethod
+    def real(self, value: Value) -> Value:
+        """Return the value itself, wrapped now if it was lazy."""
+
+    @abstractmethod
+    def known(self, value: object) -> Value:
+        """Return the value of an object computed while evaluating; containers become new containers."""
+
+    @abstractmethod
+    def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
+        """Demand a condition at entry."""
+
+    @abstractmethod
+    def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call."""
+
+    @abstractmethod
+    def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the body of a Python function; function: a FunctionValue."""
+
+    @abstractmethod
+    def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
+        """Add an operation to the graph; kind: `call_function` or `call_method` (target: the name)."""
+
+    @abstractmethod
+    def mutated(self, value: Value) -> None:
+        """Note that an object changed, so that the change is replayed if it came from outside."""
+
+    @abstractmethod
+    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
+        """Raise an exception in the evaluated program."""
+
+    @abstractmethod
+    def equal(self, left: Value, right: Value) -> bool:
+        """Evaluate `left is right or left == right` as containers do."""
+
+    @abstractmethod
+    def unpack(self, value: Value) -> list[Value]:
+        """Evaluate `list(value)`."""
+
+    @abstractmethod
+    def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
+        """Change a global state of torch (grad mode, autocast) in the graph and for the rest of the capture."""
+
+    @abstractmethod
+    def global_value(self, namespace: dict[str, object], name: str) -> Value:
+        """Evaluate a global name: the namespace, then builtins."""
+
+    @abstractmethod
+    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
+        """Assign a global name; None deletes it."""
+
+    @abstractmethod
+    def calling_class_cell(self) -> tuple[Value, Value]:
+        """Return (`__class__`, first argument) of the running frame, for `super()`."""
+
+    @abstractmethod
+    def class_attr(self, instance: Value, kind: type, name: str) -> Value:
+        """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""
+
+    @abstractmethod
+    def suspendable(self, function: Value, code: CodeType, args: dict[str, Value]) -> Value:
+        """Return a generator over a frame of the function; args: its bound locals."""

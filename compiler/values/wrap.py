@@ -1,0 +1,210 @@
+"""A real object and its Source become a value, with the guards that make it true: a table from type to rule."""
+
+import collections
+import enum
+import functools
+import types
+from collections.abc import Callable
+
+import torch
+
+from .constant import LITERAL_TYPES, Constant, Known, MethodOf
+from .functions import BoundMethod, CellValue, PartialValue, wrap_function
+from .guard import Kind
+from .mappings import DictValue, SetValue
+from .objects import ClassValue, ExceptionValue, ModuleValue, ObjectValue, OpaqueValue
+from .sequences import ListValue, TupleValue
+from .source import Attribute, Injected, Item, ListedItem, Source
+from .value import CaptureContext, Value
+
+Rule = Callable[[CaptureContext, object, Source], Value]
+_RULES: dict[type, Rule] = {}
+
+_BY_IDENTITY = (
+    torch.dtype, torch.layout, torch.memory_format, torch._ops.OpOverload, torch._ops.OpOverloadPacket,
+    torch._ops._OpNamespace, torch._ops._Ops, types.ModuleType, enum.Enum, types.MethodDescriptorType,
+    types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
+    types.MemberDescriptorType, types.ClassMethodDescriptorType, staticmethod, classmethod, torch.finfo, torch.iinfo,
+)
+
+
+def wraps_type(*kinds: type) -> Callable[[Rule], Rule]:
+    """Register the rule for exact types."""
+
+    def register(rule: Rule) -> Rule:
+        for kind in kinds:
+            assert kind not in _RULES
+            _RULES[kind] = rule
+        return rule
+
+    return register
+
+
+def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
+    """Return the value of anything but a tensor (which the capture makes a graph input)."""
+    kind = type(value)
+    rule = _RULES.get(kind)
+    if rule is not None:
+        return rule(ctx, value, source)
+    if isinstance(value, type):
+        ctx.guard(source, Kind.IDENTITY, value)
+        return ClassValue(value, source)
+    if isinstance(value, _BY_IDENTITY):
+        ctx.guard(source, Kind.IDENTITY, value)
+        return Known(value, source)
+    ctx.guard(source, Kind.TYPE, kind)
+    if isinstance(value, tuple):
+        return _elements(ctx, value, source, kind)
+    if isinstance(value, torch.nn.Module):
+        return ModuleValue(kind, value, source)
+    if isinstance(value, BaseException):
+        args = ctx.real(ctx.wrap(value.args, Attribute(source, "args")))
+        assert isinstance(args, TupleValue)
+        return ExceptionValue(kind, args.items, value, source)
+    if kind.__flags__ & (1 << 9) and not _has_native_state(kind):
+        return _instance(ctx, value, source)
+    return OpaqueValue(value, source)
+
+
+def _instance(ctx: CaptureContext, value: object, source: Source) -> Value:
+    made = ObjectValue(type(value), value, source)
+    if isinstance(value, dict):
+        made.contents = DictValue(dict, source, dict(dict.items(value)))
+        made.contents.subclass_of = dict
+    elif isinstance(value, list):
+        return OpaqueValue(value, source)
+    return made
+
+
+def _has_native_state(kind: type) -> bool:
+    """Return whether instances hold more than Python attributes: a base written in C other than object and dict."""
+    return any(
+        not base.__flags__ & (1 << 9) and base not in (object, dict, list, collections.OrderedDict)
+        and base.__module__ not in ("typing", "abc")
+        for base in kind.__mro__
+    )
+
+
+@wraps_type(*(kind for kind in LITERAL_TYPES if kind not in (type(None), bool, type(Ellipsis), type(NotImplemented))))
+def _literal(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.EQUALS, value)
+    return Constant(value, None)
+
+
+@wraps_type(type(None), bool, type(Ellipsis), type(NotImplemented))
+def _singleton(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.IDENTITY, value)
+    return Constant(value, None)
+
+
+@wraps_type(torch.device, slice)
+def _by_value(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.EQUALS, value)
+    return Known(value) if isinstance(value, torch.device) else Constant(value)
+
+
+@wraps_type(list, collections.deque)
+def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, list | collections.deque)
+    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, Kind.LENGTH, len(value))
+    items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
+    if isinstance(value, collections.deque):
+        return ListValue(items, source, collections.deque, value.maxlen)
+    return ListValue(items, source)
+
+
+@wraps_type(tuple, torch.Size)
+def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, tuple)
+    ctx.guard(source, Kind.TYPE, type(value))
+    return _elements(ctx, value, source, type(value))
+
+
+def _elements(ctx: CaptureContext, value: tuple[object, ...], source: Source, kind: type) -> Value:
+    ctx.guard(source, Kind.LENGTH, len(value))
+    items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
+    return TupleValue(items, source, kind)
+
+
+@wraps_type(dict, collections.OrderedDict, collections.defaultdict)
+def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, dict)
+    ctx.guard(source, Kind.TYPE, type(value))
+    made = DictValue(type(value), source, value)
+    if isinstance(value, collections.defaultdict):
+        made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
+    return made
+
+
+@wraps_type(set, frozenset)
+def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, set | frozenset)
+    ctx.guard(source, Kind.TYPE, type(value))
+    made = SetValue(type(value), source)
+    if all(type(member) in LITERAL_TYPES or isinstance(member, type | enum.Enum | torch.dtype) for member in value):
+        ctx.guard(source, Kind.MEMBERS, frozenset(value))
+        members = [ctx.known(member) for member in value]
+    else:
+        ctx.guard(source, Kind.LENGTH, len(value))
+        members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
+    made.members = {member.hash_token(ctx): member for member in members}
+    return made
+
+
+@wraps_type(types.FunctionType)
+def _function(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, types.FunctionType)
+    ctx.guard(source, Kind.CODE, value.__code__)
+    return wrap_function(ctx, value, source)
+
+
+@wraps_type(types.MethodType)
+def _method(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, types.MethodType)
+    if isinstance(source, Injected):
+        function = ctx.wrap(value.__func__, Injected(value.__func__))
+        return BoundMethod(function, ctx.wrap(value.__self__, Injected(value.__self__)), source)
+    ctx.guard(source, Kind.TYPE, types.MethodType)
+    function = ctx.wrap(value.__func__, Attribute(source, "__func__"))
+    return BoundMethod(function, ctx.wrap(value.__self__, Attribute(source, "__self__")), source)
+
+
+@wraps_type(types.BuiltinFunctionType)
+def _builtin(ctx: CaptureContext, value: object, source: Source) -> Value:
+    owner = getattr(value, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType | type) or isinstance(source, Injected):
+        ctx.guard(source, Kind.IDENTITY, value)
+        return Known(value, source)
+    name = getattr(value, "__name__", "")
+    ctx.guard(source, Kind.TYPE, types.BuiltinFunctionType)
+    ctx.guard(Attribute(source, "__name__"), Kind.EQUALS, name)
+    return MethodOf(ctx.wrap(owner, Attribute(source, "__self__")), name, source)
+
+
+@wraps_type(functools.partial)
+def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, functools.partial)
+    ctx.guard(source, Kind.TYPE, functools.partial)
+    args = ctx.wrap(value.args, Attribute(source, "args"))
+    assert isinstance(args, TupleValue)
+    keywords = Attribute(source, "keywords")
+    ctx.guard(keywords, Kind.KEYS, tuple(value.keywords))
+    kwargs = {name: ctx.lazy(item, Item(keywords, name)) for name, item in value.keywords.items()}
+    return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args.items, kwargs, source)
+
+
+@wraps_type(types.CellType)
+def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, types.CellType)
+    try:
+        content = value.cell_contents
+    except ValueError:
+        return CellValue(None, source)
+    return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
+
+
+@wraps_type(types.MappingProxyType)
+def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.TYPE, types.MappingProxyType)
+    return OpaqueValue(value, source)
