@@ -21,6 +21,7 @@ from plumbline.compiler.base.torch_facts import (
     without_torch_function,
 )
 
+from .consistency import inconsistency
 from .draws import substitute
 from .evaluation import Call, LanePlan, evaluate
 from .lanes import Lanes
@@ -36,16 +37,22 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
     exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
     rounded: number of declared-dtype lanes; as many wide replicas come with them.  seed: of the noise.
     untrusted: operators whose lanes could not be had (eager's result stands in), one reason each.
+    diagnose: also compare every operator with float64 on eager's own inputs.
+    suspects: operators whose float64 evaluation is not eager's function, when diagnosing.
     unstable_control_flow: an integer or boolean that Python saw differs between eager and a lane.
     The user's generators are consumed exactly as without the run.
     """
 
     supports_higher_order_operators = True
 
-    def __init__(self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0) -> None:
+    def __init__(
+        self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0, diagnose: bool = False
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
         self.plan = LanePlan(int(exact), replicas, rounded, rounded)
         self.untrusted: list[str] = []
+        self.suspects: list[str] = []
+        self._diagnose = diagnose
         self.unstable_control_flow = False
         self._noise = NoiseSource(seed)
         self._storages: dict[int, ShadowStorage] = {}
@@ -115,7 +122,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             return None
         lane_args, lane_kwargs = map_tensors(_widened(args), self._view), map_tensors(_widened(kwargs), self._view)
         real_args, real_kwargs = args, kwargs
-        if facts.written and (facts.random or needs_decision(facts, args, kwargs) is not None):
+        if facts.written and (facts.random or self._diagnose or needs_decision(facts, args, kwargs) is not None):
             real_args, real_kwargs = map_tensors(args, torch.clone), map_tensors(kwargs, torch.clone)
         return _Before(lane_args, lane_kwargs, real_args, real_kwargs)
 
@@ -189,6 +196,10 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         dtype = needs_decision(facts, args, kwargs)
         if dtype is not None:
             call = decide_scalars(call, _widened(args), _widened(kwargs), dtype)
+        if self._diagnose:
+            departs = inconsistency(call, _widened(args), _widened(kwargs))
+            if departs is not None:
+                self.suspects.append(f"{func}: its float64 evaluation is not the same function ({departs})")
         return evaluate(call, self.plan, self._noise)
 
     def _exact_rows(self, real: Tensor) -> Tensor:

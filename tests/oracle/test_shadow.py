@@ -403,6 +403,14 @@ def test_an_operator_without_float64_kernel_is_named():
     assert torch.equal(run.lanes_of(result).exact, result.double())
 
 
+def test_a_diagnosis_names_the_operator_that_is_another_function_in_float64():
+    x = torch.tensor([1.0, float("inf")])
+    run, _ = follow(lambda v: torch.nan_to_num(v * 2).add_(1).exp(), x, diagnose=True)
+    assert [s.split(":")[0] for s in run.suspects] == ["aten.nan_to_num.default"]
+    calm, _ = follow(lambda v: torch.softmax(v.half() @ v.half()[:, None], -1), torch.randn(3, 3)[0], diagnose=True)
+    assert not calm.suspects
+
+
 def test_a_custom_operator_runs_once_and_is_named():
     calls = []
 
