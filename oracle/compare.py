@@ -94,7 +94,7 @@ class _Comparer:
             self.wrong("python", name, "is there; eager does not have it")
         if not missing and not extra and list(eager.children) != list(actual.children):
             self.wrong("python", eager.path, "has its items in another order than eager's")
-        for name in eager.children.keys() & actual.children.keys():
+        for name in (name for name in eager.children if name in actual.children):  # in eager's order, always
             self.node(aspect, eager.children[name], actual.children[name])
 
     def atom(self, aspect: str, eager: Node, actual: Node) -> None:
@@ -162,7 +162,7 @@ class _Comparer:
                 self.wrong(aspect, path, "holds other items than eager's")
 
     def state(self, eager: Mapping[str, Node], actual: Mapping[str, Node]) -> None:
-        for path in eager.keys() | actual.keys():
+        for path in dict.fromkeys([*eager, *actual]):
             mine, theirs = eager.get(path), actual.get(path)
             node = mine or theirs
             assert node is not None

@@ -1,0 +1,28 @@
+"""The engine: runs passes until none of them finds anything smaller, within a budget."""
+
+from typing import TypeVar
+
+from .problem import Pass, Problem, QueriesExhausted
+
+C = TypeVar("C")
+A = TypeVar("A")
+
+MOST_ROUNDS = 8
+"""Rounds of passes at most; each round but the last has made something smaller, so few are ever needed."""
+
+
+def reduce(problem: Problem[C, A], groups: tuple[tuple[Pass[C, A], ...], ...]) -> bool:
+    """Run each group of passes to its fixed point; return False when the budget ran out first.
+
+    Groups go from what saves most to what only pleases the reader; a later group does not reopen an earlier one.
+    """
+    try:
+        for group in groups:
+            for _ in range(MOST_ROUNDS):
+                before = problem.current
+                problem.run(group)
+                if problem.current is before:
+                    break
+    except QueriesExhausted:
+        return False
+    return True

@@ -1,0 +1,137 @@
+"""A candidate of the minifier: a graph with the values of its inputs, and how it is recognised again."""
+
+import hashlib
+import operator
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from plumbline.compiler.base.errors import Unsupported
+from plumbline.compiler.graph.fx_face import map_leaves
+from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.node_values import calls, placeholders
+from plumbline.oracle.captured import cloned_inputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphCase:
+    """A graph and one value per placeholder; nobody changes either after it was made.
+
+    A run gets copies of the inputs (`fresh_inputs`), so that graphs that write to them can be run again.
+    """
+
+    graph: fx.GraphModule
+    inputs: tuple[object, ...]
+
+    def fresh_inputs(self) -> tuple[object, ...]:
+        """Return copies of the inputs with the same strides, sharing and gradients wanted."""
+        return cloned_inputs(self.inputs)
+
+    def run(self, *inputs: object) -> tuple[object, ...]:
+        """Run the graph as it is written; always a tuple."""
+        return interpret(self.graph, inputs)
+
+    def ops(self) -> list[fx.Node]:
+        """Return the operators in order; taking a part of a call's result is no operator."""
+        return ops_of(self.graph)
+
+    def __len__(self) -> int:
+        """Return the number of operators."""
+        return len(self.ops())
+
+
+def case_of(gm: fx.GraphModule, inputs: tuple[object, ...]) -> GraphCase:
+    """Return a captured graph as a case: tensors that it holds become inputs, so that it is a function of its inputs.
+
+    Raises Unsupported for a graph that calls modules: their code cannot be written into a script.
+    """
+    graph = fx.Graph()
+    mapping: dict[fx.Node, fx.Node] = {}
+    held: dict[fx.Node, torch.Tensor] = {}
+    for node in gm.graph.nodes:
+        if node.op == "call_module":
+            what = f"the graph calls the module {node.target}"
+            raise Unsupported(what, why="its code is not in the graph", hint="minify with --after aot")
+        if node.op == "get_attr" and isinstance(value := attribute_of(gm, str(node.target)), torch.Tensor):
+            held[node] = value
+    given = placeholders(gm.graph)
+    for node in (*given, *held):
+        mapping[node] = graph.placeholder(node.name)
+        mapping[node].meta = dict(node.meta)
+    for node in gm.graph.nodes:
+        if node not in mapping:
+            mapping[node] = graph.node_copy(node, mapping.__getitem__)
+            mapping[node].meta = dict(node.meta)
+    return GraphCase(fx.GraphModule(gm, graph), cloned_inputs((*inputs, *held.values())))
+
+
+def attribute_of(gm: fx.GraphModule, path: str) -> object:
+    """Return what a `get_attr` node names."""
+    value: object = gm
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def ops_of(gm: fx.GraphModule) -> list[fx.Node]:
+    """Return the operators of a graph in order; taking a part of a call's result is no operator."""
+    return [node for node in calls(gm.graph) if not is_part(node)]
+
+
+def is_part(node: fx.Node) -> bool:
+    """Return whether a node only takes one of several results of another call."""
+    if node.op != "call_function" or node.target is not operator.getitem or len(node.args) != 2:
+        return False
+    whole, index = node.args
+    return isinstance(whole, fx.Node) and isinstance(index, int) and not isinstance(whole.meta.get("val"), torch.Tensor)
+
+
+def case_key(case: GraphCase) -> str:
+    """Return a hash of what a compiler could see: operators, arguments, wiring, inputs by value; names do not count."""
+    numbers = {node: f"%{number}" for number, node in enumerate(case.graph.graph.nodes)}
+    digest = hashlib.sha256()
+    for node in case.graph.graph.nodes:
+        parts = map_leaves((node.args, dict(node.kwargs)), lambda leaf: numbers.get(leaf, leaf))  # type: ignore[call-overload]  # leaves are any objects; other keys give the default
+        target = "" if node.op in ("placeholder", "output") else _target_name(node.target)
+        digest.update(f"{node.op} {target} {parts!r}\n".encode())
+    for name, value in zip(placeholders(case.graph.graph), case.inputs, strict=True):
+        digest.update(f"{numbers[name]} ".encode())
+        _add_value(digest, value)
+    return digest.hexdigest()
+
+
+def _target_name(target: object) -> str:
+    if isinstance(target, str):
+        return target
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None)
+    return f"{getattr(target, '__module__', '')}.{name} {target}" if name else str(target)
+
+
+def _add_value(digest: "hashlib._Hash", value: object) -> None:
+    if not isinstance(value, torch.Tensor):
+        digest.update(repr(value).encode())
+        return
+    facts = (value.dtype, tuple(value.shape), str(value.device), value.requires_grad, value.layout)
+    digest.update(repr(facts).encode())
+    plain = value.detach()
+    if plain.layout == torch.strided:
+        digest.update(repr((plain.stride(), plain.storage_offset())).encode())
+    digest.update(tensor_bytes(plain))
+
+
+def tensor_bytes(tensor: torch.Tensor) -> bytes:
+    """Return the elements of a tensor as bytes, in order of the indices."""
+    plain = tensor.detach()
+    if plain.layout != torch.strided:
+        plain = plain.to_dense()
+    flat = plain.resolve_conj().resolve_neg().cpu().contiguous().flatten()
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def inputs_digest(inputs: tuple[object, ...]) -> str:
+    """Return a hash of input values and their metadata."""
+    digest = hashlib.sha256()
+    for value in inputs:
+        _add_value(digest, value)
+    return digest.hexdigest()
