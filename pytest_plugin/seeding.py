@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import pytest
 
@@ -14,9 +15,18 @@ def seed_for(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def seed_test(test_id: str) -> None:
-    """Seed torch, NumPy and Python for a test; test_id: its node id without the backend."""
+@lru_cache(maxsize=1)
+def _states_of(test_id: str) -> RandomState:
     seed_everything(seed_for(test_id))
+    return RandomState.now()
+
+
+def seed_test(test_id: str) -> None:
+    """Seed torch, NumPy and Python for a test; test_id: its node id without the backend.
+
+    Each variant asks several times; setting a kept state is cheaper than torch.manual_seed.
+    """
+    _states_of(test_id).restore()
 
 
 @contextmanager

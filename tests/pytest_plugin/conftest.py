@@ -1,6 +1,11 @@
 import pytest
 
-from support.plugin_runs import PluginRuns
+from support.plugin_runs import PluginRuns, keep_modules
+
+
+@pytest.fixture(autouse=True)
+def _modules_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_modules(monkeypatch)
 
 
 @pytest.fixture

@@ -4,15 +4,27 @@ import importlib
 from typing import Any
 
 import pytest
+from _pytest.pytester import SysModulesSnapshot
 
 from support.fake_judge import COMPILERS, FakeSession
 
-# pytester forgets what an inner run imported; torch cannot be loaded twice, and patches must stick to one module.
+# Loaded once here: patches must stick to one module.
 for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.call_boundary"):
     importlib.import_module(preloaded)
 
-# hypothesis would be imported anew by each inner run.
-QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider")
+WRITTEN = ("test_", "mylib", "conftest", "broken_module")  # what tests write; all other modules outlive an inner run
+
+
+def keep_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pytester forget only what tests wrote: it forgets all that an inner run imports, and torch loads once."""
+    snapshot = SysModulesSnapshot.__init__
+
+    def preserving(self: SysModulesSnapshot, preserve: object = None) -> None:
+        del preserve
+        snapshot(self, lambda name: not name.startswith(WRITTEN))
+
+    monkeypatch.setattr(SysModulesSnapshot, "__init__", preserving)
 
 
 class PluginRuns:
