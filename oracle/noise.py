@@ -13,6 +13,7 @@ from torch import Tensor
 from plumbline.compiler.base.torch_facts import TorchDispatchMode
 
 from .operators import OperatorFacts, facts_of
+from .running_sums import running_sum_error
 
 INTERNAL = 2.0**-24  # kernels of low-precision tensors compute in float32
 DOUBLE = 2.0**-53
@@ -180,6 +181,9 @@ class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         facts = facts_of(func)
         kwargs = kwargs or {}
+        if facts.decomposition is not None:
+            with self:
+                return facts.decomposition(*args, **kwargs)
         if func.is_view or facts.moving or facts.jumping or facts.given or facts.written or facts.random:
             return func(*args, **kwargs)
         return noisy_call(func, facts, args, kwargs, self.source, self.scale, self.scale)
@@ -195,11 +199,14 @@ def noisy_call(
 
     result = operator(*map_tensors(args, shaken), **map_tensors(kwargs, shaken))
     outputs = tensors_in(result)
-    magnitudes = None
+    magnitudes: list[Tensor | None] = [None] * len(outputs)
     if facts.summing and any(t.is_floating_point() or t.is_complex() for t in outputs):
-        magnitudes = accumulation(operator, facts, args, kwargs, outputs)
+        magnitudes = [*(accumulation(operator, facts, args, kwargs, outputs) or magnitudes)]
+        # A loop in float32 says nothing of sums in float64.
+        loop = running_sum_error(facts, args, outputs) if float(inner.max()) > DOUBLE else None
+        magnitudes = [m if m is None or loop is None else torch.hypot(m, loop / INTERNAL) for m in magnitudes]
     roughened = iter(
-        _roughen(out, source, inner, outer, magnitudes[i] if magnitudes else None) for i, out in enumerate(outputs)
+        _roughen(out, source, inner, outer, magnitude) for out, magnitude in zip(outputs, magnitudes, strict=True)
     )
     return map_tensors(result, lambda _: next(roughened))
 

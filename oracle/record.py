@@ -68,7 +68,8 @@ class Outcome:
     """What one run did.
 
     output: description of the returned value, None when it raised.  error: the exception, None otherwise.
-    changed: by path, the objects that existed before and changed, described.  bindings: by path, global names bound to something else.
+    changed: by path, the objects that existed before and changed, described.
+    bindings: by path, global names bound to something else.
     """
 
     output: Node | None

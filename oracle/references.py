@@ -46,15 +46,21 @@ class References:
                 return _eager_differs(judge_values(actual, eager, lanes))
             kind, numbers, sentence = judge_values(actual, eager, lanes)
             if not isinstance(kind, Need):
-                return self._trusted(kind, numbers, sentence)
+                return self._trusted((kind, numbers, sentence), eager, actual)
         kind, numbers, sentence = judge_values(actual, eager, None)
         return (Kind.NO_REFERENCE if isinstance(kind, Need) else kind), numbers, sentence
 
-    def _trusted(self, kind: Kind, numbers: Numbers | None, sentence: str) -> Decision:
-        """A pass that leans on an operator without a float64 meaning is said to be one."""
-        if self.reasons and not kind.fails:
+    def _trusted(self, decision: Decision, eager: torch.Tensor, actual: torch.Tensor) -> Decision:
+        """Say when a decision leans on an operator without a float64 meaning: then only gross errors count."""
+        kind, numbers, sentence = decision
+        if not self.reasons:
+            return decision
+        if not kind.fails:
             return Kind.NO_REFERENCE, numbers, f"{sentence} ({self.reasons[0]})"
-        return kind, numbers, sentence
+        blind, _, words = judge_values(actual, eager, None)
+        if isinstance(blind, Kind) and blind.fails:
+            return decision
+        return Kind.NO_REFERENCE, numbers, f"{words} ({self.reasons[0]})"
 
     def _at(self, depth: str, cotangent: str | None) -> dict[str, Lanes]:
         key = (depth, cotangent)

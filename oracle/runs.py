@@ -17,7 +17,7 @@ Program = Callable[..., Any]
 
 
 class Runs:
-    """Runs programs on one call's arguments; every run but the live one starts from, and returns to, the saved state."""
+    """Runs programs on one call's arguments; all but the live run start from, and return to, the saved state."""
 
     def __init__(self, snapshot: Snapshot, args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int) -> None:
         self.snapshot = snapshot
