@@ -308,6 +308,10 @@ class Functionalizer:
         names = [item.name for item in target._schema.arguments]
         args = [value for value, name in zip(node.args, names, strict=False) if name not in twin.dropped]
         kwargs = {name: value for name, value in node.kwargs.items() if name not in twin.dropped}
+        demanded = {item.name for item in twin.operator._schema.arguments if not item.has_default_value()}
+        for item in target._schema.arguments[len(node.args) :]:  # the twin may lack the original's defaults
+            if item.has_default_value() and item.name in demanded and item.name not in kwargs:
+                kwargs[item.name] = item.default_value
         new = self._emit(twin.operator, self._read_args(tuple(args)), self._read_args(kwargs))
         if twin.single:
             return [new]

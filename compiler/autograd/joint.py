@@ -20,7 +20,7 @@ from ..base.origin import Origin
 from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, next_gradient_number, running_gradient_number
 from ..graph.fx_face import add_output
 from ..graph.interpret import interpret
-from ..graph.node_values import in_backward, origin_of, set_value
+from ..graph.node_values import in_backward, origin_of, set_value, tensor_of
 from ..graph.tracer import Decomposition, Recorder, fake_like
 from .analyze import Analysis, TracedCall, analyze
 from .functionalize import Functionalizer
@@ -159,6 +159,7 @@ class _Run:
         """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
         wanted = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
+        _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
         with torch.inference_mode(False), self.mode, self.recorder:
             found = torch.autograd.grad(
@@ -181,6 +182,22 @@ class _Run:
         self.recorder.bind(tangent, node)
         self.worker.take([node])
         return tangent
+
+
+# Their backward looks at values to tell whether the gradient exists; on fake tensors it cannot look.
+_VALUE_CHECKED = frozenset({torch.ops.aten.linalg_eig.default})
+_VALUE_CHECKED_IF_COMPLEX = frozenset({torch.ops.aten._linalg_svd.default, torch.ops.aten._linalg_eigh.default})
+
+
+def _demand_checked_backward(graph: fx.Graph) -> None:
+    for node in graph.nodes:
+        complex_input = node.target in _VALUE_CHECKED_IF_COMPLEX and tensor_of(node.all_input_nodes[0]).is_complex()
+        if node.target in _VALUE_CHECKED or complex_input:
+            raise Unsupported(
+                "the gradient of eigenvectors or singular vectors depends on their phase",
+                why="eager refuses by looking at values",
+                hint="expected: the graph runs eagerly",
+            )
 
 
 def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Traced:

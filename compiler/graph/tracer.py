@@ -74,6 +74,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         self._paused = False
         self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
         self._objects: dict[fx.Node, torch.Tensor] = {}
+        self._described: dict[int, list[fx.Node]] = {}  # tensor -> nodes whose example value it is
 
     # -- what the outside asks ---------------------------------------------------------------------------------
 
@@ -164,6 +165,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
 
     def _describe(self, node: fx.Node, value: object) -> None:
         set_value(node, value)
+        if isinstance(value, torch.Tensor):
+            self._described.setdefault(id(value), []).append(node)
         origin = self.backward_origin() if self.backward else self.origin
         if origin is not None:
             node.meta["origin"] = origin
@@ -212,9 +215,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     # -- example values ----------------------------------------------------------------------------------------
 
     def _keep_value(self, tensor: torch.Tensor) -> None:
-        node = self.node_of(tensor)
         with self.paused(), torch.no_grad():
-            set_value(node, tensor.detach())
+            earlier = tensor.detach()
+        for node in self._described.pop(id(tensor), []):
+            set_value(node, earlier)
 
     def _detach_values(self) -> None:
         """Take the autograd history off example values: it would keep the whole traced run alive."""

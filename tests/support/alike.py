@@ -27,8 +27,8 @@ def describe(tensor):
 
 
 def bits(tensor):
-    tensor = tensor.detach().contiguous()
-    return tensor.view(torch.uint8) if tensor.numel() and tensor.dim() else tensor.reshape(-1).view(torch.uint8)
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    return tensor.clone(memory_format=torch.contiguous_format).reshape(-1).clone().view(torch.uint8)
 
 
 def run(call, inputs, cotangents=None, chosen=None):

@@ -137,6 +137,7 @@ one_line("expand_sum", lambda x: x[0].expand(3, 4).sum(0))
 one_line("pad", lambda x: F.pad(x, (1, 2), value=3.0))
 one_line("norm", lambda x: (x.norm(), torch.linalg.vector_norm(x, dim=1)))
 one_line("solve", lambda x, y: torch.linalg.solve(x + 10 * torch.eye(4), y), pair)
+one_line("eigenvalues", lambda x: torch.linalg.eig(x), square, "eigenvectors")
 one_line("determinant", lambda x: torch.linalg.det(x))
 one_line("roll_flip", lambda x: x.roll(1, 0).flip(1))
 one_line("tril", lambda x: x.tril() + x.triu(1))
@@ -256,6 +257,7 @@ one_line("write_then_view_out", lambda x: (x.mul_(2), x[0], x.t())[1:], branch)
 one_line("view_then_write_then_out", lambda x: (lambda v: (x.mul_(2), v)[1])(x[0]), branch)
 one_line("geometry_of_input", lambda x: (x.t_(), x * 1)[1], plain, "sizes")
 one_line("geometry_of_result", lambda x: (lambda y: (y.t_(), y)[1])(x.sin()))
+one_line("quantile", lambda x: torch.quantile(x, torch.tensor([0.1, 0.6]), dim=0, keepdim=True))
 one_line("resize_result", lambda x: (lambda y: (y.resize_(2, 2), y)[1])(x.detach() * 2), square, "memory")
 one_line("detach_then_write", lambda a: (lambda t: (a.mul_(2), a, t)[1:])(a.detach()), branch)
 one_line("write_through_detach", lambda a: (a.detach().mul_(2), a * 3)[1], branch)
@@ -419,6 +421,7 @@ one_line("multinomial", lambda x: torch.multinomial(x.detach().softmax(-1), 2))
 one_line("rrelu", lambda x: F.rrelu(x, training=True))
 one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None], y[None], x[None], dropout_p=0.3),
          pair)  # fmt: skip
+one_line("channel_dropout", lambda x: F.feature_alpha_dropout(x, 0.5, training=True))
 one_line("write_random", lambda x: x.uniform_(), plain)
 
 # -- what cannot be traced ---------------------------------------------------------------------------------------------

@@ -53,6 +53,20 @@ def test_a_size_changing_in_place_call_leaves_the_earlier_example_value():
     assert interpret(gm, (torch.zeros(2, 3),))[0].shape == (3, 2)
 
 
+def test_each_of_several_size_changes_keeps_its_own_example_value():
+    def f(x):
+        y = x + 1
+        y.unsqueeze_(0)
+        y.transpose_(0, -1)
+        y.squeeze_(1)
+        return y
+
+    gm = trace(f, (torch.zeros(2, 3),))
+    verify(gm, costly=True)
+    shapes = [tuple(node.meta["val"].shape) for node in gm.graph.nodes if node.op == "call_function"]
+    assert shapes == [(2, 3), (1, 2, 3), (3, 2, 1), (3, 2, 1)]
+
+
 def test_no_random_number_is_drawn_while_tracing():
     torch.manual_seed(3)
     before = torch.get_rng_state()
