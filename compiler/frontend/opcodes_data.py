@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 from ..bytecode.instruction import Instruction
+from ..values import itertools_calls  # noqa: F401 - fills the table of constructors
 from ..values.builtin_calls import make_slice, text_of
 from ..values.constant import Constant, Known, fold
 from ..values.functions import CellValue

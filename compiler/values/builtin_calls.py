@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from .constant import Constant, Known, calls, fold
+from .constant import Constant, Known, RangeIterator, calls, fold
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from .mappings import DictValue, SetValue, pairs_of
@@ -19,7 +19,9 @@ from .objects import (
 )
 from .operators import binary, compare, is_same, unary
 from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
-from .sequences import ListValue, SequenceIterator, SequenceValue, SliceValue, TupleValue, sort_values
+from .sequences import (
+    ListValue, SequenceIterator, SequenceValue, SliceValue, TupleValue, sort_values,
+)
 from .source import Injected
 from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -437,7 +439,7 @@ def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
 
 
 def _all_pure(iterators: list[Value]) -> bool:
-    return all(isinstance(i, SequenceIterator) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
+    return all(isinstance(i, SequenceIterator | RangeIterator) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
 
 
 @constructs(zip)
@@ -478,6 +480,14 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     if isinstance(value, SequenceValue):
         return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
     return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
+
+
+@calls(tuple.__new__)
+def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    kind = ctx.real(args[0])
+    if not isinstance(kind, ClassValue):
+        raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is no class")
+    return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
 
 
 # --- functools, operator and friends

@@ -106,7 +106,7 @@ class Constant(Value):
         """Iterate over the known elements."""
         if not isinstance(self.value, str | bytes | range):
             ctx.throw(TypeError, f"'{type(self.value).__name__}' object is not iterable")
-        return ctx.known(self.value if isinstance(self.value, range) else tuple(self.value)).iterate(ctx)
+        return RangeIterator(self.value) if isinstance(self.value, range) else ctx.known(tuple(self.value)).iterate(ctx)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the known length."""
@@ -129,6 +129,42 @@ class Constant(Value):
         if type(self.value) in _INLINE_TYPES and len(repr(self.value)) < 200:
             return repr(self.value)
         return out.inject(self.value)
+
+
+class RangeIterator(Value):
+    """An iterator over a known range."""
+
+    def __init__(self, numbers: range) -> None:
+        self.rest = numbers
+
+    def python_type(self) -> type:
+        """Return the iterator type."""
+        return type(iter(range(0)))
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Iterators are true."""
+        return True
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next number."""
+        if not self.rest:
+            ctx.throw(StopIteration)
+        number, self.rest = self.rest[0], self.rest[1:]
+        return Constant(number)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate explicit `__next__` and `__iter__`."""
+        return self.next(ctx) if name == "__next__" else self
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator over the rest."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(iter)}({out.inject(self.rest)})")
+        return name
 
 
 class Known(Value):

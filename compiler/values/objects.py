@@ -75,7 +75,7 @@ def bind_raw(
         inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
         return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
     if instance is None:
-        if isinstance(raw, _C_DESCRIPTORS | property | types.MemberDescriptorType | types.GetSetDescriptorType):
+        if isinstance(raw, (*_C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
             return Known(getattr(kind, name))
         return _plain_class_attribute(ctx, kind, owner, name, raw)
     if isinstance(raw, property):

@@ -368,6 +368,8 @@ class TupleValue(SequenceValue):
         fields = tuple_fields(self.kind)
         if name in fields:
             return self.element(ctx, fields.index(name))
+        if fields and name in ("_asdict", "_replace"):
+            return MethodOf(self, name)
         return ctx.class_attr(self, self.kind, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:

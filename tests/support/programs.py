@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from plumbline.compiler.base.events import Broke, Captured, RanEagerly, Recompiled, recording
@@ -90,6 +91,11 @@ def assert_alike(left: Any, right: Any, path: str = "result") -> None:
         assert len(left) == len(right), f"{path}: length"
         for position, (a, b) in enumerate(zip(left, right, strict=True)):
             assert_alike(a, b, f"{path}[{position}]")
+    elif isinstance(left, numpy.ndarray):
+        assert numpy.array_equal(left, right), path
+    elif hasattr(type(left), "__slots__") and not isinstance(left, torch.device | torch.dtype | str | int | set):
+        for name in type(left).__slots__:
+            assert_alike(getattr(left, name, None), getattr(right, name, None), f"{path}.{name}")
     elif hasattr(left, "__dict__") and not isinstance(left, type) and not callable(left):
         assert_alike(vars(left), vars(right), f"{path}.__dict__")
     elif not callable(left) and not isinstance(left, type):

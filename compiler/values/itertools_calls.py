@@ -1,0 +1,131 @@
+"""The iterators of itertools, as generators over values."""
+
+import itertools
+from collections.abc import Iterator
+
+from .constant import Constant
+from .iterators import IteratorValue, accumulated, chained, elements_of, filtered
+from .objects import constructs
+from .operators import binary
+from .reasons import UNSUPPORTED_OPERATION, Break
+from .sequences import ListValue, TupleValue
+from .value import Arguments, CaptureContext, Keywords, Value
+
+
+def _iterator(ctx: CaptureContext, value: Value) -> Value:
+    return ctx.real(ctx.real(value).iterate(ctx))
+
+
+def _number(ctx: CaptureContext, value: Value | None, default: int) -> int:
+    if value is None:
+        return default
+    found = ctx.real(value).constant() if ctx.real(value).is_constant() else None
+    if not isinstance(found, int):
+        raise Break(UNSUPPORTED_OPERATION, "itertools with a count that is not known")
+    return found
+
+
+@constructs(itertools.chain)
+def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, chained(ctx, iter(args)), ctx)
+
+
+@constructs(itertools.product, itertools.permutations, itertools.combinations)
+def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if kind is itertools.product:
+        pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)
+        rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
+    elif kind is itertools.permutations:
+        rows = itertools.permutations(ctx.unpack(args[0]), _number(ctx, args[1], 0) if len(args) > 1 else None)
+    else:
+        rows = itertools.combinations(ctx.unpack(args[0]), _number(ctx, args[1], 0))
+    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+
+
+@constructs(itertools.islice)
+def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    bounds = [ctx.real(arg).constant() for arg in args[1:]]
+    steps = elements_of(ctx, _iterator(ctx, args[0]))
+    return IteratorValue(kind, itertools.islice(steps, *bounds), ctx)  # type: ignore[arg-type]  # ints or None, as in Python
+
+
+@constructs(itertools.zip_longest)
+def _zip_longest(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    fill = kwargs.get("fillvalue", Constant(None))
+    rows = itertools.zip_longest(*(ctx.unpack(arg) for arg in args), fillvalue=fill)
+    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+
+
+@constructs(itertools.repeat)
+def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    times = kwargs.get("times", args[1] if len(args) > 1 else None)
+    steps = itertools.repeat(args[0]) if times is None else itertools.repeat(args[0], _number(ctx, times, 0))
+    return IteratorValue(kind, steps, ctx)
+
+
+@constructs(itertools.count)
+def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    start = args[0] if args else kwargs.get("start")
+    step = args[1] if len(args) > 1 else kwargs.get("step")
+    numbers = itertools.count(_number(ctx, start, 0), _number(ctx, step, 1))
+    return IteratorValue(kind, (Constant(number) for number in numbers), ctx)
+
+
+@constructs(itertools.cycle)
+def _cycle(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, itertools.cycle(elements_of(ctx, _iterator(ctx, args[0]))), ctx)
+
+
+@constructs(itertools.starmap)
+def _starmap(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, _iterator(ctx, args[1]))
+    return IteratorValue(kind, (ctx.call(args[0], ctx.unpack(row), {}) for row in steps), ctx)
+
+
+@constructs(itertools.accumulate)
+def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function = args[1] if len(args) > 1 else kwargs.get("func")
+
+    def add(left: Value, right: Value) -> Value:
+        return binary(ctx, "+", left, right) if function is None else ctx.call(function, [left, right], {})
+
+    if "initial" in kwargs:
+        raise Break(UNSUPPORTED_OPERATION, "accumulate with initial=")
+    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, args[0]), add), ctx)
+
+
+@constructs(itertools.filterfalse)
+def _filterfalse(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, filtered(ctx, ctx.real(args[0]), _iterator(ctx, args[1]), keep=False), ctx)
+
+
+@constructs(itertools.takewhile, itertools.dropwhile)
+def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, _iterator(ctx, args[1]))
+
+    def holds(element: Value) -> bool:
+        return ctx.real(ctx.call(args[0], [element], {})).truth(ctx)
+
+    chosen = itertools.takewhile if kind is itertools.takewhile else itertools.dropwhile
+    return IteratorValue(kind, chosen(holds, steps), ctx)
+
+
+@constructs(itertools.pairwise)
+def _pairwise(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = itertools.pairwise(elements_of(ctx, _iterator(ctx, args[0])))
+    return IteratorValue(kind, (TupleValue(list(pair)) for pair in steps), ctx)
+
+
+@constructs(itertools.groupby)
+def _groupby(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    key = args[1] if len(args) > 1 else kwargs.get("key")
+    groups: list[tuple[Value, list[Value]]] = []
+    for element in ctx.unpack(args[0]):
+        found = element if key is None else ctx.real(ctx.call(key, [element], {}))
+        if groups and ctx.equal(groups[-1][0], found):
+            groups[-1][1].append(element)
+        else:
+            groups.append((found, [element]))
+    return IteratorValue(kind, (TupleValue([k, ListValue(members).iterate(ctx)]) for k, members in groups), ctx)
+
+
