@@ -551,11 +551,11 @@ def _says(numbers: Numbers) -> str:
     if numbers.worst_index is None or not numbers.scale or numbers.error is None:
         return "no finite position to compare"
     eager_units = abs((numbers.eager or 0.0) - (numbers.reference or 0.0)) / numbers.scale
-    units = numbers.error / numbers.scale
-    text = (
-        f"{numbers.error:.2g} off at {list(numbers.worst_index)}: {units:.2g}x the program's own "
-        f"rounding noise ({numbers.scale:.2g}); eager is {eager_units:.2g}x"
-    )
+    units = numbers.units
+    text = f"{numbers.error:.2g} off at {list(numbers.worst_index)}"
+    if units is None:
+        return f"{text} (eager {numbers.eager:.6g}, compiled {numbers.actual:.6g}): nothing rounds there"
+    text += f": {units:.2g}x the program's own rounding noise ({numbers.scale:.2g}); eager is {eager_units:.2g}x"
     if numbers.margin > 1 and numbers.t_element <= 1:
         cause = "mean over a slice" if numbers.t_bias >= numbers.t_rms else "root mean square"
         text += f"; the {cause} is {numbers.margin:.2g}x what rounding allows"

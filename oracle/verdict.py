@@ -49,6 +49,10 @@ ASPECTS = (
 REPORTED_ONLY = frozenset({"gradient-strides", "zero-sign"})
 
 
+# So many units of noise are no multiple of anything: the program does not round at that position at all.
+NOTHING_ROUNDS = 1e12
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """How far a floating-point tensor is from its reference, in units of the program's own noise.
@@ -70,6 +74,13 @@ class Numbers:
     reference: float | None = None
     error: float | None = None
     scale: float | None = None
+
+    @property
+    def units(self) -> float | None:
+        """Return the worst error in units of the program's noise, None where either is unknown or nothing rounds."""
+        if self.error is None or not self.scale or self.error > NOTHING_ROUNDS * self.scale:
+            return None
+        return self.error / self.scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,8 +152,10 @@ def _numbers(numbers: Numbers) -> list[str]:
         said = ", ".join(f"{name} {value:.9g}" for name, value in values if value is not None)
         lines.append(f"  worst    element [{index}]: {said}")
     if numbers.error is not None and numbers.scale is not None:
-        times = f"{numbers.error / numbers.scale:.3g} times" if numbers.scale > 0 else "against"
-        lines.append(f"  error    {numbers.error:.3g}, {times} its scale of {numbers.scale:.3g}")
+        times = (
+            f"{numbers.units:.3g} times its scale of {numbers.scale:.3g}" if numbers.units else "where nothing rounds"
+        )
+        lines.append(f"  error    {numbers.error:.3g}, {times}")
     tests = f"element {numbers.t_element:.3g}, rms {numbers.t_rms:.3g}, bias {numbers.t_bias:.3g}"
     return [*lines, f"  tests    {tests} (1 or less passes)"]
 
