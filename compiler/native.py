@@ -10,7 +10,7 @@ import ctypes
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -19,9 +19,10 @@ from torch import fx
 from .base.errors import BuildError, InternalError, Unsupported
 from .base.events import Artifact, CompilerFailed, FellBack, is_recording, record, stage
 from .base.options import Options
-from .base.torch_facts import FakeTensorMode
+from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
 from .codegen.host import HostProgram, write_host
+from .graph.decompositions import Decomposition, default_decompositions
 from .graph.interpret import interpret
 from .graph.node_values import has_value, placeholders, set_value
 from .graph.tracer import fake_like
@@ -29,6 +30,7 @@ from .loops.ir import Program
 from .loops.printing import print_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
+from .lowering.registry import lowering_of
 from .runtime.c_build import build
 from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
@@ -72,6 +74,14 @@ def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options:
             raise
         record(CompilerFailed("inductor", "graph", f"{type(error).__name__}: {error}", traceback.format_exc()))
     return op_by_op(gm)
+
+
+def extra_decompositions() -> Mapping[OpOverload, Decomposition]:
+    """Return the decompositions that this backend wants applied before compile_graph: of what it has no loops for.
+
+    Operators with a lowering stay whole: their loops follow eager's own formulas and rounding.
+    """
+    return {operator: rule for operator, rule in default_decompositions().items() if lowering_of(operator) is None}
 
 
 def op_by_op(gm: fx.GraphModule) -> Compiled:

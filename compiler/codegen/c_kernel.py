@@ -18,10 +18,12 @@ from ..loops.phases import Phase, Plan, plan_phases, roots_of
 from ..loops.scalar_ops import SCALAR_OPS, identity
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, substitute, symbols
 from .c_library import MATH, Library
-from .c_types import ELEMENT, REGISTER, STORED, number_text
+from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
 from .kernel_shape import KernelShape, shape_kernel
 
 BLOCK = 64  # vector steps summed plainly before the total is carried over exactly
+COLUMNS = 1024  # columns whose accumulators stand in memory together
+PLAIN = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
 MOST_ROW_BYTES = 32 * 1024  # a stashed row should stay in the first-level cache
 
 
@@ -98,16 +100,10 @@ class KernelWriter:
 
     def write(self, name: str) -> str:
         """Return the C function `static int <name>(void **p)`; buffers in sorted order are its pointers."""
-        self._choose_stashes()
-        for symbol in self.shape.outer:
-            self._open_loop(symbol)
-        closes = len(self.shape.outer)
-        for number, phase in enumerate(self.plan.phases):
-            self._due_kept_stores(number)
-            self._write_pass(number, phase)
-        self._due_kept_stores(len(self.plan.phases))
-        for _ in range(closes):
-            self._close()
+        if self._wide_columns():
+            self._write_columns()
+        else:
+            self._write_passes()
         order = sorted(self.loop.reads | self.loop.writes)
         pointers = []
         for position, buffer in enumerate(order):
@@ -119,6 +115,137 @@ class KernelWriter:
             [*comment, f"static int {name}(void **p) {{", *pointers, "  int failed = 0, *error = &failed; (void)error;",
              *self.head, *self.lines, "  return failed;", "}"]
         )  # fmt: skip
+
+    def _write_passes(self) -> None:
+        self._choose_stashes()
+        for symbol in self.shape.outer:
+            self._open_loop(symbol)
+        for number, phase in enumerate(self.plan.phases):
+            self._due_kept_stores(number)
+            self._write_pass(number, phase)
+        self._due_kept_stores(len(self.plan.phases))
+        for _ in self.shape.outer:
+            self._close()
+
+    # -- many columns at once ------------------------------------------------------------------------------------
+
+    def _wide_columns(self) -> bool:
+        """Whether rows should be read whole, with a row of accumulators: many columns, reduced in one pass."""
+        vector = self.shape.vector
+        return (
+            self.shape.columns
+            and vector is not None
+            and vector.size > 4 * self.shape.lanes
+            and bool(self.shape.inner)
+            and len(self.plan.phases) == 1
+        )
+
+    def _write_columns(self) -> None:
+        vector, lanes = self.shape.vector, self.shape.lanes
+        if vector is None:
+            raise ValueError("columns without a vector variable")
+        (phase,) = self.plan.phases
+        for symbol in self.shape.outer[:-1]:
+            self._open_loop(symbol)
+        chunks = max(vector.size // COLUMNS, 1)
+        width = vector.size - (chunks - 1) * COLUMNS  # the last chunk takes the rest, so none is narrower than a vector
+        self.line(f"for (long long chunk = 0; chunk < {chunks}; chunk++) {{")
+        self.depth += 1
+        end = f"chunk == {chunks - 1} ? {vector.size} : ({COLUMNS}LL*chunk + {COLUMNS})"
+        self.line(f"const long long column0 = {COLUMNS}LL*chunk, column1 = {end};")
+        long = [reduction for reduction in phase.reductions if self._is_long_sum(reduction)]
+        for reduction in phase.reductions:
+            self._declare_row(f"acc{self.number[id(reduction)]}", reduction, width)
+        for reduction in long:
+            self._declare_row(f"acc{self.number[id(reduction)]}_lost", reduction, width)
+        for symbol in self.shape.inner[:-1]:
+            self._open_loop(symbol)
+        rows = self.shape.inner[-1]
+        if long:
+            self.line(f"for (long long {rows.name}_block = 0; {rows.name}_block < {rows.size}; {rows.name}_block += {BLOCK}) {{")
+            self.depth += 1
+            for reduction in long:
+                self._declare_row(f"acc{self.number[id(reduction)]}_part", reduction, width)
+        self._open_innermost(rows, blocked=bool(long))
+        self._open_columns(vector, lanes)
+        outer_names = dict(self.names)
+        for reduction in phase.reductions:
+            self._accumulate_row(reduction, vector, part=reduction in long)
+        for store in phase.stores:
+            self._store(store, lanes, 0)
+        self._close()
+        self._close()
+        self.names = outer_names
+        if long:
+            self._carry_rows(long, vector, lanes)
+            self._close()
+        for _ in self.shape.inner[:-1]:
+            self._close()
+        self._finish_rows(phase, long, vector, lanes)
+        self._close()
+        for _ in self.shape.outer[:-1]:
+            self._close()
+
+    def _declare_row(self, name: str, reduction: Scalar, width: int) -> None:
+        register = REGISTER[reduction.dtype]
+        start = number_text(0 if name.endswith(("_lost", "_part")) else identity(reduction.kind, reduction.dtype), register)
+        self.line(f"{ELEMENT[register]} {name}[{width}] __attribute__((aligned(64)));")
+        self.line(f"for (int k = 0; k < {width}; k++) {name}[k] = {start};")
+
+    def _open_columns(self, vector: Symbol, lanes: int) -> None:
+        name = vector.name
+        last = f"column1 - {lanes}"
+        self.line(f"for (long long {name}_next = column0; {name}_next < column1; {name}_next += {lanes}) {{")
+        self.depth += 1
+        self.line(f"const long long {name} = {name}_next > {last} ? {last} : {name}_next;")
+
+    def _row_place(self, name: str, vector: Symbol) -> str:
+        return f"({name} + {vector.name} - column0)"
+
+    def _accumulate_row(self, reduction: Scalar, vector: Symbol, *, part: bool) -> None:
+        register, lanes = REGISTER[reduction.dtype], self.shape.lanes
+        value = self.value(reduction.args[0], lanes, 0)
+        if vector.size % lanes:  # an overlapping last step must not count its columns twice
+            value = self._masked(reduction, value, vector)
+        row = self._row_place(f"acc{self.number[id(reduction)]}{'_part' if part else ''}", vector)
+        plain = PLAIN[register]
+        before = f"{self.library.load(plain, lanes)}({row})"
+        joined = self.library.combine(reduction.kind, register, lanes, before, value)
+        self.line(f"{self.library.store(plain, lanes)}({row}, {joined});")
+
+    def _carry_rows(self, long: list[Scalar], vector: Symbol, lanes: int) -> None:
+        self._open_columns(vector, lanes)
+        for reduction in long:
+            register = REGISTER[reduction.dtype]
+            name, plain = f"acc{self.number[id(reduction)]}", PLAIN[register]
+            kind, load, store = self.library.type(register, lanes), self.library.load(plain, lanes), self.library.store(plain, lanes)
+            whole, part, lost = (self._row_place(f"{name}{ending}", vector) for ending in ("", "_part", "_lost"))
+            new = self._new_lanes(vector) if vector.size % lanes else None
+            zero = self._constant(0, register, lanes)
+            taken = f"{load}({part})" if new is None else f"{self.library.select(register, lanes)}({new}, {load}({part}), {zero})"
+            self.line(f"{kind} {name}_a = {load}({whole}), {name}_p = {taken};")
+            self.line(f"{kind} {name}_s = {name}_a + {name}_p, {name}_b = {name}_s - {name}_a;")
+            self.line(f"{store}({lost}, {load}({lost}) + (({name}_a - ({name}_s - {name}_b)) + ({name}_p - {name}_b)));")
+            self.line(f"{store}({whole}, {name}_s);")
+        self._close()
+        self.names = {key: name for key, name in self.names.items() if key[0] != id(vector)}
+
+    def _finish_rows(self, phase: Phase, long: list[Scalar], vector: Symbol, lanes: int) -> None:
+        self._open_columns(vector, lanes)
+        outer_names = dict(self.names)
+        for reduction in phase.reductions:
+            register = REGISTER[reduction.dtype]
+            accumulator, name = f"acc{self.number[id(reduction)]}", f"t{self.number[id(reduction)]}"
+            kind, load = self.library.type(register, lanes), self.library.load(PLAIN[register], lanes)
+            self.line(f"{kind} {name} = {load}({self._row_place(accumulator, vector)});")
+            if reduction in long:
+                self.line(f"{kind} {name}_lost = {load}({self._row_place(f'{accumulator}_lost', vector)});")
+                self.line(f"{name} = {self._with_lost(reduction, name, lanes)};")
+            self.names[id(reduction), lanes] = name
+        self._due_kept_stores(0)
+        self._due_kept_stores(1)
+        self._close()
+        self.names = outer_names
 
     def pointer(self, buffer: str) -> str:
         return f"p_{sorted(self.loop.reads | self.loop.writes).index(buffer)}"
@@ -255,6 +382,12 @@ class KernelWriter:
     def _masked(self, reduction: Scalar, value: str, vector: Symbol) -> str:
         """Give lanes that an overlapping last step counts again the identity of the reduction."""
         register, lanes = REGISTER[reduction.dtype], self.shape.lanes
+        start = self._constant(identity(reduction.kind, reduction.dtype), register, lanes)
+        return f"{self.library.select(register, lanes)}({self._new_lanes(vector)}, {value}, {start})"
+
+    def _new_lanes(self, vector: Symbol) -> str:
+        """Return the mask of lanes that the step before did not have."""
+        lanes = self.shape.lanes
         mask = f"{vector.name}_new"
         if (id(vector), lanes) not in self.names:
             ints = self.library.type("i", lanes)
@@ -262,8 +395,7 @@ class KernelWriter:
             splat = self.library.splat("i", lanes)
             self.line(f"{ints} {mask} = ({ints})(({ints}){{{steps}}} >= {splat}((int)({vector.name}_next - {vector.name})));")
             self.names[id(vector), lanes] = mask
-        start = self._constant(identity(reduction.kind, reduction.dtype), register, lanes)
-        return f"{self.library.select(register, lanes)}({mask}, {value}, {start})"
+        return mask
 
     def _accumulate_place(self, reduction: Scalar, accumulator: str, value: str, place: str) -> None:
         """Keep the smallest place of the extreme; NaN is the extreme of all."""
@@ -342,7 +474,7 @@ class KernelWriter:
             if len(passes) < 2 or key not in self.inner_ids or op is None or not op.costly:
                 continue
             register = REGISTER[scalar.dtype]
-            if points * 8 > MOST_ROW_BYTES:
+            if points * WIDTH[register] > MOST_ROW_BYTES:
                 continue
             name = f"row{self.number[key]}"
             self.head.append(f"  {ELEMENT[register]} {name}[{points}] __attribute__((aligned(64)));")
@@ -432,8 +564,7 @@ class KernelWriter:
                 self._emit(scalar, at)
                 if stash is not None:
                     register = REGISTER[scalar.dtype]
-                    plain = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
-                    self.line(f"{self.library.store(plain[register], lanes)}({self._stash_place(stash)}, {self.names[id(scalar), lanes]});")
+                    self.line(f"{self.library.store(PLAIN[register], lanes)}({self._stash_place(stash)}, {self.names[id(scalar), lanes]});")
         if root.name == "constant":
             return self._constant(_number(root), REGISTER[root.dtype], lanes)
         return self.names[id(root), lanes]
@@ -448,9 +579,8 @@ class KernelWriter:
 
     def _emit_unstash(self, scalar: Scalar, lanes: int, stash: str) -> None:
         register = REGISTER[scalar.dtype]
-        plain = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}[register]
         name = f"t{self.number[id(scalar)]}"
-        self.line(f"{self.library.type(register, lanes)} {name} = {self.library.load(plain, lanes)}({self._stash_place(stash)});")
+        self.line(f"{self.library.type(register, lanes)} {name} = {self.library.load(PLAIN[register], lanes)}({self._stash_place(stash)});")
         self.names[id(scalar), lanes] = name
 
     def _emit(self, scalar: Scalar, lanes: int) -> None:

@@ -201,13 +201,25 @@ class Library:
         return self._define(f"{op}_{register}_{lanes}", f"{_INLINE} {mask} {op}_{register}_{lanes}({kind} a, {kind} b) {{ {body} }}")
 
     def extreme(self, op: str, register: str, lanes: int) -> str:
-        """Return maximum or minimum; NaN in either argument wins."""
+        """Return maximum or minimum; NaN in either argument wins.
+
+        The hardware's own instruction gives the second argument where one is NaN, so only the first needs a look;
+        in a reduction the running value is the second, which keeps the look off its path.
+        """
         kind = self.type(register, lanes)
         select = self.select(register, lanes)
-        sign = self.compare("gt" if op == "maximum" else "lt", register, lanes)
-        nan = f" | {self.compare('ne', register, lanes)}(a, a)" if register in "fd" else ""
         name = f"{op}_{register}_{lanes}"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} b) {{ return {select}({sign}(a, b){nan}, a, b); }}")
+        short = op[:3]
+        bits = WIDTH[register] * lanes * 8
+        if register in "fd" and self._has_f16c and bits in (256, 512):
+            letter = "s" if register == "f" else "d"
+            call = f"__builtin_ia32_{short}p{letter}{bits}"
+            taken = f"{call}_mask(a, b, a, -1, 4)" if bits == 512 else f"{call}(a, b)"
+        else:
+            taken = f"{select}({self.compare('gt' if op == 'maximum' else 'lt', register, lanes)}(a, b), a, b)"
+        if register in "fd":
+            taken = f"{select}({self.compare('ne', register, lanes)}(a, a), a, {taken})"
+        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} b) {{ return {taken}; }}")
 
     def absolute(self, register: str, lanes: int) -> str:
         """Return |x|: the sign bit cleared, or two's complement."""
@@ -405,5 +417,5 @@ class Library:
     def combine(self, op: str, register: str, lanes: int, first: str, second: str) -> str:
         """Return the expression that joins two partial results of a reduction."""
         if op in ("max", "min"):
-            return f"{self.extreme('maximum' if op == 'max' else 'minimum', register, lanes)}({first}, {second})"
+            return f"{self.extreme('maximum' if op == 'max' else 'minimum', register, lanes)}({second}, {first})"
         return f"({first} {({'sum': '+', 'prod': '*', 'any': '|', 'all': '&'})[op]} {second})"

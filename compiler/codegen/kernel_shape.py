@@ -15,12 +15,15 @@ from ..symbolic.expr import Expr, Symbol, as_expr, coefficient, constant, quotie
 from .c_types import REGISTER
 
 
+TILE = 16  # rows walked together: the elements of a cache line
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelShape:
     """A loop ready to be written: every access has one flat element offset.
 
     outer: variables around; inner: variables of each pass, the last innermost.  vector: the variable that advances
-    by `lanes` (the last inner one, or the last outer one when columns are reduced); None for scalar code.
+    by `lanes` (an inner one, or the last outer one when columns are reduced); None for scalar code.
     """
 
     loop: Loop
@@ -52,7 +55,33 @@ def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -
         outer = (*(s for s in outer if s is not vector), vector)
     elif vector is not None:
         inner = (*(s for s in inner if s is not vector), vector)
+    if vector is not None and not loop.reduced and not loop.reduces:
+        loop, outer, inner = _tiled(loop, outer, inner, vector)
     return KernelShape(loop, outer, inner, vector, lanes)
+
+
+def _tiled(
+    loop: Loop, outer: tuple[Symbol, ...], inner: tuple[Symbol, ...], vector: Symbol
+) -> tuple[Loop, tuple[Symbol, ...], tuple[Symbol, ...]]:
+    """Walk a transposed read in tiles: a few rows inside each vector step, while their cache lines are near."""
+    crossing = [
+        symbol
+        for symbol in outer
+        if symbol.size % TILE == 0 and any(_crosses(load.access, symbol, vector) for load in loop.loads())
+    ]
+    if not crossing:
+        return loop, outer, inner
+    rows = crossing[-1]
+    block, row = Symbol(f"{rows.name}_tile", rows.size // TILE), Symbol(f"{rows.name}_row", TILE)
+    mapping = {rows: scale(as_expr(block), TILE) + as_expr(row)}
+    kept = tuple(each for symbol in loop.kept for each in ((block, row) if symbol is rows else (symbol,)))
+    loop = _with_accesses(loop, None, mapping, kept, loop.reduced)
+    return loop, tuple(block if symbol is rows else symbol for symbol in outer), (*inner, row)
+
+
+def _crosses(access: Access, rows: Symbol, vector: Symbol) -> bool:
+    """Whether neighbouring rows, and not neighbouring lanes, are neighbours in memory."""
+    return coefficient(access.index[0], rows) == 1 and coefficient(access.index[0], vector) not in (0, 1)
 
 
 def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:

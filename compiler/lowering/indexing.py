@@ -305,3 +305,26 @@ def lower_triu(call: Call) -> TensorValue:
     return _triangle(call, "ge")
 
 
+
+
+@lowers(aten.scatter.value)
+def lower_scatter_number(call: Call) -> TensorValue:
+    """A copy with one position per row set to a number (an index of size one along the dimension)."""
+    base, chosen, number = call.tensor("self"), call.tensor("index"), call.number("value")
+    if not base.shape or chosen.dtype not in INDEX_TYPES:
+        raise NoLowering("index of another form")
+    dim = call.integer("dim") % len(base.shape)
+    if chosen.shape != (*base.shape[:dim], 1, *base.shape[dim + 1 :]):
+        raise NoLowering("several positions per row")
+    check_fits(number, call.dtype)
+
+    def element(b: B, index: Index) -> Scalar:
+        value = chosen.at(b, broadcast_index(index, chosen.shape))
+        place = looked_up(value, base.shape[dim], 0)
+        old = base.looked_up(b, (*index[:dim], as_expr_of(place[0]), *index[dim + 1 :]), [place])
+        filling = b.cast(b.constant(number, opmath(call.dtype)), call.dtype)
+        checked = b.op("where", b.op("ne", old, old), filling, filling)  # reading there checks the position once a row
+        here = b.op("eq", b.index(index[dim], value.dtype), value)
+        return b.op("where", here, checked, base.at(b, index))
+
+    return call.elements(element)

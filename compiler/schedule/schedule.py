@@ -6,15 +6,18 @@ The passes are one list; each takes a program and returns one with the same outp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options
-from ..loops.ir import Extern, Loop, Program, Step
+from ..loops.body import Access, Scalar, ScalarBuilder, rebuild, walk
+from ..loops.ir import Extern, Loop, Program, Step, Store, index_symbols
+from ..loops.scalar_ops import SCALAR_OPS
 from ..loops.verify import verify
+from ..symbolic.expr import ZERO, Expr, Symbol, substitute, symbols
 from .fusion import FusionDecision, merge
 
 Pass = Callable[[Program], Program]
@@ -38,6 +41,112 @@ def drop_unread(program: Program) -> Program:
             steps.append(kept)
             needed |= kept.reads
     return _with_steps(program, steps[::-1])
+
+
+def inline_numbers(program: Program) -> Program:
+    """Put numbers and index values into the loops that read them: a filled tensor needs no memory."""
+    free: dict[str, tuple[Loop, Store]] = {}
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Loop):
+            if step.reads & set(free):
+                step = _with_inlined(step, free)
+            for store in step.stores:
+                plain = store.whole and not step.reduces and all(s.name != "load" for s in walk([store.value]))
+                if plain and not step.reduced and _is_plain_index(store.access):
+                    free[store.access.buffer] = (step, store)
+        elif step.mutates:
+            free = {name: found for name, found in free.items() if name not in step.mutates}
+        steps.append(step)
+    return _with_steps(program, steps)
+
+
+def _is_plain_index(access: Access) -> bool:
+    """Whether each dimension is one variable of its own, or has size one."""
+    return all(
+        (not part.terms and part.constant == 0)
+        or (len(part.terms) == 1 and part.terms[0][1] == 1 and isinstance(part.terms[0][0], Symbol) and not part.constant)
+        for part in access.index
+    )
+
+
+def inline_cheap(program: Program) -> Program:
+    """Recompute cheap elements where they are read instead of keeping them: reading two tensors costs what one does.
+
+    Only values without reductions or elementary functions, made from at most two tensors of their own size.
+    """
+    shown = set(program.output_names)
+    for step in program.steps:
+        if isinstance(step, Extern):
+            shown |= step.reads
+    free: dict[str, tuple[Loop, Store]] = {}
+    steps: list[Step] = []
+    for step in program.steps:
+        if isinstance(step, Extern):
+            if step.mutates:
+                free = {}
+            steps.append(step)
+            continue
+        if step.reads & set(free):
+            step = _with_inlined(step, free)
+        store = step.stores[0]
+        if len(step.stores) == 1 and store.access.buffer not in shown and _is_cheap(step, store):
+            free[store.access.buffer] = (step, store)
+        steps.append(step)
+    return _with_steps(program, steps)
+
+
+def _is_cheap(loop: Loop, store: Store) -> bool:
+    if loop.reduced or loop.reduces or not store.whole or not _is_plain_index(store.access):
+        return False
+    scalars = list(loop.scalars())
+    own = {symbol for symbol in loop.kept if symbol.size != 1}
+    full = {scalar.access.buffer for scalar in scalars if scalar.name == "load" and own <= index_symbols(scalar.access)}
+    plain = all(not scalar.args for scalar in scalars if scalar.name == "load")
+    costly = any(scalar.name in SCALAR_OPS and SCALAR_OPS[scalar.name].costly for scalar in scalars)
+    return plain and not costly and len(full) <= 2 and len(scalars) <= MOST_RECOMPUTED
+
+
+def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, Store]]) -> Loop:
+    """Return the loop with the elements of free tensors computed in place of their loads."""
+    builder = ScalarBuilder()
+
+    def replace(load: Scalar) -> Scalar | None:
+        found = free.get(load.access.buffer)
+        if found is None:
+            return None
+        source, store = found
+        mapping = {symbol: ZERO for symbol in source.kept}
+        for part, value in zip(store.access.index, load.access.index, strict=True):
+            for atom, _ in part.terms:
+                if isinstance(atom, Symbol):
+                    mapping[atom] = value
+        places = dict(zip(load.access.looked_up, load.args, strict=True))
+
+        def look_up(inner: Scalar) -> Scalar:
+            used = [symbol for symbol in places if any(symbol in symbols(part) for part in inner.access.index)]
+            pairs = tuple((symbol, places[symbol]) for symbol in used)
+            return builder.load(inner.access.buffer, inner.access.index, inner.dtype, pairs)
+
+        if places and not _checks_places(store.value, mapping, frozenset(places)):
+            return None
+        return rebuild([store.value], builder, mapping, look_up)[0]
+
+    values = rebuild([store.value for store in loop.stores], builder, {}, replace)
+    stores = tuple(Store(s.access, value, s.whole) for s, value in zip(loop.stores, values, strict=True))
+    return Loop(loop.name, loop.kept, loop.reduced, stores, loop.origins)
+
+
+def _checks_places(value: Scalar, mapping: Mapping[Symbol, Expr], places: frozenset[Symbol]) -> bool:
+    """Whether every looked-up place is still the index of some load, which checks it, and of no index value."""
+    checked: set[Symbol] = set()
+    for scalar in walk([value]):
+        if scalar.name == "load":
+            for part in scalar.access.index:
+                checked |= symbols(substitute(part, mapping)) & places
+        elif scalar.name == "index" and symbols(substitute(scalar.expression, mapping)) & places:
+            return False
+    return checked == places
 
 
 def join_forward(program: Program) -> Program:
@@ -116,11 +225,14 @@ def _with_steps(program: Program, steps: list[Step]) -> Program:
 
 
 PASSES: tuple[Pass, ...] = (
-    drop_unread,  # first: dead loops must not hold others together
+    inline_numbers,  # first: what is filled with a number leaves no tensor behind
+    inline_cheap,  # before joining: what two kernels would share is computed in both
+    drop_unread,  # before joining: dead loops must not hold others together
     join_forward,  # producers and consumers, and loops that read the same tensors
     join_backward,  # after joining forward: what is left alone may go down to its only reader
     drop_unread,  # joined readers no longer need the tensor in memory
 )
+MOST_RECOMPUTED = 12  # values per element that are computed again rather than kept
 UNFUSED: tuple[Pass, ...] = (drop_unread,)
 _REPLACED: ContextVar[dict[str, Pass]] = ContextVar("replaced_passes", default={})  # noqa: B039  never mutated, only replaced
 
@@ -129,7 +241,7 @@ _REPLACED: ContextVar[dict[str, Pass]] = ContextVar("replaced_passes", default={
 def replace_pass(name: str, function: Pass) -> Iterator[None]:
     """Put another scheduling pass in force inside the block: how tests plant a fault.
 
-    name: one of `drop_unread`, `join_forward`, `join_backward`.  Raises UserError for another name.
+    name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`.  Raises UserError for another name.
     """
     known = sorted({each.__name__ for each in PASSES})
     if name not in known:

@@ -257,3 +257,27 @@ def test_convolution_pooling_and_batch_norm() -> None:
         return F.max_pool2d(y, 2).mean((2, 3)).softmax(1)
 
     check(network, noisy(2, 3, 8, 8), weight, noisy(4), noisy(4, seed=1).abs() + 0.5, error=16)
+
+
+@pytest.mark.parametrize("shape", [(70, 100), (3, 1500), (130, 2049), (2, 65, 257)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32], ids=str)
+def test_wide_columns(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        dims = tuple(range(len(shape) - 1))
+        return x.sum(dims), x.amax(0), (x * 2).amin(0), x.sum(0)
+
+    x = (noisy(*shape) * 9).to(dtype)
+    check(program, x, error=1, terms=float(x.double().abs().sum(tuple(range(len(shape) - 1))).max()))
+
+
+@pytest.mark.parametrize("shape", [(16, 48), (32, 17), (64, 5), (7, 33)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8], ids=str)
+def test_transposed_reads_in_tiles(shape: tuple[int, int], dtype: torch.dtype) -> None:
+    x, y = (noisy(*shape, seed=n).mul(9).to(dtype) for n in (1, 2))
+    check(lambda x, y: ((x.t() + y.t()).contiguous(), (x.t() * 2).contiguous() + y.t(), x.t().relu().contiguous()), x, y)
+
+
+def test_one_position_per_row() -> None:
+    x, i = noisy(5, 9), torch.tensor([[0], [8], [3], [3], [1]])
+    check(lambda x, i: (x.scatter(1, i, 2.5), torch.zeros(5, 9).scatter(1, i, -1.0) * x), x, i)
+    check(lambda x: (torch.arange(6).view(2, 3) + x.view(2, 3), torch.full((2, 3), 7) * x.view(2, 3)), torch.arange(6))
