@@ -39,7 +39,13 @@ def run_as_captured(graph: torch.fx.GraphModule, example_inputs: list[object], o
 @named("aot_eager")
 def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and run both with PyTorch."""
-    return compile_with_autograd(graph, example_inputs, None, options)
+
+    def run_part(part: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+        del inputs
+        forward: Callable[..., object] = part.forward
+        return forward
+
+    return compile_with_autograd(graph, example_inputs, run_part, options)
 
 
 @named("inductor")
