@@ -64,6 +64,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     while True:
         recorder = Recorder(unit.family.options, run_frame, make_generator)
         recorder.stop_at = stop
+        recorder.graph_free = unit.graph_free
         grad_mode = torch.is_grad_enabled()
         try:
             frame = _root_frame(recorder, unit, args)

@@ -23,7 +23,7 @@ from ..values.objects import (
 )
 from ..values.operators import equal, unpack
 from ..values.reasons import (
-    DATA_DEPENDENT_SHAPE, DATA_DEPENDENT_VALUE, LIMIT, OPERATION_FAILED, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR,
+    DATA_DEPENDENT_SHAPE, DATA_DEPENDENT_VALUE, DISABLED, LIMIT, OPERATION_FAILED, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR,
     Break, SkipFrame,
 )
 from ..values.sequences import ListValue, TupleValue, tuple_fields
@@ -109,6 +109,7 @@ class Recorder(CaptureContext):
         self.steps = 0
         self.root_step = 0
         self.stop_at = -1
+        self.graph_free = False
         self.changed_states: set[str] = set()
         self.mutates_inputs = False
         self.autocast_at_entry = autocast_state()
@@ -232,10 +233,14 @@ class Recorder(CaptureContext):
             rule = call_rule(function.real)
             if rule is not None:
                 return rule(self, args, kwargs)
+            if getattr(function.real, "_plumbline_constant", False):
+                return Constant(True)
             refused = refusal(function.real)
             if refused is not None:
                 raise refused
         code = function.code
+        if self.graph_free and len(self.frames) == 1:
+            raise Break(DISABLED, f"a call in {self.frames[0].decoded.code.co_name}, which is not compiled")
         require_inlinable(code)
         if len(self.frames) > self.options.inline_depth_limit:
             raise Break(LIMIT, f"more than inline_depth_limit={self.options.inline_depth_limit} nested calls")
@@ -342,6 +347,8 @@ class Recorder(CaptureContext):
 
     def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
+        if self.graph_free:
+            raise Break(DISABLED, f"an operation in {self.frames[0].decoded.code.co_name}, which is not compiled")
         pairs = [to_graph(self, arg) for arg in args]
         named = {name: to_graph(self, value) for name, value in kwargs.items()}
         fake_args = [fake for _, fake in pairs]

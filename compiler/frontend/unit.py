@@ -26,6 +26,14 @@ from ..values.reasons import LIMIT
 from .residual import MISS, Names
 from .skip_rules import compiled_original, is_disabled, refusal
 
+class _Frozen(threading.local):
+    """Whether this thread is inside `run()`: use what is compiled, compile nothing."""
+
+    on = False
+
+
+FROZEN = _Frozen()
+
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 CaptureUnit = Callable[["Unit", tuple[object, ...]], "Specialisation"]
 
@@ -57,11 +65,11 @@ def drive(unit: "Unit", *args: object) -> object:
     return result
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Family:
     """What all units of one `compile()` call share.
 
-    frozen: never compile, as `run()` asks.  calls: how many graphs the family has compiled.
+    user_backend: the backend is the caller's, so its errors are the caller's too.
     """
 
     backend: Backend
@@ -70,7 +78,6 @@ class Family:
     capture: CaptureUnit
     fullgraph: bool = False
     dynamic: bool | None = None
-    frozen: bool = False
     user_backend: bool = False
     units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
     templates: dict[tuple[types.CodeType, int], Callable[..., types.FunctionType]] = field(default_factory=dict)
@@ -103,6 +110,11 @@ class Family:
     def callee(self, target: object) -> object:
         """Return what to call at a break instead of `target`, so that the callee is compiled too."""
         if isinstance(target, types.FunctionType):
+            disabled = target.__dict__.get("_plumbline_disabled")
+            if target.__dict__.get("_plumbline_disable") == "frame" and isinstance(disabled, types.FunctionType):
+                wrapper = self.wrap(disabled)
+                self.unit_of(disabled).graph_free = True
+                return wrapper
             original = compiled_original(target)
             if original is not None or refusal(target) is not None or _is_suspendable(target):
                 return target
@@ -162,6 +174,7 @@ class Unit:
         self.resumes: dict[ResumeLayout, Unit] = {}
         self.lock = threading.RLock()
         self.exhausted = False
+        self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
         self._eager: Callable[..., object] | None = None
         code = decoded.code
         self.name = code.co_name
@@ -191,6 +204,7 @@ class Unit:
         with self.lock:
             if layout not in self.resumes:
                 made = Unit(self.family, self.decoded, self.namespace, layout)
+                made.graph_free = self.graph_free
                 made.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
                 self.resumes[layout] = made
             return self.resumes[layout]
@@ -205,7 +219,7 @@ class Unit:
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
-        if self.exhausted or self.family.frozen or not outside_transforms():
+        if self.exhausted or FROZEN.on or not outside_transforms():
             return self.eager(*args)
         if torch._C._len_torch_function_stack():
             return self.eager(*args)

@@ -1,0 +1,269 @@
+"""The face of the compiler: compile, explain, run, reset, disable and their like; argument checks and words."""
+
+import functools
+import threading
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakSet
+
+import torch
+
+from .backends import list_backends, register_backend
+from .base.errors import UserError
+from .base.events import Event, Recompiled, forget_stage_times, listen, stage_times
+from .base.options import Options, options_from_environment
+from .explanation import Explanation, explanation_of
+from .frontend.compiled_module import CompiledModule
+from .frontend.unit import FROZEN, Family
+from .pipeline import compile_callable, make_family
+from .values.torch_calls import allow, disallow
+
+_MODES = frozenset({None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})
+_FAMILIES: WeakSet[Family] = WeakSet()
+
+
+def compile(  # noqa: A001 - the name users know
+    model: Any = None,
+    *,
+    backend: str | Callable[..., Any] = "inductor",
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Any] | Options | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    nopython: bool | None = None,
+) -> Any:
+    """Return the compiled form of a function, method or module; without one, return a decorator.
+
+    backend: a name of `list_backends()` or a callable (graph module, example inputs) -> callable. fullgraph (alias
+    nopython): raise Unsupported, with the user's line, instead of breaking the graph. dynamic: True makes sizes
+    symbols at once, False never, None after a size first changed. options: fields of `Options`. disable: return the
+    model as it is. recompile_limit: specialisations of one function before misses run eagerly.
+    Raises UserError for an unknown backend, mode or option.
+    """
+    if model is None:
+        return functools.partial(
+            compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic, mode=mode, options=options,
+            disable=disable, recompile_limit=recompile_limit, nopython=nopython,
+        )
+    if mode not in _MODES:
+        known = ", ".join(sorted(name for name in _MODES if name))
+        raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
+    chosen = _chosen_options(options, recompile_limit)
+    family = make_family(backend, chosen, fullgraph=fullgraph or bool(nopython), dynamic=dynamic)
+    if disable:
+        return model
+    _FAMILIES.add(family)
+    return compile_callable(_original(model), family)
+
+
+def _chosen_options(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Options:
+    if isinstance(options, Options):
+        chosen = options
+    else:
+        chosen = options_from_environment()
+        if options:
+            chosen = chosen.replace(**dict(options))
+    return chosen if recompile_limit is None else chosen.replace(recompile_limit=recompile_limit)
+
+
+def _original(model: Any) -> Any:
+    """Return what a compiled form stands for: compiling twice is compiling once, with the new settings."""
+    if isinstance(model, CompiledModule):
+        return model._orig_mod
+    return getattr(model, "__dict__", {}).get("_plumbline_original", model)
+
+
+def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run the function under capture and say what came of it; returns an Explanation.
+
+    `explain(f)(*args)` and `explain(f, *args)` do the same. The result prints as the FAQ shows and unpacks as
+    (explanation, guards, graphs, operations per graph).
+    """
+    def run(*run_args: Any, **run_kwargs: Any) -> Explanation:
+        def family(backend: Callable[..., Any]) -> Any:
+            return compile_callable(
+                _original(model), make_family(backend, _chosen_options(None, None), fullgraph=False, dynamic=None)
+            )
+
+        return explanation_of(family, run_args, run_kwargs)
+
+    return run(*args, **kwargs) if args or kwargs else run
+
+
+def run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function frozen: it uses what has been compiled, compiles nothing, and runs eagerly on a miss."""
+
+    @functools.wraps(function)
+    def frozen(*args: Any, **kwargs: Any) -> Any:
+        before = FROZEN.on
+        FROZEN.on = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            FROZEN.on = before
+
+    frozen.__dict__.pop("_plumbline_original", None)
+    return frozen
+
+
+def reset() -> None:
+    """Forget every specialisation of every compiled function, and the times of `compile_times()`."""
+    for family in list(_FAMILIES):
+        family.reset()
+    forget_stage_times()
+
+
+def disable(function: Any = None, recursive: bool = True) -> Any:
+    """Keep a function uncompiled where compiled code calls it; usable as a decorator, with or without arguments.
+
+    recursive: True leaves everything it calls uncompiled too; False compiles what it calls.
+    """
+    if function is None:
+        return functools.partial(disable, recursive=recursive)
+    target = _original(function)
+    if isinstance(target, torch.nn.Module):
+        target.forward = disable(target.forward, recursive)
+        return target
+    if isinstance(target, types.MethodType):
+        return types.MethodType(disable(target.__func__, recursive), target.__self__)
+
+    @functools.wraps(target)
+    def uncompiled(*args: Any, **kwargs: Any) -> Any:
+        return target(*args, **kwargs)
+
+    uncompiled.__dict__.update(_plumbline_disable="all" if recursive else "frame", _plumbline_disabled=target)
+    uncompiled.__dict__.pop("_plumbline_original", None)
+    return uncompiled
+
+
+def skip(function: Any = None) -> Any:
+    """Raise UserError: the name is deprecated."""
+    del function
+    raise UserError("skip is deprecated", hint="use disable(recursive=False)")
+
+
+def graph_break() -> None:
+    """Break the graph here; does nothing in uncompiled code."""
+
+
+graph_break._plumbline_graph_break = True  # type: ignore[attr-defined]  # functions take attributes
+
+
+def is_compiling() -> bool:
+    """Return True in code that is being captured, False elsewhere."""
+    return False
+
+
+def is_dynamo_compiling() -> bool:
+    """Return what `is_compiling` returns; the name of the FAQ."""
+    return False
+
+
+for _function in (is_compiling, is_dynamo_compiling):
+    _function._plumbline_constant = True  # type: ignore[attr-defined]  # read by frontend/skip_rules
+
+
+def allow_in_graph(function: Any) -> Any:
+    """Let a callable (or each of a list) stand in graphs as one node, whose body capture does not look into.
+
+    The function must depend on nothing but its arguments and change nothing.
+    """
+    for item in function if isinstance(function, list | tuple) else [function]:
+        if not callable(item):
+            raise UserError(f"allow_in_graph of {type(item).__name__}", hint="give a callable")
+        allow(item)
+    return function
+
+
+def disallow_in_graph(function: Any) -> Any:
+    """Make every call of an operator (or each of a list) a graph break; `allow_in_graph` takes it back."""
+    for item in function if isinstance(function, list | tuple) else [function]:
+        if not callable(item):
+            raise UserError(f"disallow_in_graph of {type(item).__name__}", hint="give a callable")
+        disallow(item)
+    return function
+
+
+def mark_dynamic(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
+    """Ask for dimensions of a tensor to be symbols in the next capture that takes it.
+
+    Raises UserError for a dimension that the tensor does not have.
+    """
+    for dimension in index if isinstance(index, list | tuple) else (index,):
+        if not -tensor.dim() <= dimension < tensor.dim():
+            raise UserError(f"dimension {dimension} of a tensor with {tensor.dim()}", hint="give one it has")
+        marked: set[int] = tensor.__dict__.setdefault("_plumbline_dynamic", set())
+        marked.add(dimension % tensor.dim())
+
+
+def compile_times() -> str:
+    """Return a table of the seconds spent in each stage of compilation: runs, total, longest."""
+    times = stage_times()
+    width = max((len(name) for name in times), default=5)
+    rows = [f"{'stage':<{width}}  runs  total s  longest s"]
+    for name, seconds in sorted(times.items(), key=lambda item: -sum(item[1])):
+        rows.append(f"{name:<{width}}  {len(seconds):>4}  {sum(seconds):>7.3f}  {max(seconds):>9.3f}")
+    return "\n".join(rows)
+
+
+class CompileProfiler:
+    """A backend that only watches: runs graphs as captured and reports breaks and recompilations.
+
+    `with CompileProfiler() as prof: compile(f, backend=prof)(x); print(prof.report())`
+    """
+
+    def __init__(self) -> None:
+        self.frame_count = 0
+        self.op_count = 0
+        self.events: list[Event] = []
+        self._stop: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
+        """Count the graph and return it as it is."""
+        del example_inputs
+        with self._lock:
+            self.frame_count += 1
+            self.op_count += sum(node.op.startswith("call_") for node in graph.graph.nodes)
+        forward: Callable[..., Any] = graph.forward
+        return forward
+
+    def __enter__(self) -> "CompileProfiler":
+        """Start watching."""
+        self._stop = listen(self.events.append)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop watching."""
+        if self._stop is not None:
+            self._stop()
+
+    def report(self) -> str:
+        """Return the breaks with their lines, and the recompilations with the guards that failed."""
+        return explanation_of_events(self.events, self.frame_count, self.op_count)
+
+
+def explanation_of_events(events: list[Event], graphs: int, operations: int) -> str:
+    """Return the profiler's report."""
+    parts = [Explanation.from_events(events, graphs, operations).text()]
+    recompiled = [event for event in events if isinstance(event, Recompiled)]
+    if not recompiled:
+        parts.append("No recompilation detected.")
+    for event in recompiled:
+        where = f" ({event.origin.place()})" if event.origin else ""
+        parts.append(
+            f"{event.function} was recompiled: the guard `{event.guard}`{where} found {event.actual};"
+            " pass a constant shape or value, or mark the dimension dynamic"
+        )
+    return "\n".join(parts)
+
+
+
+__all__ = [
+    "CompileProfiler", "allow_in_graph", "compile", "compile_times", "disable", "disallow_in_graph", "explain",
+    "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends", "mark_dynamic", "register_backend",
+    "reset", "run", "skip",
+]

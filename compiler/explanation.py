@@ -1,0 +1,88 @@
+"""What `explain` answers: graphs, breaks with reasons and lines, operations per graph, guards."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .base.events import Broke, Captured, Event, RanEagerly, recording
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The story of one run under capture.
+
+    graphs: the captured modules, in the order in which they were compiled. ops_per_graph: per graph the targets of
+    its operations. out_guards: in words. break_reasons: the breaks; eager: functions that ran uncompiled.
+    """
+
+    graphs: tuple[torch.fx.GraphModule, ...]
+    ops_per_graph: tuple[tuple[object, ...], ...]
+    out_guards: tuple[str, ...]
+    break_reasons: tuple[Broke, ...]
+    eager: tuple[RanEagerly, ...]
+    graph_count: int
+    op_count: int
+
+    @property
+    def graph_break_count(self) -> int:
+        """Return how many breaks there were."""
+        return len(self.break_reasons)
+
+    @classmethod
+    def from_events(cls, events: list[Event], graphs: int, operations: int) -> "Explanation":
+        """Return the story that events tell when the graphs themselves were not kept."""
+        guards = tuple(guard for event in events if isinstance(event, Captured) for guard in event.guards)
+        return cls(
+            (), (), guards, tuple(e for e in events if isinstance(e, Broke)),
+            tuple(e for e in events if isinstance(e, RanEagerly)), graphs, operations,
+        )
+
+    def text(self) -> str:
+        """Return the story in the form of the FAQ."""
+        breaks = f"{self.graph_break_count} graph break{'s' if self.graph_break_count != 1 else ''}"
+        graphs = f"{self.graph_count} graph{'s' if self.graph_count != 1 else ''}"
+        rows = [f"plumbline produced {graphs}, with {breaks} and {self.op_count} ops."]
+        if self.break_reasons:
+            rows.append(" Break reasons:")
+        for number, reason in enumerate(self.break_reasons, 1):
+            rows.append(f"{number}. {reason.reason}: {reason.what}")
+            if reason.origin is not None:
+                rows.append(reason.origin.stack_text())
+            rows.append(f"   why: {reason.why}; {reason.hint}")
+        for item in self.eager:
+            place = f" ({item.origin.place()})" if item.origin else ""
+            rows.append(f" {item.function} ran eagerly: {item.what}{place}; {item.hint}")
+        return "\n".join(rows)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Unpack as the FAQ does: explanation, guards, graphs, operations per graph."""
+        return iter((self, self.out_guards, self.graphs, self.ops_per_graph))
+
+
+def explanation_of(
+    compiled_with: Callable[[Callable[..., Any]], Callable[..., Any]],
+    args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> Explanation:
+    """Run what `compiled_with(backend)` gives once, under a backend that keeps the graphs."""
+    kept: list[torch.fx.GraphModule] = []
+
+    def keep(graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
+        del example_inputs
+        kept.append(graph)
+        forward: Callable[..., Any] = graph.forward
+        return forward
+
+    with recording() as events:
+        compiled_with(keep)(*args, **kwargs)
+    operations = tuple(
+        tuple(node.target for node in graph.graph.nodes if node.op.startswith("call_")) for graph in kept
+    )
+    story = Explanation.from_events(events, len(kept), sum(len(targets) for targets in operations))
+    return Explanation(
+        tuple(kept), operations, story.out_guards, story.break_reasons, story.eager, len(kept), story.op_count
+    )
