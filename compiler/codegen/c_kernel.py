@@ -16,10 +16,10 @@ from ..loops.body import Scalar
 from ..loops.ir import Buffer, Loop, Store
 from ..loops.phases import Phase, Plan, plan_phases, roots_of
 from ..loops.scalar_ops import SCALAR_OPS, identity
-from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, substitute, symbols
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, substitute
 from .c_library import MATH, Library
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
-from .kernel_shape import KernelShape, shape_kernel
+from .kernel_shape import KernelShape, depending_on, shape_kernel
 
 BLOCK = 64  # vector steps summed plainly before the total is carried over exactly
 COLUMNS = 1024  # columns whose accumulators stand in memory together
@@ -72,16 +72,7 @@ class KernelWriter:
         """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
         if self.loop.reduced or self.loop.reduces:
             return self.plan.inner
-        inner, found = set(self.shape.inner), set()
-        for scalar in self.loop.scalars():
-            depends = any(id(arg) in found for arg in scalar.args)
-            if scalar.name == "load":
-                depends = depends or any(symbols(part) & inner for part in scalar.access.index)
-            elif scalar.name == "index":
-                depends = bool(symbols(scalar.expression) & inner)
-            if depends:
-                found.add(id(scalar))
-        return frozenset(found)
+        return depending_on(self.loop, frozenset(self.shape.inner))
 
     @property
     def outer_lanes(self) -> int:
@@ -681,6 +672,8 @@ class KernelWriter:
         register = REGISTER[source]
         if op == "cast":
             return self._cast(scalar.args[0].dtype, scalar.dtype, args[0], lanes)
+        if op == "checked":
+            return f"{library.checked(register, lanes)}({args[0]}, {scalar.detail}LL, error)"
         if op == "where":
             return f"{library.select(register, lanes)}({', '.join(args)})"
         if op in ("eq", "ne", "lt", "le", "gt", "ge"):

@@ -323,6 +323,19 @@ class Library:
             body = f"for (int k = 0; k < {lanes}; k++) x[k] = __builtin_sqrt{'f' if register == 'f' else ''}(x[k]); return x;"
         return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
+    def checked(self, register: str, lanes: int) -> str:
+        """Return the function that passes places in range and sets *error to 1 for others."""
+        kind = self.type(register, lanes)
+        name = f"checked_{register}_{lanes}"
+        if lanes == 1:
+            body = "if ((unsigned long long)(long long)x >= (unsigned long long)size) { *error = 1; return 0; } return x;"
+        else:
+            body = (
+                f"for (int k = 0; k < {lanes}; k++)"
+                " if ((unsigned long long)(long long)x[k] >= (unsigned long long)size) { *error = 1; x[k] = 0; } return x;"
+            )
+        return self._define(name, f"static {kind} {name}({kind} x, long long size, int *error) {{ {body} }}")
+
     def shift(self, op: str, dtype: torch.dtype, lanes: int) -> str:
         """Return a shift that is defined for every amount: too far gives zero, or the sign."""
         register = REGISTER[dtype]

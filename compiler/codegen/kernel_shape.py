@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
 from ..loops.ir import Buffer, Loop, Store
-from ..symbolic.expr import Expr, Symbol, as_expr, coefficient, constant, quotient, remainder, scale, substitute, total
+from ..symbolic.expr import Expr, Symbol, as_expr, coefficient, constant, quotient, remainder, scale, substitute, symbols, total
 from .c_types import REGISTER
 
 
@@ -42,11 +42,8 @@ def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -
     """Choose how to walk a loop; vector_bytes is the width of a vector register."""
     loop = _merged(_flattened(loop, buffers))
     outer, inner = _ordered(loop)
-    most = _most_lanes(loop, vector_bytes)
-    if any(scalar.name == "reduce" and scalar.kind.startswith("arg") for scalar in loop.scalars()):
-        most = 1
-    vector = _vector_variable(loop, outer, inner) if most > 1 else None
-    lanes = most
+    vector = _vector_variable(loop, outer, inner)
+    lanes = _most_lanes(loop, inner, vector, vector_bytes)
     while vector is not None and lanes > vector.size:
         lanes //= 2
     if vector is None or lanes < 4:
@@ -218,12 +215,34 @@ def _contiguity(loop: Loop, symbol: Symbol) -> int:
     return score
 
 
-def _most_lanes(loop: Loop, vector_bytes: int) -> int:
-    wide = any(REGISTER[scalar.dtype] in "dl" and not _is_narrow(scalar, loop) for scalar in loop.scalars())
+def depending_on(loop: Loop, variables: frozenset[Symbol]) -> frozenset[int]:
+    """Return ids of scalars that change with some of the variables; reductions do not (they end their variables)."""
+    found: set[int] = set()
+    for scalar in loop.scalars():
+        if scalar.name == "reduce":
+            continue
+        depends = any(id(arg) in found for arg in scalar.args)
+        if scalar.name == "load":
+            depends = depends or any(symbols(part) & variables for part in scalar.access.index)
+        elif scalar.name == "index":
+            depends = bool(symbols(scalar.expression) & variables)
+        if depends:
+            found.add(id(scalar))
+    return frozenset(found)
+
+
+def _most_lanes(
+    loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vector_bytes: int
+) -> int:
+    """Return how many elements of the widest value that stands in vector registers fit into one."""
+    if vector is None or any(scalar.name == "reduce" and scalar.kind.startswith("arg") for scalar in loop.scalars()):
+        return 1
+    scalars = list(loop.scalars())
+    if vector in inner:  # values of kept points are scalars; constants and they are repeated where inner values use them
+        inside = depending_on(loop, frozenset(inner))
+        near = {id(arg) for scalar in scalars if id(scalar) in inside for arg in scalar.args}
+        near |= {id(arg) for scalar in scalars if scalar.name == "reduce" for arg in (*scalar.args, scalar)}
+        near |= {id(store.value) for store in loop.stores} if not loop.reduced else set()
+        scalars = [scalar for scalar in scalars if id(scalar) in inside or id(scalar) in near]
+    wide = any(REGISTER[scalar.dtype] in "dl" for scalar in scalars)
     return vector_bytes // (8 if wide else 4)
-
-
-def _is_narrow(scalar: Scalar, loop: Loop) -> bool:
-    """Whether a 64-bit value never stands in a vector register (none is known yet)."""
-    del scalar, loop
-    return False

@@ -1,8 +1,9 @@
 """Loop bodies: a shared graph of scalar values, each made once.
 
-A `Scalar` is a value of one loop iteration.  Besides the operations of `scalar_ops` there are five forms:
-`load` (an element of a buffer), `constant`, `index` (an index expression as a number), `cast`, and `reduce`
-(a reduction over the loop's reduced variables, whose result belongs to the kept variables only).
+A `Scalar` is a value of one loop iteration.  Besides the operations of `scalar_ops` there are six forms:
+`load` (an element of a buffer), `constant`, `index` (an index expression as a number), `cast`, `checked` (an integer
+that must be a place in a dimension of given size) and `reduce` (a reduction over the loop's reduced variables, whose
+result belongs to the kept variables only).
 """
 
 from __future__ import annotations
@@ -97,6 +98,10 @@ class ScalarBuilder:
     def index(self, value: Expr, dtype: torch.dtype) -> Scalar:
         """Return the value of an index expression."""
         return self.make("index", (), dtype, value)
+
+    def checked(self, value: Scalar, size: int) -> Scalar:
+        """Return an integer that stops the program unless `0 <= value < size`."""
+        return self.make("checked", (value,), value.dtype, size)
 
     def cast(self, value: Scalar, dtype: torch.dtype) -> Scalar:
         """Return value converted to dtype as eager converts; the same scalar where nothing changes."""

@@ -94,6 +94,10 @@ def _value(
         return _place(scalar.expression, grid).to(scalar.dtype).reshape(_rank(scalar.expression, grid))
     if scalar.name == "cast":
         return args[0].to(scalar.dtype)
+    if scalar.name == "checked":
+        if bool(((args[0] < 0) | (args[0] >= scalar.detail)).any()):
+            raise IndexError(f"index out of range for a dimension of size {scalar.detail}")
+        return args[0]
     if scalar.name == "load":
         return _load(scalar, args, tensors, grid)
     if scalar.name == "reduce":

@@ -111,6 +111,8 @@ class _Printer:
             return f"op.constant({index_text(scalar.expression)}, {kind})"
         if scalar.name == "cast":
             return f"{args[0]}.to({kind})"
+        if scalar.name == "checked":
+            return f"op.checked({args[0]}, {scalar.detail})"
         if scalar.name == "load":
             return _place(scalar.access, dict(zip([s.name for s in scalar.access.looked_up], args, strict=True)))
         return f"op.{scalar.name}({', '.join(args)})"
@@ -168,6 +170,7 @@ def run_text(source: str, name: str, tensors: Mapping[str, torch.Tensor]) -> Non
     op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
     op.constant = lambda value, dtype: torch.tensor(value, dtype=dtype)
     op.inside = _inside
+    op.checked = lambda value, size: torch.tensor(_inside(value, size), dtype=value.dtype)
     op.reduce = _reduce
     scope: dict[str, object] = {"torch": torch}
     exec(compile(source, f"<{name}>", "exec"), scope)

@@ -125,7 +125,7 @@ def _scalar_faults(scalar: Scalar, program: Program) -> Iterator[str]:
             yield f"{scalar.name} mixes {[arg.dtype for arg in compared]}"
         elif compared[0].dtype not in op.dtypes:
             yield f"{scalar.name} on {compared[0].dtype}"
-    elif scalar.name not in ("constant", "index", "cast"):
+    elif scalar.name not in ("constant", "index", "cast", "checked"):
         yield f"unknown operation {scalar.name}"
 
 

@@ -11,7 +11,7 @@ import itertools
 import torch
 
 from ..loops.body import Scalar, ScalarBuilder
-from ..symbolic.expr import Expr, Symbol, add, as_expr, remainder, scale
+from ..symbolic.expr import Expr, Symbol, add, as_expr, bounds, remainder, scale
 from .registry import Call, check_fits, lowers, opmath
 from .views import slice_start
 from .writer import Index, NoLowering, TensorValue, broadcast_index, variables
@@ -157,10 +157,17 @@ def lower_index(call: Call) -> TensorValue:
     return call.elements(element)
 
 
+def index_type(*sizes: int) -> torch.dtype:
+    """Return the narrower integer type that holds sums and differences of such indexes."""
+    return torch.int32 if max(sizes, default=0) < 2**29 else torch.int64
+
+
 def clamped(b: B, part: Expr, size: int, number: int) -> tuple[tuple[Symbol, Scalar], Scalar]:
     """Return an index kept inside 0..size-1 as a looked-up variable, and whether it was inside at first."""
-    value = b.index(part, torch.int64)
-    zero, last = b.constant(0, torch.int64), b.constant(size - 1, torch.int64)
+    low, high = bounds(part)
+    kind = index_type(size, abs(low), abs(high))
+    value = b.index(part, kind)
+    zero, last = b.constant(0, kind), b.constant(size - 1, kind)
     inside = b.op("bit_and", b.op("ge", value, zero), b.op("le", value, last))
     return looked_up(b.op("minimum", b.op("maximum", value, zero), last), size, number), inside
 
@@ -205,7 +212,7 @@ def _written(call: Call, base: TensorValue | None, piece: TensorValue, dim: int,
         offset = index[dim] - start
         place, inside = clamped(b, offset // step, piece.shape[dim], 0)
         if step > 1:
-            exact = b.op("eq", b.index(remainder(offset, step), torch.int64), b.constant(0, torch.int64))
+            exact = b.op("eq", b.index(remainder(offset, step), torch.int32), b.constant(0, torch.int32))
             inside = b.op("bit_and", inside, exact)
         value = piece.looked_up(b, (*index[:dim], as_expr_of(place[0]), *index[dim + 1 :]), [place])
         zero = b.cast(b.constant(0, opmath(call.dtype)), call.dtype)
@@ -285,8 +292,9 @@ def _triangle(call: Call, keep: str) -> TensorValue:
     source, diagonal = call.tensor("self"), call.integer("diagonal")
 
     def element(b: B, index: Index) -> Scalar:
-        gap = b.op("sub", b.index(index[-1], torch.int64), b.index(index[-2], torch.int64))
-        kept = b.op(keep, gap, b.constant(diagonal, torch.int64))
+        kind = index_type(*call.shape, abs(diagonal))
+        gap = b.op("sub", b.index(index[-1], kind), b.index(index[-2], kind))
+        kept = b.op(keep, gap, b.constant(diagonal, kind))
         zero = b.cast(b.constant(0, opmath(call.dtype)), call.dtype)
         return b.op("where", kept, source.at(b, index), zero)
 
@@ -319,12 +327,9 @@ def lower_scatter_number(call: Call) -> TensorValue:
     check_fits(number, call.dtype)
 
     def element(b: B, index: Index) -> Scalar:
-        value = chosen.at(b, broadcast_index(index, chosen.shape))
-        place = looked_up(value, base.shape[dim], 0)
-        old = base.looked_up(b, (*index[:dim], as_expr_of(place[0]), *index[dim + 1 :]), [place])
+        kind = index_type(base.shape[dim])
+        place = b.cast(b.checked(chosen.at(b, broadcast_index(index, chosen.shape)), base.shape[dim]), kind)
         filling = b.cast(b.constant(number, opmath(call.dtype)), call.dtype)
-        checked = b.op("where", b.op("ne", old, old), filling, filling)  # reading there checks the position once a row
-        here = b.op("eq", b.index(index[dim], value.dtype), value)
-        return b.op("where", here, checked, base.at(b, index))
+        return b.op("where", b.op("eq", b.index(index[dim], kind), place), filling, base.at(b, index))
 
     return call.elements(element)
