@@ -221,15 +221,27 @@ def _decomposed(call: Call, args: Any, kwargs: Any, source: NoiseSource, scale: 
     return fresh_results(result, written)
 
 
+def _row(lanes: Tensor, row: int) -> Tensor:
+    return lanes[row]
+
+
+def _row_alone(lanes: Tensor, row: int) -> Tensor:
+    """Return one lane on a storage of its own, with the real strides and offset: what as_strided counts in."""
+    length = lanes.stride(0)
+    if length == 0:
+        return lanes[row].clone()
+    storage = lanes.as_strided((length,), (1,), row * length).clone()
+    return storage.as_strided(lanes.shape[1:], lanes.stride()[1:], lanes.storage_offset())
+
+
 def _evaluate_apart(call: Call, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
     """Every other operator runs lane by lane."""
     columns: list[list[Tensor]] = []
     inner, amplification, outer = _scales(call, plan, slice(0, plan.count))
     exact_sum = False
     for row in range(plan.count):
-        args = map_tensors(call.args, lambda t, row=row: t[row])
-        if "as_strided" in call.facts.name:  # its offset counts from the start of a storage of its own
-            args = map_tensors(args, torch.clone)
+        take = _row_alone if "as_strided" in call.facts.name else _row
+        args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
         kwargs = map_tensors(call.kwargs, lambda t, row=row: t[row])
         if not float(amplification[row]) or exact_sum:
             values = plain(call, args, kwargs)

@@ -480,3 +480,15 @@ def test_training_updates_parameters_and_statistics_in_the_lanes():
     for name in ("0.weight", "1.running_var", "3.weight"):
         lanes = run.lanes_of(model.state_dict()[name])
         assert torch.allclose(lanes.exact, twin.state_dict()[name], rtol=1e-6)
+
+
+def test_as_strided_counts_in_the_storage_of_a_strided_input():
+    base = torch.arange(10.0)
+    with ShadowRun(replicas=2) as run:
+        x = base[::2]
+        x.add_(1)
+        y = torch.as_strided_copy(x, (3,), (2,))
+        z = torch.as_strided_copy(base[1:], (3,), (2,), 1)
+    assert not run.untrusted
+    for real in (y, z):
+        assert torch.equal(run.lanes_of(real).exact, real.double())
