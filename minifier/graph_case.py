@@ -2,15 +2,17 @@
 
 import hashlib
 import operator
+import re
 from dataclasses import dataclass
 
 import torch
 from torch import fx
 
 from plumbline.compiler.base.errors import Unsupported
+from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.graph.fx_face import map_leaves
 from plumbline.compiler.graph.interpret import interpret
-from plumbline.compiler.graph.node_values import calls, placeholders
+from plumbline.compiler.graph.node_values import calls, origin_of, placeholders
 from plumbline.oracle.captured import cloned_inputs
 
 
@@ -63,7 +65,16 @@ def case_of(gm: fx.GraphModule, inputs: tuple[object, ...]) -> GraphCase:
         if node not in mapping:
             mapping[node] = graph.node_copy(node, mapping.__getitem__)
             mapping[node].meta = dict(node.meta)
+            _set_origin(mapping[node])
     return GraphCase(fx.GraphModule(gm, graph), cloned_inputs((*inputs, *held.values())))
+
+
+def _set_origin(node: fx.Node) -> None:
+    """Keep the innermost line of a stack trace that another compiler left beside a node."""
+    lines = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', str(node.meta.get("stack_trace") or ""))
+    if lines and origin_of(node) is None:
+        file, line, function = lines[-1]
+        node.meta["origin"] = Origin(file, int(line), function)
 
 
 def attribute_of(gm: fx.GraphModule, path: str) -> object:

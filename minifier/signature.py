@@ -1,6 +1,7 @@
 """The signature of a failure: what must stay the same while its program shrinks, so that one bug stays that bug."""
 
 import math
+import re
 import traceback
 from dataclasses import dataclass, replace
 
@@ -100,7 +101,12 @@ def _site(error: BaseException) -> str:
     if not frames:
         return ""
     parts = frames[-1].filename.replace("\\", "/").split("/")
+    if _GENERATED.fullmatch(parts[-1]):
+        return f"generated code:{frames[-1].name}"
     return f"{'/'.join(parts[-2:])}:{frames[-1].name}"
+
+
+_GENERATED = re.compile(r"[a-z0-9]{20,}\.py|<.*>")  # files named by their hash, graphs compiled from text
 
 
 def _band(finding: Finding) -> str:

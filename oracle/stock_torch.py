@@ -8,8 +8,8 @@ import inspect
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -17,10 +17,13 @@ import torch
 with warnings.catch_warnings():  # torch deprecates parts of itself while it is imported; users cannot mend that
     warnings.simplefilter("ignore")
     import torch._dynamo
+    import torch._functorch.config as functorch_config
     import torch._inductor.config
     from torch._dynamo.eval_frame import skip_code
     from torch._dynamo.utils import counters
+    from torch._inductor import compile_fx
 
+from .captured import CapturedGraph, cloned_inputs
 from .compilers import LADDER, Candidate, CompileRequest, CompileStatistics
 
 STOCK_COMPILE: Callable[..., Any] = torch.compile
@@ -221,3 +224,148 @@ def set_module_call(call: Callable[..., Any]) -> None:
 def is_compiling() -> bool:
     """Return whether stock is tracing this very code."""
     return bool(torch.compiler.is_compiling())
+
+
+# -- graphs: what stock hands from stage to stage, for the minifier ----------------------------------------------------
+
+GraphProgram = Callable[..., object]
+_QUIET_MODULES = r"torch\._(dynamo|inductor|functorch|subclasses)|torch\.jit"
+
+
+class StockGraphs:
+    """Stock's graphs after Dynamo and after AOTAutograd: captured from a call, and compiled one by one."""
+
+    name = "torch"
+
+    def capture(
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        backend: str,
+        after: str,
+        drive: Callable[[Callable[..., Any]], None],
+    ) -> list[CapturedGraph]:
+        """Compile `target`, let `drive` run it, and return the graphs in the order of their first run.
+
+        Nothing of a backend runs: each graph is executed operator by operator, so a backend that crashes or hangs
+        does neither here.  after: "dynamo" (torch-level graphs) or "aot" (what inductor's inner compiler gets).
+        """
+        seen: list[CapturedGraph] = []
+
+        def keep(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> GraphProgram:
+            if after == "dynamo":
+                return _recorded(graph, f"graph {len(seen)}", seen, boxed=False)
+            inner = functools.partial(_keep_inner, seen)
+            wrapped: GraphProgram = compile_fx.compile_fx(
+                graph, inputs, inner_compile=inner, config_patches=_patches(request)  # type: ignore[arg-type]  # any callable serves
+            )
+            return wrapped
+
+        torch._dynamo.reset()
+        with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
+            options = {"fullgraph": request.fullgraph, "dynamic": request.dynamic, **_ISOLATED, **request.extra}
+            drive(STOCK_COMPILE(target, backend=keep, **options))
+        torch._dynamo.reset()
+        return seen
+
+    def compile(
+        self, graph: torch.fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
+    ) -> GraphProgram:
+        """Compile one graph afresh with a named backend; the callable takes one value per placeholder.
+
+        The graph is the compiler's to change.  Raises what stock raises.
+        """
+        with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
+            if after == "aot" and backend == "inductor":
+                made: Any = compile_fx.compile_fx_inner(graph, inputs, **_inner_facts(graph))
+            elif backend == "inductor":
+                made = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))  # type: ignore[arg-type]  # inputs are any values
+            elif after == "aot" or backend == "eager":
+                made = graph.forward
+            else:
+                made = torch._dynamo.lookup_backend(backend)(graph, list(inputs))
+        boxed = after == "aot" and bool(getattr(made, "_boxed_call", False))  # Dynamo calls backends plainly
+
+        def program(*args: object) -> object:
+            with _graph_settings(request):
+                return made(list(args)) if boxed else made(*args)
+
+        return program
+
+    def settings(self) -> str:
+        """Return Python statements that set every configuration value of stock that was changed in this process."""
+        lines = []
+        for part, before in _SETTINGS_AT_IMPORT:
+            for name, value in sorted(part.get_config_copy().items()):
+                if value != before.get(name) and name not in _OUR_SETTINGS and isinstance(value, _WRITABLE):
+                    lines.append(f"{part.__name__}.{name} = {value!r}")
+        return "\n".join(lines)
+
+
+# Of no meaning to a failure, or set by us for every run.
+_OUR_SETTINGS = ("fallback_random", "enable_autograd_cache", "fx_graph_cache", "compile_threads", "debug_dir_root")
+_WRITABLE = (bool, int, float, str, type(None), list, tuple, dict, set)
+_CONFIGURATIONS: tuple[Any, ...] = (torch._dynamo.config, torch._inductor.config, functorch_config)
+_SETTINGS_AT_IMPORT = [(part, part.get_config_copy()) for part in _CONFIGURATIONS]
+
+
+@contextmanager
+def _graph_settings(request: CompileRequest) -> Iterator[None]:
+    """Eager's draws, the user's options, no answer from a cache, no warning of stock about itself."""
+    patches = {"fallback_random": True, "fx_graph_cache": False, **_patches(request)}
+    with torch._inductor.config.patch(patches), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=_QUIET_MODULES)
+        yield
+
+
+def _patches(request: CompileRequest) -> dict[str, Any]:
+    """Return the configuration values that the user's mode and options mean to inductor."""
+    if not request.mode and not request.options:
+        return {}
+    return dict(getattr(_stock_backend("inductor", request), "config", {}))
+
+
+def _keep_inner(
+    seen: list[CapturedGraph], graph: torch.fx.GraphModule, inputs: Sequence[Any], **facts: Any
+) -> GraphProgram:
+    """Stand in for inductor's inner compiler: keep the graph and run it as it is written."""
+    label = "backward" if facts.get("is_backward") else "inference" if facts.get("is_inference") else "forward"
+    return _recorded(graph, label, seen, boxed=True)
+
+
+def _recorded(graph: torch.fx.GraphModule, label: str, seen: list[CapturedGraph], *, boxed: bool) -> GraphProgram:
+    copied = torch.fx.GraphModule(graph, _copied(graph.graph))
+    kept: list[CapturedGraph] = []
+
+    def run(args: Sequence[object]) -> object:
+        if not kept:
+            kept.append(CapturedGraph(copied, cloned_inputs(args), label))
+            seen.append(kept[0])
+        return graph.forward(*args)
+
+    if not boxed:
+        return lambda *args: run(args)
+
+    def run_boxed(args: list[object]) -> object:
+        values = list(args)
+        args.clear()
+        return run(values)
+
+    vars(run_boxed)["_boxed_call"] = True
+    return run_boxed
+
+
+def _copied(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """Return a copy with the user's lines beside its nodes, and nothing else that a compiler left there."""
+    copied = torch.fx.Graph()
+    mapping: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in graph.nodes:
+        mapping[node] = copied.node_copy(node, mapping.__getitem__)
+        mapping[node].meta = {"stack_trace": node.meta.get("stack_trace")}
+    return copied
+
+
+def _inner_facts(graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """Return what AOTAutograd would tell the inner compiler of this graph."""
+    names = [str(node.target) for node in graph.graph.nodes if node.op == "placeholder"]
+    return {"is_backward": True} if any(name.startswith("tangents_") for name in names) else {}

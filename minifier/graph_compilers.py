@@ -1,0 +1,57 @@
+"""Compilers as the minifier sees them: graphs out of a call, and one graph compiled."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from torch import fx
+
+from plumbline.compiler.base.errors import UserError
+from plumbline.oracle.captured import CapturedGraph
+from plumbline.oracle.compilers import CompileRequest
+from plumbline.oracle.stock_torch import StockGraphs
+
+from .plumbline_graphs import PlumblineGraphs
+
+LEVELS = ("dynamo", "aot")
+"""After which stage a graph is taken: bytecode capture (torch-level), or autograd and functionalisation (ATen)."""
+
+
+class GraphCompiler(Protocol):
+    """What a compiler must offer to have its failures minified."""
+
+    name: str
+
+    def capture(
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        backend: str,
+        after: str,
+        drive: Callable[[Callable[..., Any]], None],
+    ) -> list[CapturedGraph]:
+        """Compile `target`, let `drive` run it, and return its graphs in the order of their first run.
+
+        Each graph is executed operator by operator: no backend runs.
+        """
+
+    def compile(
+        self, graph: fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
+    ) -> Callable[..., object]:
+        """Compile one graph afresh; the callable takes one value per placeholder."""
+
+    def settings(self) -> str:
+        """Return Python statements that bring about this process's configuration of the compiler."""
+
+
+def graph_compilers() -> dict[str, GraphCompiler]:
+    """Return the compilers whose graphs can be minified here, by name."""
+    known: tuple[GraphCompiler, ...] = (StockGraphs(), PlumblineGraphs())
+    return {compiler.name: compiler for compiler in known}
+
+
+def find_graph_compiler(name: str) -> GraphCompiler:
+    """Return the compiler of this name; raises UserError for an unknown one."""
+    known = graph_compilers()
+    if name not in known:
+        raise UserError(f"unknown compiler {name!r}", where="--compiler", hint=f"choose from {', '.join(sorted(known))}")
+    return known[name]

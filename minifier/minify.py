@@ -1,0 +1,224 @@
+"""From a failing call to a script that shows why: stage, graph, reduction, script, proof.
+
+    failing call -> first wrong backend -> graphs after that stage -> the graph that fails alone -> reduced
+    -> script -> run in fresh processes -> announced, or a reason why not
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plumbline.compiler.base.errors import PlumblineError, Unsupported
+from plumbline.oracle.captured import CapturedGraph
+from plumbline.oracle.verdict import Kind
+
+from .capture import FailingCall, place_of
+from .graph_case import GraphCase, case_of
+from .graph_compilers import LEVELS, GraphCompiler, find_graph_compiler
+from .graph_judge import RULES, CompileGraph, GraphRules, Report, judge_case
+from .problem import Budget
+from .proof import Proof, Written, prove
+from .reduction import Reduced, reduce_graph
+from .repro import History, Pipeline, repro_script
+from .sandbox import QUERY_SECONDS, in_child
+from .signature import Signature
+from .subgraph import record
+
+
+class NotMinified(PlumblineError):
+    """A failure that could not be turned into a script; `reason` is a word for programs, the text is for people."""
+
+    def __init__(self, reason: str, what: str, *, why: str = "", hint: str) -> None:
+        super().__init__(f"{reason}: {what}", why=why, hint=hint)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinifyOptions:
+    """How to minify.
+
+    after: "dynamo", "aot", or None for the level at which the guilty stage works.
+    level: 1 write the whole graph, 2 only exceptions, 3 every judgement in a child process, 4 wrong values too.
+    out: the script.  proofs: fresh processes that must reproduce before the script is announced.
+    budget: of the reduction.  seconds: of one query of level 3.  command: to be told in the script.
+    """
+
+    out: Path
+    after: str | None = None
+    level: int = 4
+    proofs: int = 3
+    budget: Budget = Budget()  # noqa: RUF009 - frozen, so that one default serves all
+    seconds: float = QUERY_SECONDS
+    command: str = ""
+
+    @property
+    def isolated(self) -> bool:
+        """Return whether each judgement happens in a killable child."""
+        return self.level == 3
+
+
+@dataclass(frozen=True, slots=True)
+class MinifyResult:
+    """What came out.
+
+    path: the script, None when none was written.  ops, ops_before: operators after and before.
+    queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
+    sentence: one line for a person.  stage: first wrong backend.  reason: a word when nothing was written.
+    """
+
+    path: Path | None
+    ops: int
+    ops_before: int
+    queries: int
+    reproduces: bool
+    sentence: str
+    stage: str = ""
+    reason: str = ""
+
+
+Progress = Callable[[str], None]
+
+
+def minify_failing(call: FailingCall, options: MinifyOptions, progress: Progress = lambda _: None) -> MinifyResult:
+    """Minify one failing call and write its script.
+
+    Raises NotMinified with a reason when there is no graph that fails by itself, or the script does not reproduce;
+    UserError when the place cannot be written.  Nothing is written then.
+    """
+    first = call.verdict.sentence
+    if options.level == 2 and call.verdict.worst is not None and call.verdict.worst.aspect != "exceptions":
+        raise NotMinified("NO_EXCEPTION", first, why="level 2 minifies exceptions only", hint="use --level 4")
+    progress(f"{call.label}: {call.verdict.kind.value}: {first}")
+    stage = call.first_wrong_backend(isolated=options.isolated)
+    progress(f"first wrong stage: {call.compiler}:{stage}")
+    if stage == "eager":
+        hint = "the fault is in bytecode capture: guards, side effects or graph breaks; shorten the function by hand"
+        raise NotMinified("CAPTURE", first, why="the captured graphs are right when they run as captured", hint=hint)
+    compiler = find_graph_compiler(call.compiler)
+    found = _failing_graph(call, compiler, stage, options)
+    progress(f"{found.graph.label} after {found.after}: {len(found.case)} operators")
+    reduced = _reduced(found, options)
+    progress(f"{reduced.ops_before} -> {len(reduced.case)} operators in {reduced.queries} queries")
+    return _written(call, found, reduced, stage, compiler.settings(), options)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """The graph that fails by itself; queries: judgements that finding it took."""
+
+    graph: CapturedGraph
+    case: GraphCase
+    report: Report
+    signature: Signature
+    after: str
+    compile: CompileGraph
+    pipeline: Pipeline
+    rules: GraphRules
+    queries: int
+
+
+def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, options: MinifyOptions) -> _Found:
+    """Return the first captured graph that fails by itself in the way the call fails."""
+    wanted = options.after or ("aot" if stage == "inductor" else "dynamo")
+    levels = [wanted] if stage == "inductor" else ["dynamo"]
+    if "dynamo" not in levels:
+        levels.append("dynamo")  # the fault may lie between the stages, where only the graph before them fails
+    queries, seen, others = 0, 0, ""
+    for after in levels:
+        graphs = compiler.capture(call.target, call.request, stage, after, call.drive)
+        call.before.rewind()
+        seen += len(graphs)
+        for graph in graphs:
+            try:
+                case = case_of(graph.graph, graph.inputs)
+            except Unsupported as error:
+                others = error.one_line()
+                continue
+            found = _judged(call, compiler, graph, case, stage, after, options)
+            queries += 1
+            if found.signature is not None and _same_family(call, found.signature):
+                pipeline = Pipeline(call.compiler, stage, after, call.request)
+                record(case)
+                program = _compile_with(compiler, call, stage, after)
+                rules = RULES[after]
+                return _Found(graph, case, found, found.signature, after, program, pipeline, rules, queries)
+            others = others or (f"{graph.label}: {found.sentence}" if found.signature is not None else "")
+    why = others or (f"{seen} graphs were judged alone" if seen else "the call runs no graph")
+    hint = "the fault needs more than one graph, or an earlier call; try --after dynamo or shorten the program by hand"
+    raise NotMinified("NOT_IN_A_GRAPH", call.verdict.sentence, why=why, hint=hint)
+
+
+def _compile_with(compiler: GraphCompiler, call: FailingCall, stage: str, after: str) -> CompileGraph:
+    return lambda gm, inputs: compiler.compile(gm, inputs, stage, after, call.request)
+
+
+def _judged(
+    call: FailingCall, compiler: GraphCompiler, graph: CapturedGraph, case: GraphCase, stage: str, after: str,
+    options: MinifyOptions,
+) -> Report:  # fmt: skip
+    program = _compile_with(compiler, call, stage, after)
+    return _asked(case, program, RULES[after], options)
+
+
+def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: MinifyOptions) -> Report:
+    """Judge a case here or in a child; a child's death is a failure with a signature."""
+    if not options.isolated:
+        return judge_case(case, program, rules)
+    outcome = in_child(lambda: judge_case(case, program, rules), options.seconds)
+    if outcome.value is not None:
+        return outcome.value
+    signature = Signature(Kind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
+    return Report(signature, None, f"the process ends by {outcome.death}")
+
+
+def _same_family(call: FailingCall, found: Signature) -> bool:
+    """An exception stays an exception; a wrong gradient is a wrong value of a backward graph."""
+    worst = call.verdict.worst
+    return worst is None or (worst.aspect == "exceptions") == found.is_exception
+
+
+def _reduced(found: _Found, options: MinifyOptions) -> Reduced:
+    if options.level == 1:
+        count = len(found.case)
+        return Reduced(found.case, found.report, found.signature, found.rules, found.queries, True, (), count)
+    narrow = found.rules.only(found.signature.aspect)
+    reduced = reduce_graph(
+        found.case, found.report, found.compile, found.rules,
+        budget=options.budget, ask=lambda case: _asked(case, found.compile, narrow, options),
+    )  # fmt: skip
+    return replace(reduced, queries=reduced.queries + found.queries - 1)
+
+
+def _written(
+    call: FailingCall, found: _Found, reduced: Reduced, stage: str, settings: str, options: MinifyOptions
+) -> MinifyResult:
+    """Write the script where nobody sees it, prove it, and only then put it in its place."""
+    place = place_of(call)
+    history = History(
+        f"{call.label}, call of {call.compiler}:{call.backend}", place, found.graph.label, reduced.ops_before,
+        reduced.queries, reduced.report.sentence, options.command,
+    )  # fmt: skip
+    pipeline = replace(found.pipeline, settings=settings)
+    try:
+        script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)
+    except Unsupported as error:
+        raise NotMinified("UNWRITABLE", error.what, why=error.why, hint=error.hint) from error
+    written = Written(options.out, script)
+    proof: Proof = prove(written, options.proofs, reduced.signature)
+    if not proof.holds:
+        hint = "the failure depends on more than the graph; run the case again with --level 1, or by hand"
+        raise NotMinified("DOES_NOT_REPRODUCE", proof.sentence, why=call.verdict.sentence, hint=hint)
+    written.put_in_place()
+    count, limit = len(reduced.case), "" if reduced.complete else " (budget used up: not minimal)"
+    size = f"{reduced.ops_before} -> {count} operator{'s' if count != 1 else ''}"
+    sentence = (
+        f"REPRODUCES {proof.count}/{options.proofs}: {size} in {reduced.queries} queries{limit}, "
+        f"stage {call.compiler}:{stage}, {reduced.signature.sentence()}: {options.out}"
+    )
+    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage)
+
+
+def check_after(after: str | None) -> str | None:
+    """Return the level of graphs; raises NotMinified's sibling UserError for an unknown one."""
+    assert after is None or after in LEVELS
+    return after

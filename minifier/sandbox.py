@@ -1,0 +1,104 @@
+"""A question asked in a child process: a crash, a hang or a greedy allocation there is an answer, not the end.
+
+The child is a fork of this process, so torch is loaded and candidates need no copying; a query costs milliseconds
+more than one in this process.  Its threads are one: a forked OpenMP pool would never wake up.
+"""
+
+import contextlib
+import faulthandler
+import os
+import pickle
+import re
+import select
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import torch
+
+from plumbline.compiler.base.errors import UserError
+
+T = TypeVar("T")
+QUERY_SECONDS = 300.0
+"""A query that takes longer is called a hang; compiling one graph with stock inductor takes 10 s to 60 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What became of a child: `value` if it answered, else `death` (a signal's name, or `hang`) and where."""
+
+    value: T | None = None
+    death: str = ""
+    site: str = ""
+
+
+def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Outcome[T]:
+    """Run `question` in a forked child and return its picklable answer, or how the child died.
+
+    Raises what the question raises; UserError where processes cannot fork.
+    """
+    if not hasattr(os, "fork"):
+        raise UserError("level 3 needs processes that fork", why=f"this is {os.name}", hint="use --level 4")
+    reader, writer = os.pipe()
+    with tempfile.TemporaryFile("w+") as traces:
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            _answer(question, writer, traces)
+        os.close(writer)
+        data, late = _read_all(reader, time.monotonic() + seconds)
+        if late:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        traces.seek(0)
+        site = _innermost(traces.read())
+    if late:
+        return Outcome(death="hang", site=site)
+    if data and not os.WIFSIGNALED(status):
+        value, error = pickle.loads(data)
+        if error is not None:
+            raise error
+        return Outcome(value)
+    name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
+    return Outcome(death=name, site=site)
+
+
+def _answer(question: Callable[[], object], writer: int, traces: "tempfile._TemporaryFileWrapper[str]") -> None:
+    """Answer in the child and leave at once: no cleanup of the parent's things, no second flush of its buffers."""
+    code = 1
+    try:
+        torch.set_num_threads(1)
+        faulthandler.enable(traces)
+        try:
+            answer = pickle.dumps((question(), None))
+        except Exception as error:
+            answer = pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(answer)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _read_all(reader: int, until: float) -> tuple[bytes, bool]:
+    """Return what the child wrote, and whether it was still busy at the deadline."""
+    parts = []
+    with contextlib.closing(os.fdopen(reader, "rb", buffering=0)) as pipe:
+        while True:
+            left = until - time.monotonic()
+            ready, _, _ = select.select([pipe], [], [], max(0.0, left))
+            if not ready:
+                return b"".join(parts), True
+            part = pipe.read(1 << 16)
+            if not part:
+                return b"".join(parts), False
+            parts.append(part)
+
+
+def _innermost(trace: str) -> str:
+    """Return `folder/file.py:function` of the innermost Python frame that faulthandler wrote."""
+    found = re.search(r'File "([^"]+)", line \d+ in (\S+)', trace)
+    return f"{'/'.join(found[1].split('/')[-2:])}:{found[2]}" if found else ""
