@@ -19,6 +19,7 @@ __all__ = [
     "TorchDispatchMode",
     "any_autocast",
     "backward_is_running",
+    "below_autograd",
     "decomposes_by_itself",
     "decomposition_of",
     "fake_mode_is_active",
@@ -27,6 +28,7 @@ __all__ = [
     "has_own_dispatch",
     "is_operator",
     "jit_is_tracing",
+    "leave_functorch",
     "make_fake",
     "next_gradient_number",
     "operator_schema",
@@ -46,6 +48,11 @@ def backward_is_running() -> bool:
 def functorch_is_active() -> bool:
     """Return whether a functorch transform (vmap, grad, jvp, ...) surrounds this call."""
     return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def leave_functorch() -> None:
+    """Leave every functorch transform that a failing compiler left entered (the fuzzer goes on in this process)."""
+    torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(0)
 
 
 def jit_is_tracing() -> bool:
@@ -158,3 +165,8 @@ def running_gradient_number() -> int | None:
     """Return the number of the autograd node that runs now, None outside a backward (as above)."""
     node = torch._C._current_autograd_node()
     return None if node is None else int(node._sequence_nr())
+
+
+def below_autograd() -> Any:
+    """Return a context in which calls record no gradient whatever grad mode says (kernels that read grad mode)."""
+    return torch._C._AutoDispatchBelowAutograd()

@@ -17,6 +17,7 @@ from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
 from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, TorchDispatchMode, decomposes_by_itself
 from .fx_face import add_call, add_output, map_leaves
+from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
 
 Decomposition = Callable[..., object]
@@ -183,6 +184,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     def _as_argument(self, value: object) -> object:
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
+        if isinstance(value, torch.Generator):
+            if value is torch.default_generator:
+                return None
+            raise Unsupported(
+                "a random call draws from a generator object",
+                why="a graph is text, and a generator has no text",
+                hint="expected: the graph runs eagerly",
+            )
         return tuple(value) if isinstance(value, torch.Size) else value
 
     def _known_constant(self, real: torch.Tensor) -> torch.Tensor:
@@ -245,7 +254,7 @@ def _canonical(
     """Replace calls whose schema hides what they do by a twin whose schema says it.
 
     native_batch_norm writes the running statistics in training although its schema declares no mutation; so does
-    lift_fresh of a constant: the program gets memory of its own at every run.
+    lift_fresh of a constant: the program gets memory of its own at every run. See grad_mode_kernels for the third kind.
     """
     if func is aten.native_batch_norm.default:
         training, mean, variance = args[5], args[3], args[4]
@@ -253,6 +262,8 @@ def _canonical(
             return aten._native_batch_norm_legit.default, args, kwargs
         if training and mean is None and variance is None:
             return aten._native_batch_norm_legit.no_stats, (*args[:3], *args[5:]), kwargs
+    if func in WITH_GRAD_MODE and torch.is_grad_enabled():
+        return WITH_GRAD_MODE[func], args, kwargs
     if func is aten.lift_fresh.default:
         return aten.clone.default, args, kwargs
     return func, args, kwargs

@@ -1,0 +1,175 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import fx
+
+from plumbline.compiler.autograd.costs import is_keepable, is_recomputable, kept_bytes
+from plumbline.compiler.autograd.joint import Program, trace_call
+from plumbline.compiler.autograd.partition import partition
+from plumbline.compiler.base.options import Options
+from plumbline.compiler.graph.checks import verify
+from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.passes import SIMPLIFY, run_passes
+from plumbline.compiler.graph.tracer import trace
+
+aten = torch.ops.aten
+
+
+def joint_of(function, *inputs):
+    graph = fx.Graph()
+    nodes = [graph.placeholder(f"arg_{index}") for index in range(len(inputs))]
+    graph.output(graph.call_function(function, tuple(nodes)))
+    return trace_call(Program(fx.GraphModule({}, graph), inputs, True, None)).joint
+
+
+def run_cut(joint, cut, inputs, tangents):
+    results = interpret(cut.forward, inputs)
+    places = {"input": inputs, "returned": results[: joint.returned], "extra": results[joint.returned :]}
+    kept = [places[kind][index] for kind, index in cut.kept]
+    return [*results[: joint.returned], *interpret(cut.backward, [*kept, *tangents])]
+
+
+def check_cut(function, *inputs, recompute=True):
+    joint = joint_of(function, *inputs)
+    cut = partition(joint, recompute=recompute)
+    verify(cut.forward, functional=True)
+    verify(cut.backward, functional=True)
+    plain = [tensor.detach() for tensor in inputs]
+    tangents = [torch.full_like(interpret(joint.graph, [*plain, *_tangents(joint)])[i], 0.5) for i in joint.tangents]
+    torch.manual_seed(0)
+    expected = interpret(joint.graph, [*plain, *tangents])
+    torch.manual_seed(0)
+    for mine, whole in zip(run_cut(joint, cut, plain, tangents), expected, strict=True):
+        assert (mine is None and whole is None) or torch.equal(mine, whole)
+    return joint, cut
+
+
+def _tangents(joint):
+    given = [node for node in joint.graph.graph.nodes if node.op == "placeholder"][joint.inputs :]
+    return [torch.zeros(tuple(node.meta["val"].shape)) for node in given]
+
+
+def calls(gm):
+    return [node.target for node in gm.graph.nodes if node.op == "call_function"]
+
+
+def leaf(*shape):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(3)).requires_grad_()
+
+
+def test_a_cheap_chain_is_computed_again_from_what_is_kept():
+    _, cut = check_cut(lambda x, w: (x @ w).sigmoid().tanh().sum(), leaf(4, 4), leaf(4, 4))
+    assert [kind for kind, _ in cut.kept].count("extra") == 1
+    assert aten.tanh.default in calls(cut.backward)
+    assert aten.mm.default in calls(cut.forward)
+    assert calls(cut.backward).count(aten.mm.default) == 2  # the two gradients of the product, not the product
+
+
+def test_nothing_that_costs_runs_twice_when_asked():
+    joint = joint_of(lambda x, w: (x @ w).sigmoid().tanh().sum(), leaf(4, 4), leaf(4, 4))
+    cut = partition(joint, recompute=False)
+    assert not {aten.sigmoid.default, aten.tanh.default} & set(calls(cut.backward))
+
+
+def test_random_draws_stay_in_the_forward_in_their_order():
+    def f(x):
+        torch.rand(1)
+        return torch.nn.functional.dropout(x.exp(), 0.5) * torch.rand(4)
+
+    _, cut = check_cut(f, leaf(4))
+    drawn = [target for target in calls(cut.forward) if torch.Tag.nondeterministic_seeded in target.tags]
+    assert drawn == [aten.rand.default, aten.bernoulli.p, aten.rand.default]
+    assert not any(torch.Tag.nondeterministic_seeded in target.tags for target in calls(cut.backward))
+
+
+def test_views_are_taken_again_and_never_kept():
+    _, cut = check_cut(lambda x, w: x.t() @ w.t(), leaf(3, 4), leaf(5, 3))
+    assert all(kind == "input" for kind, _ in cut.kept)
+
+
+def test_what_the_caller_sees_is_kept_only_if_eager_keeps_it():
+    _, cut = check_cut(lambda x: x.exp().exp(), leaf(4))
+    assert cut.kept == (("extra", 0),)  # the first result: backward reads neither x nor what only x would give
+    _, cut = check_cut(lambda x: x.exp(), leaf(4))
+    assert cut.kept == (("returned", 0),)
+    _, cut = check_cut(lambda x: x.sin(), leaf(4))
+    assert cut.kept == (("input", 0),)
+
+
+def test_the_old_content_of_a_written_input_is_copied():
+    def f(x):
+        old = x.clone()
+        x.mul_(2)
+        return old.sin()
+
+    joint, cut = check_cut(f, leaf(4) * 1)
+    assert joint.written == {0}
+    assert all(kind != "input" for kind, _ in cut.kept)
+
+
+CHAIN = {
+    "sin": lambda t, s: t.sin(),
+    "mul": lambda t, s: t * s,
+    "exp": lambda t, s: (t * 0.1).exp(),
+    "mm": lambda t, s: t @ s,
+    "sum": lambda t, s: t + s.sum(0),
+    "softmax": lambda t, s: t.softmax(1),
+    "view": lambda t, s: t.t(),
+    "max": lambda t, s: torch.maximum(t, s),
+    "drop": lambda t, s: torch.nn.functional.dropout(t, 0.5),
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(CHAIN)), st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=9),
+    st.booleans(),
+)
+def test_a_cut_graph_means_the_joint_graph(steps, recompute):
+    def f(x, y):
+        values = [x, y]
+        for name, first, second in steps:
+            values.append(CHAIN[name](values[first % len(values)], values[-1 - second % len(values)]))
+        return values[-1], values[len(values) // 2] * 1
+
+    check_cut(f, leaf(3, 3), leaf(3, 3) * 2, recompute=recompute)
+
+
+def test_the_cut_is_no_worse_than_keeping_everything():
+    def f(x, w):
+        for _ in range(3):
+            x = ((x @ w).relu() + x.sigmoid() * 2).tanh()
+        return x.sum()
+
+    joint = joint_of(f, leaf(8, 8), leaf(8, 8))
+    simple = run_passes(joint.graph, SIMPLIFY, Options(verify=True))
+    assert len(simple.graph.nodes) <= len(joint.graph.graph.nodes)
+    few, many = partition(joint, recompute=True), partition(joint, recompute=False)
+    assert len(few.kept) < len(many.kept)
+
+
+@pytest.mark.parametrize(
+    ("program", "recompute", "expected"),
+    [
+        (lambda x: x.sin(), True, True),
+        (lambda x: x.sin(), False, False),
+        (lambda x: x.t(), False, True),
+        (lambda x: x @ x, True, False),
+        (lambda x: x.sum(), True, False),
+        (lambda x: x.bernoulli(), True, False),
+        (lambda x: x.sort()[0], True, False),
+        (lambda x: torch.cat([x, x]), True, True),
+    ],
+)
+def test_what_may_run_twice(program, recompute, expected):
+    gm = trace(program, (torch.ones(2, 2),))
+    (node,) = gm.graph.output_node().args[0]
+    assert is_recomputable(node, recompute=recompute) is expected
+
+
+def test_costs_are_bytes_and_views_are_not_kept():
+    gm = trace(lambda x: x.double().t(), (torch.ones(2, 3),))
+    (view,) = gm.graph.output_node().args[0]
+    assert not is_keepable(view)
+    assert kept_bytes(view.args[0]) == 48
