@@ -20,14 +20,32 @@ class CompileRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileEvent:
+    """One thing a compiler did, in words.
+
+    kind: graph_break, ran_eagerly, recompile, internal_error, stage or kernel.  what: the reason, guard, stage or
+    kernel.  where: the user's `file:line`, "" if none.  seconds: wall time of stages and builds, else 0.
+    """
+
+    kind: str
+    what: str
+    where: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class CompileStatistics:
-    """What a compiler did: graphs and operators captured, reasons of graph breaks, recompiles, wall seconds."""
+    """What a compiler did: graphs and operators captured, reasons of graph breaks, recompiles, wall seconds.
+
+    events: in order, as far as the compiler tells them.
+    """
 
     graphs: int = 0
     ops: int = 0
     breaks: tuple[str, ...] = ()
     recompiles: int = 0
     compile_seconds: float = 0.0
+    events: tuple[CompileEvent, ...] = ()
 
     def __add__(self, other: "CompileStatistics") -> "CompileStatistics":
         """Sum the counts; each reason of a break once."""
@@ -37,6 +55,7 @@ class CompileStatistics:
             tuple(dict.fromkeys(self.breaks + other.breaks)),
             self.recompiles + other.recompiles,
             self.compile_seconds + other.compile_seconds,
+            self.events + other.events,
         )
 
 

@@ -8,15 +8,20 @@ from plumbline.compiler.base.events import (
     Broke,
     CompilerFailed,
     Event,
+    KernelBuilt,
     RanEagerly,
     Recompiled,
     StageDone,
     recording,
 )
 from plumbline.compiler.base.options import options_from_environment
+from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
-from .compilers import LADDER, Candidate, CompileRequest, CompileStatistics
+from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
+
+# Stages that contain no other one of these; their times add up to the whole.
+_OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
 
 
 class OwnCandidate:
@@ -43,18 +48,31 @@ class OwnCandidate:
 
 
 def _counted(event: Event) -> CompileStatistics:
+    """Return one row of the record as statistics; rows that say nothing to a user count as nothing."""
     if isinstance(event, BackendCalled):
         return CompileStatistics(graphs=1, ops=event.operations)
     if isinstance(event, (Broke, RanEagerly)):
-        place = f" at {event.origin.file}:{event.origin.line}" if event.origin else ""
-        return CompileStatistics(breaks=(f"{event.reason}: {event.what}{place}",))
+        kind = "graph_break" if isinstance(event, Broke) else "ran_eagerly"
+        reason = f"{event.reason}: {event.what}"
+        return CompileStatistics(breaks=(reason,), events=(CompileEvent(kind, reason, _place(event.origin)),))
     if isinstance(event, CompilerFailed):
-        return CompileStatistics(breaks=(f"internal error in {event.stage}: {event.error}",))
+        reason = f"internal error in {event.stage}: {event.error}"
+        return CompileStatistics(breaks=(reason,), events=(CompileEvent("internal_error", reason),))
     if isinstance(event, Recompiled):
-        return CompileStatistics(recompiles=1)
-    if isinstance(event, StageDone) and event.stage == "compile":
-        return CompileStatistics(compile_seconds=event.seconds)
+        guard = f"{event.guard}: was {event.expected}, is {event.actual}"
+        return CompileStatistics(recompiles=1, events=(CompileEvent("recompile", guard, _place(event.origin)),))
+    if isinstance(event, StageDone):
+        seconds = event.seconds if event.stage in _OUTER_STAGES else 0.0
+        stage = CompileEvent("stage", event.stage, seconds=event.seconds)
+        return CompileStatistics(compile_seconds=seconds, events=(stage,))
+    if isinstance(event, KernelBuilt):
+        what = f"{event.name}: {event.kernels} kernels in {event.language}" + (", from the cache" if event.cached else "")
+        return CompileStatistics(events=(CompileEvent("kernel", what, seconds=event.seconds),))
     return CompileStatistics()
+
+
+def _place(origin: Origin | None) -> str:
+    return f"{origin.file}:{origin.line}" if origin is not None else ""
 
 
 class OwnCompiler:

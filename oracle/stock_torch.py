@@ -24,7 +24,7 @@ with warnings.catch_warnings():  # torch deprecates parts of itself while it is 
     from torch._inductor import compile_fx
 
 from .captured import CapturedGraph, cloned_inputs
-from .compilers import LADDER, Candidate, CompileRequest, CompileStatistics
+from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
 
 STOCK_COMPILE: Callable[..., Any] = torch.compile
 STOCK_MODULE_CALL: Callable[..., Any] = torch.nn.Module.__call__
@@ -107,7 +107,9 @@ class StockCandidate:
         """Return what the recording backend saw; graphs made after the first call are recompiles."""
         recorder = self._recorder
         recompiles = recorder.graphs - (self._first_graphs or 0)
-        return CompileStatistics(recorder.graphs, recorder.ops, tuple(self._breaks), recompiles, recorder.seconds)
+        reasons = tuple(self._breaks)
+        events = tuple(CompileEvent("graph_break", reason) for reason in reasons)
+        return CompileStatistics(recorder.graphs, recorder.ops, reasons, recompiles, recorder.seconds, events)
 
 
 class StockTorch:
