@@ -10,7 +10,15 @@ from torch import fx
 
 from ..base.errors import PlumblineError, Unsupported
 from ..base.events import (
-    Artifact, BackendCalled, Broke, Captured, CompilerFailed, RanEagerly, is_recording, record, stage,
+    Artifact,
+    BackendCalled,
+    Broke,
+    Captured,
+    CompilerFailed,
+    RanEagerly,
+    is_recording,
+    record,
+    stage,
 )
 from ..base.origin import Origin
 from ..bytecode.instruction import Handler

@@ -17,7 +17,7 @@ class CompiledModule(torch.nn.Module):
     Methods of the original's class are found through `__getattr__`.
     """
 
-    __slots__ = ("_original", "_entry")
+    __slots__ = ("_entry", "_original")
 
     def __init__(self, original: torch.nn.Module, entry: Callable[[torch.nn.Module], Callable[..., Any]]) -> None:
         object.__setattr__(self, "__dict__", original.__dict__)
@@ -69,7 +69,7 @@ class CompiledModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Copy the original; the copy is uncompiled."""
-        import copy  # noqa: PLC0415
+        import copy
 
         return copy.deepcopy(self._original, memo)
 

@@ -72,8 +72,6 @@ class GeneratorValue(Value):
 
     def python_type(self) -> type:
         """Return the generator type."""
-
-
         return types.GeneratorType
 
     def iterate(self, ctx: CaptureContext) -> Value:

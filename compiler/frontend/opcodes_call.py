@@ -35,7 +35,7 @@ def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Valu
 
 
 @opcode("KW_NAMES", last=(3, 12))
-def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:
     """Note the keyword names of the next CALL."""
     names = frame.decoded.code.co_consts[instruction.argument]
     assert isinstance(names, tuple)
@@ -43,14 +43,14 @@ def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:  # noqa: N
 
 
 @opcode("CALL")
-def do_CALL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CALL(frame: FrameState, instruction: Instruction) -> None:
     """Call."""
     callee, args, kwargs = split_call(frame, instruction.argument)
     frame.push(frame.ctx.call(callee, args, kwargs))
 
 
 @opcode("CALL_KW", (3, 13))
-def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:
     """Call with the keyword names on the stack."""
     names = frame.pop().constant()
     assert isinstance(names, tuple)
@@ -59,7 +59,7 @@ def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:  # noqa: N8
 
 
 @opcode("CALL_FUNCTION_EX")
-def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     """Call with `*args` and `**kwargs`."""
     callee, args, kwargs = split_star_call(frame, instruction)
     frame.push(frame.ctx.call(callee, frame.ctx.unpack(args), keywords_of(frame, kwargs)))
@@ -88,7 +88,7 @@ def keywords_of(frame: FrameState, value: Value | None) -> dict[str, Value]:
 
 
 @opcode("MAKE_FUNCTION")
-def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     """Make a function; the flags say which parts lie below the code object (none since 3.13)."""
     code = frame.pop().constant()
     flags = instruction.argument if sys.version_info < (3, 13) else 0
@@ -109,7 +109,7 @@ def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:  # no
 
 
 @opcode("SET_FUNCTION_ATTRIBUTE", (3, 13))
-def do_SET_FUNCTION_ATTRIBUTE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_SET_FUNCTION_ATTRIBUTE(frame: FrameState, instruction: Instruction) -> None:
     """Complete a function that MAKE_FUNCTION has just made."""
     made = frame.pop()
     part = frame.pop()
@@ -132,21 +132,19 @@ def _cells(value: Value) -> list[CellValue]:
 
 
 @opcode("LOAD_BUILD_CLASS")
-def do_LOAD_BUILD_CLASS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_BUILD_CLASS(frame: FrameState, instruction: Instruction) -> None:
     """Push the builtin that makes classes; calling it breaks."""
-
-
     frame.push(Known(builtins.__build_class__))
 
 
 @opcode("LOAD_ASSERTION_ERROR")
-def do_LOAD_ASSERTION_ERROR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_ASSERTION_ERROR(frame: FrameState, instruction: Instruction) -> None:
     """Push AssertionError."""
     frame.push(frame.ctx.known(AssertionError))
 
 
 @opcode("LOAD_SUPER_ATTR", (3, 12))
-def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `super().name`."""
     callee, kind, instance = frame.pop_many(3)
     made = frame.ctx.call(callee, [kind, instance], {})
@@ -157,11 +155,8 @@ def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:  # 
 
 
 @opcode("CALL_INTRINSIC_1", (3, 12))
-def do_CALL_INTRINSIC_1(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CALL_INTRINSIC_1(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate the intrinsics that stand for old opcodes: 5 is unary plus, 6 is list to tuple, 3 stops iteration."""
-
-
-
     value = frame.pop()
     if instruction.argument == 5:
         frame.push(unary(frame.ctx, "+", value))

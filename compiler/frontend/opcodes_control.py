@@ -21,7 +21,7 @@ def _jump(frame: FrameState, instruction: Instruction) -> None:
 @opcode("JUMP_FORWARD")
 @opcode("JUMP_BACKWARD")
 @opcode("JUMP_BACKWARD_NO_INTERRUPT")
-def do_JUMP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+def do_JUMP(frame: FrameState, instruction: Instruction) -> None:
     """Jump always."""
     _jump(frame, instruction)
 
@@ -29,7 +29,7 @@ def do_JUMP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 
 @opcode("POP_JUMP_FORWARD_IF_TRUE", last=(3, 11))
 @opcode("POP_JUMP_BACKWARD_IF_TRUE", last=(3, 11))
 @opcode("POP_JUMP_IF_TRUE", (3, 12))
-def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is true."""
     if frame.pop().truth(frame.ctx):
         _jump(frame, instruction)
@@ -38,7 +38,7 @@ def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:  #
 @opcode("POP_JUMP_FORWARD_IF_FALSE", last=(3, 11))
 @opcode("POP_JUMP_BACKWARD_IF_FALSE", last=(3, 11))
 @opcode("POP_JUMP_IF_FALSE", (3, 12))
-def do_POP_JUMP_IF_FALSE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_POP_JUMP_IF_FALSE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is false."""
     if not frame.pop().truth(frame.ctx):
         _jump(frame, instruction)
@@ -51,7 +51,7 @@ def _is_none(value: Value) -> bool:
 @opcode("POP_JUMP_FORWARD_IF_NONE", last=(3, 11))
 @opcode("POP_JUMP_BACKWARD_IF_NONE", last=(3, 11))
 @opcode("POP_JUMP_IF_NONE", (3, 12))
-def do_POP_JUMP_IF_NONE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_POP_JUMP_IF_NONE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is None."""
     if _is_none(frame.pop()):
         _jump(frame, instruction)
@@ -60,14 +60,14 @@ def do_POP_JUMP_IF_NONE(frame: FrameState, instruction: Instruction) -> None:  #
 @opcode("POP_JUMP_FORWARD_IF_NOT_NONE", last=(3, 11))
 @opcode("POP_JUMP_BACKWARD_IF_NOT_NONE", last=(3, 11))
 @opcode("POP_JUMP_IF_NOT_NONE", (3, 12))
-def do_POP_JUMP_IF_NOT_NONE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_POP_JUMP_IF_NOT_NONE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is not None."""
     if not _is_none(frame.pop()):
         _jump(frame, instruction)
 
 
 @opcode("JUMP_IF_TRUE_OR_POP", last=(3, 11))
-def do_JUMP_IF_TRUE_OR_POP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_JUMP_IF_TRUE_OR_POP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `or`."""
     if frame.stack[-1].truth(frame.ctx):
         _jump(frame, instruction)
@@ -76,7 +76,7 @@ def do_JUMP_IF_TRUE_OR_POP(frame: FrameState, instruction: Instruction) -> None:
 
 
 @opcode("JUMP_IF_FALSE_OR_POP", last=(3, 11))
-def do_JUMP_IF_FALSE_OR_POP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_JUMP_IF_FALSE_OR_POP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `and`."""
     if not frame.stack[-1].truth(frame.ctx):
         _jump(frame, instruction)
@@ -85,13 +85,13 @@ def do_JUMP_IF_FALSE_OR_POP(frame: FrameState, instruction: Instruction) -> None
 
 
 @opcode("GET_ITER")
-def do_GET_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_GET_ITER(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate iter()."""
     frame.push(frame.pop().iterate(frame.ctx))
 
 
 @opcode("FOR_ITER")
-def do_FOR_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_FOR_ITER(frame: FrameState, instruction: Instruction) -> None:
     """Take the next element, or leave the loop."""
     try:
         element = frame.stack[-1].next(frame.ctx)
@@ -113,43 +113,43 @@ def do_FOR_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N
 
 
 @opcode("END_FOR", (3, 12))
-def do_END_FOR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_END_FOR(frame: FrameState, instruction: Instruction) -> None:
     """Reached only by falling into it, which FOR_ITER never lets happen."""
     raise SkipFrame(UNSUPPORTED_BYTECODE, "END_FOR")
 
 
 @opcode("RETURN_VALUE")
-def do_RETURN_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_RETURN_VALUE(frame: FrameState, instruction: Instruction) -> None:
     """Leave the frame."""
     frame.returned = frame.pop()
 
 
 @opcode("RETURN_CONST", (3, 12))
-def do_RETURN_CONST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_RETURN_CONST(frame: FrameState, instruction: Instruction) -> None:
     """Leave the frame with a constant."""
     frame.returned = frame.ctx.known(instruction.value)
 
 
 @opcode("RETURN_GENERATOR")
-def do_RETURN_GENERATOR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_RETURN_GENERATOR(frame: FrameState, instruction: Instruction) -> None:
     """Start of a generator's frame; the POP_TOP after it takes the value pushed here."""
     frame.stack.append(Constant(None))
 
 
 @opcode("YIELD_VALUE")
-def do_YIELD_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_YIELD_VALUE(frame: FrameState, instruction: Instruction) -> None:
     """Suspend the frame."""
     frame.yielded = frame.pop()
 
 
 @opcode("GET_YIELD_FROM_ITER")
-def do_GET_YIELD_FROM_ITER(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_GET_YIELD_FROM_ITER(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate iter() for `yield from`."""
     frame.push(frame.pop().iterate(frame.ctx))
 
 
 @opcode("SEND")
-def do_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_SEND(frame: FrameState, instruction: Instruction) -> None:
     """Drive the inner iterator of `yield from`."""
     sent = frame.pop()
     receiver = frame.stack[-1]
@@ -170,7 +170,7 @@ def do_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
 
 
 @opcode("END_SEND", (3, 12))
-def do_END_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_END_SEND(frame: FrameState, instruction: Instruction) -> None:
     """Drop the inner iterator below the value."""
     value = frame.pop()
     frame.pop()
@@ -178,20 +178,20 @@ def do_END_SEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N
 
 
 @opcode("MATCH_SEQUENCE")
-def do_MATCH_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MATCH_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
     """Test whether the subject matches a sequence pattern."""
     kind = frame.stack[-1].python_type()
     frame.push(Constant(issubclass(kind, collections.abc.Sequence) and not issubclass(kind, str | bytes | bytearray)))
 
 
 @opcode("MATCH_MAPPING")
-def do_MATCH_MAPPING(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MATCH_MAPPING(frame: FrameState, instruction: Instruction) -> None:
     """Test whether the subject matches a mapping pattern."""
     frame.push(Constant(issubclass(frame.stack[-1].python_type(), collections.abc.Mapping)))
 
 
 @opcode("MATCH_KEYS")
-def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
     """Fetch the values of a mapping pattern, or None."""
     subject, keys = frame.stack[-2], frame.stack[-1]
     wanted = frame.ctx.unpack(keys)
@@ -203,7 +203,7 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:  # noqa:
 
 
 @opcode("MATCH_CLASS")
-def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
     """Fetch the attributes of a class pattern, or None."""
     subject, pattern, names = frame.pop_many(3)
     kind = pattern.constant()

@@ -4,7 +4,7 @@ import importlib.util
 import sys
 
 from ..bytecode.instruction import Instruction
-from ..values import itertools_calls  # noqa: F401 - fills the table of constructors
+from ..values import copying, itertools_calls  # noqa: F401 - fill the tables of callables
 from ..values.builtin_calls import make_slice, text_of
 from ..values.constant import Constant, Known, fold
 from ..values.functions import CellValue
@@ -32,39 +32,39 @@ def do_nothing(frame: FrameState, instruction: Instruction) -> None:
 
 
 @opcode("POP_TOP")
-def do_POP_TOP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+def do_POP_TOP(frame: FrameState, instruction: Instruction) -> None:
     """Drop the top."""
     frame.pop()
 
 
 @opcode("PUSH_NULL")
-def do_PUSH_NULL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_PUSH_NULL(frame: FrameState, instruction: Instruction) -> None:
     """Push NULL."""
     frame.stack.append(NULL)
 
 
 @opcode("COPY")
-def do_COPY(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_COPY(frame: FrameState, instruction: Instruction) -> None:
     """Push a copy of a deeper entry."""
     frame.stack.append(frame.stack[-instruction.argument])
 
 
 @opcode("SWAP")
-def do_SWAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_SWAP(frame: FrameState, instruction: Instruction) -> None:
     """Swap the top with a deeper entry."""
     depth = instruction.argument
     frame.stack[-1], frame.stack[-depth] = frame.stack[-depth], frame.stack[-1]
 
 
 @opcode("LOAD_CONST")
-def do_LOAD_CONST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_CONST(frame: FrameState, instruction: Instruction) -> None:
     """Push a constant of the code."""
     frame.push(frame.ctx.known(instruction.value))
 
 
 @opcode("LOAD_FAST")
 @opcode("LOAD_FAST_CHECK", (3, 12))
-def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Push a local."""
     name = _name(instruction)
     if name not in frame.locals:
@@ -76,7 +76,7 @@ def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: 
 
 
 @opcode("LOAD_FAST_LOAD_FAST", (3, 13))
-def do_LOAD_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Push two locals."""
     assert isinstance(instruction.value, tuple)
     for name in instruction.value:
@@ -84,13 +84,13 @@ def do_LOAD_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
 
 
 @opcode("LOAD_FAST_AND_CLEAR", (3, 12))
-def do_LOAD_FAST_AND_CLEAR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_FAST_AND_CLEAR(frame: FrameState, instruction: Instruction) -> None:
     """Push a local, or NULL, and unbind it (inlined comprehensions)."""
     frame.stack.append(frame.locals.pop(_name(instruction), NULL))
 
 
 @opcode("STORE_FAST")
-def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Bind a local; a NULL restores an unbound one."""
     value = frame.pop()
     if value is NULL:
@@ -100,7 +100,7 @@ def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa:
 
 
 @opcode("STORE_FAST_STORE_FAST", (3, 13))
-def do_STORE_FAST_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_FAST_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Bind two locals."""
     assert isinstance(instruction.value, tuple)
     for name in instruction.value:
@@ -108,7 +108,7 @@ def do_STORE_FAST_STORE_FAST(frame: FrameState, instruction: Instruction) -> Non
 
 
 @opcode("STORE_FAST_LOAD_FAST", (3, 13))
-def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Bind one local, push another."""
     assert isinstance(instruction.value, tuple)
     frame.locals[instruction.value[0]] = frame.pop()
@@ -116,51 +116,51 @@ def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None
 
 
 @opcode("DELETE_FAST")
-def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Unbind a local."""
     if frame.locals.pop(_name(instruction), None) is None:
         frame.ctx.throw(UnboundLocalError, f"cannot access local variable '{_name(instruction)}'")
 
 
 @opcode("MAKE_CELL")
-def do_MAKE_CELL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MAKE_CELL(frame: FrameState, instruction: Instruction) -> None:
     """Turn a local into a cell."""
     name = _name(instruction)
     frame.cells[name] = CellValue(frame.locals.pop(name, None))
 
 
 @opcode("COPY_FREE_VARS")
-def do_COPY_FREE_VARS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_COPY_FREE_VARS(frame: FrameState, instruction: Instruction) -> None:
     """Bring the closure's cells into the frame."""
     frame.cells.update(zip(frame.decoded.code.co_freevars, frame.free_cells, strict=True))
 
 
 @opcode("LOAD_CLOSURE", last=(3, 12))
-def do_LOAD_CLOSURE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_CLOSURE(frame: FrameState, instruction: Instruction) -> None:
     """Push a cell."""
     frame.stack.append(frame.cells[_name(instruction)])
 
 
 @opcode("LOAD_DEREF")
-def do_LOAD_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_DEREF(frame: FrameState, instruction: Instruction) -> None:
     """Push the content of a cell."""
     frame.push(frame.cells[_name(instruction)].load(frame.ctx, _name(instruction)))
 
 
 @opcode("STORE_DEREF")
-def do_STORE_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_DEREF(frame: FrameState, instruction: Instruction) -> None:
     """Set the content of a cell."""
     frame.cells[_name(instruction)].store(frame.ctx, frame.pop())
 
 
 @opcode("DELETE_DEREF")
-def do_DELETE_DEREF(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DELETE_DEREF(frame: FrameState, instruction: Instruction) -> None:
     """Empty a cell."""
     frame.cells[_name(instruction)].store(frame.ctx, None)
 
 
 @opcode("LOAD_GLOBAL")
-def do_LOAD_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Push a global or builtin; the low bit asks for a NULL below it (above it in 3.13)."""
     value = frame.ctx.global_value(frame.namespace, _name(instruction))
     if instruction.argument & 1:
@@ -180,19 +180,19 @@ def push_callable(frame: FrameState, value: Value) -> None:
 
 
 @opcode("STORE_GLOBAL")
-def do_STORE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Assign a global."""
     frame.ctx.set_global(frame.namespace, _name(instruction), frame.pop())
 
 
 @opcode("DELETE_GLOBAL")
-def do_DELETE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DELETE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Delete a global."""
     frame.ctx.set_global(frame.namespace, _name(instruction), None)
 
 
 @opcode("LOAD_ATTR")
-def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Push an attribute; since 3.12 the low bit asks for a callable with its NULL."""
     owner = frame.pop()
     value = owner.get_attr(frame.ctx, _name(instruction))
@@ -203,7 +203,7 @@ def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: 
 
 
 @opcode("LOAD_METHOD", last=(3, 11))
-def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:
     """Push a method, bound, above a NULL."""
     owner = frame.pop()
     value = owner.get_attr(frame.ctx, _name(instruction))
@@ -212,55 +212,55 @@ def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:  # noqa
 
 
 @opcode("STORE_ATTR")
-def do_STORE_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Assign an attribute."""
     owner = frame.pop()
     owner.set_attr(frame.ctx, _name(instruction), frame.pop())
 
 
 @opcode("DELETE_ATTR")
-def do_DELETE_ATTR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DELETE_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Delete an attribute."""
     frame.pop().del_attr(frame.ctx, _name(instruction))
 
 
 @opcode("BINARY_SUBSCR")
-def do_BINARY_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BINARY_SUBSCR(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `a[b]`."""
     owner, key = frame.pop_many(2)
     frame.push(owner.get_item(frame.ctx, key))
 
 
 @opcode("BINARY_SLICE", (3, 12))
-def do_BINARY_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BINARY_SLICE(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `a[b:c]`."""
     owner, start, stop = frame.pop_many(3)
     frame.push(owner.get_item(frame.ctx, make_slice(frame.ctx, [start, stop, Constant(None)])))
 
 
 @opcode("STORE_SLICE", (3, 12))
-def do_STORE_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_SLICE(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `a[b:c] = v`."""
     value, owner, start, stop = frame.pop_many(4)
     owner.set_item(frame.ctx, make_slice(frame.ctx, [start, stop, Constant(None)]), value)
 
 
 @opcode("STORE_SUBSCR")
-def do_STORE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_STORE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `a[b] = v`."""
     value, owner, key = frame.pop_many(3)
     owner.set_item(frame.ctx, key, value)
 
 
 @opcode("DELETE_SUBSCR")
-def do_DELETE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DELETE_SUBSCR(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `del a[b]`."""
     owner, key = frame.pop_many(2)
     owner.del_item(frame.ctx, key)
 
 
 @opcode("BINARY_OP")
-def do_BINARY_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BINARY_OP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate an operator; numbers from 13 on are the assigning forms."""
     left, right = frame.pop_many(2)
     symbol = BINARY_SYMBOLS[instruction.argument % 13]
@@ -271,37 +271,37 @@ BINARY_SYMBOLS = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/"
 
 
 @opcode("UNARY_NEGATIVE")
-def do_UNARY_NEGATIVE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNARY_NEGATIVE(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `-a`."""
     frame.push(unary(frame.ctx, "-", frame.pop()))
 
 
 @opcode("UNARY_POSITIVE", last=(3, 11))
-def do_UNARY_POSITIVE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNARY_POSITIVE(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `+a`."""
     frame.push(unary(frame.ctx, "+", frame.pop()))
 
 
 @opcode("UNARY_INVERT")
-def do_UNARY_INVERT(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNARY_INVERT(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `~a`."""
     frame.push(unary(frame.ctx, "~", frame.pop()))
 
 
 @opcode("UNARY_NOT")
-def do_UNARY_NOT(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNARY_NOT(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `not a`."""
     frame.push(Constant(not frame.pop().truth(frame.ctx)))
 
 
 @opcode("TO_BOOL", (3, 13))
-def do_TO_BOOL(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_TO_BOOL(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `bool(a)`."""
     frame.push(Constant(frame.pop().truth(frame.ctx)))
 
 
 @opcode("COMPARE_OP")
-def do_COMPARE_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_COMPARE_OP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate a comparison."""
     left, right = frame.pop_many(2)
     symbol = str(instruction.value).removeprefix("bool(").removesuffix(")")
@@ -309,46 +309,46 @@ def do_COMPARE_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa:
 
 
 @opcode("IS_OP")
-def do_IS_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_IS_OP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `is` or `is not`."""
     left, right = frame.pop_many(2)
     frame.push(Constant(is_same(frame.ctx, left, right) != bool(instruction.argument)))
 
 
 @opcode("CONTAINS_OP")
-def do_CONTAINS_OP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CONTAINS_OP(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `in` or `not in`."""
     item, owner = frame.pop_many(2)
     frame.push(Constant(owner.contains(frame.ctx, item) != bool(instruction.argument)))
 
 
 @opcode("BUILD_TUPLE")
-def do_BUILD_TUPLE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_TUPLE(frame: FrameState, instruction: Instruction) -> None:
     """Make a tuple."""
     frame.push(TupleValue(frame.pop_many(instruction.argument)))
 
 
 @opcode("BUILD_LIST")
-def do_BUILD_LIST(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_LIST(frame: FrameState, instruction: Instruction) -> None:
     """Make a list."""
     frame.push(ListValue(frame.pop_many(instruction.argument)))
 
 
 @opcode("BUILD_SET")
-def do_BUILD_SET(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_SET(frame: FrameState, instruction: Instruction) -> None:
     """Make a set."""
     frame.push(SetValue.of(frame.ctx, frame.pop_many(instruction.argument)))
 
 
 @opcode("BUILD_MAP")
-def do_BUILD_MAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_MAP(frame: FrameState, instruction: Instruction) -> None:
     """Make a dict."""
     flat = frame.pop_many(2 * instruction.argument)
     frame.push(DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True))))
 
 
 @opcode("BUILD_CONST_KEY_MAP")
-def do_BUILD_CONST_KEY_MAP(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_CONST_KEY_MAP(frame: FrameState, instruction: Instruction) -> None:
     """Make a dict from a tuple of keys."""
     keys = frame.ctx.unpack(frame.pop())
     values = frame.pop_many(instruction.argument)
@@ -356,14 +356,14 @@ def do_BUILD_CONST_KEY_MAP(frame: FrameState, instruction: Instruction) -> None:
 
 
 @opcode("BUILD_STRING")
-def do_BUILD_STRING(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_STRING(frame: FrameState, instruction: Instruction) -> None:
     """Join the parts of an f-string."""
     parts = frame.pop_many(instruction.argument)
     frame.push(Constant("".join(str(part.constant()) for part in parts)))
 
 
 @opcode("FORMAT_VALUE", last=(3, 12))
-def do_FORMAT_VALUE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_FORMAT_VALUE(frame: FrameState, instruction: Instruction) -> None:
     """Format a part of an f-string."""
     specification = frame.pop().constant() if instruction.argument & 4 else ""
     value = frame.pop()
@@ -383,42 +383,42 @@ def _formatted(frame: FrameState, value: Value, conversion: int, specification: 
 
 
 @opcode("BUILD_SLICE")
-def do_BUILD_SLICE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BUILD_SLICE(frame: FrameState, instruction: Instruction) -> None:
     """Make a slice."""
     parts = frame.pop_many(instruction.argument)
     frame.push(make_slice(frame.ctx, (parts + [Constant(None)])[:3]))
 
 
 @opcode("LIST_APPEND")
-def do_LIST_APPEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LIST_APPEND(frame: FrameState, instruction: Instruction) -> None:
     """Append in a comprehension."""
     value = frame.pop()
     frame.stack[-instruction.argument].call_method(frame.ctx, "append", [value], {})
 
 
 @opcode("SET_ADD")
-def do_SET_ADD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_SET_ADD(frame: FrameState, instruction: Instruction) -> None:
     """Add in a set comprehension."""
     value = frame.pop()
     frame.stack[-instruction.argument].call_method(frame.ctx, "add", [value], {})
 
 
 @opcode("MAP_ADD")
-def do_MAP_ADD(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_MAP_ADD(frame: FrameState, instruction: Instruction) -> None:
     """Set a key in a dict comprehension."""
     key, value = frame.pop_many(2)
     frame.stack[-instruction.argument].set_item(frame.ctx, key, value)
 
 
 @opcode("LIST_EXTEND")
-def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:
     """Extend a list display."""
     value = frame.pop()
     frame.stack[-instruction.argument].call_method(frame.ctx, "extend", [value], {})
 
 
 @opcode("SET_UPDATE")
-def do_SET_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_SET_UPDATE(frame: FrameState, instruction: Instruction) -> None:
     """Update a set display."""
     value = frame.pop()
     frame.stack[-instruction.argument].call_method(frame.ctx, "update", [value], {})
@@ -426,7 +426,7 @@ def do_SET_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa:
 
 @opcode("DICT_UPDATE")
 @opcode("DICT_MERGE")
-def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
     """Update a dict display, or the keywords of a call, where a key may come only once."""
     value = frame.pop()
     target = frame.stack[-instruction.argument]
@@ -437,13 +437,13 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:  # noqa
 
 
 @opcode("LIST_TO_TUPLE", last=(3, 11))
-def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:
     """Make a tuple of a list."""
     frame.push(TupleValue(list(unpack(frame.ctx, frame.pop()))))
 
 
 @opcode("UNPACK_SEQUENCE")
-def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
     """Unpack exactly n values."""
     items = unpack(frame.ctx, frame.pop())
     wanted = instruction.argument
@@ -456,7 +456,7 @@ def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:  # 
 
 
 @opcode("UNPACK_EX")
-def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:
     """Unpack with a starred target."""
     before, after = instruction.argument & 255, instruction.argument >> 8
     items = unpack(frame.ctx, frame.pop())
@@ -469,13 +469,13 @@ def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:  # noqa: 
 
 
 @opcode("GET_LEN")
-def do_GET_LEN(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_GET_LEN(frame: FrameState, instruction: Instruction) -> None:
     """Push the length of the subject of a match."""
     frame.push(frame.stack[-1].length(frame.ctx))
 
 
 @opcode("IMPORT_NAME")
-def do_IMPORT_NAME(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_IMPORT_NAME(frame: FrameState, instruction: Instruction) -> None:
     """Import a module that is loaded already; loading one breaks."""
     level, names = (value.constant() for value in frame.pop_many(2))
     name = _name(instruction)
@@ -489,7 +489,7 @@ def do_IMPORT_NAME(frame: FrameState, instruction: Instruction) -> None:  # noqa
 
 
 @opcode("IMPORT_FROM")
-def do_IMPORT_FROM(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_IMPORT_FROM(frame: FrameState, instruction: Instruction) -> None:
     """Push an attribute of the imported module."""
     module, name = frame.stack[-1], _name(instruction)
     real = module.constant()

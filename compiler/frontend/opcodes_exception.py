@@ -18,8 +18,6 @@ class TracebackValue(Value):
 
     def python_type(self) -> type:
         """Return the traceback type."""
-
-
         return types.TracebackType
 
     def truth(self, ctx: object) -> bool:
@@ -28,7 +26,7 @@ class TracebackValue(Value):
 
 
 @opcode("PUSH_EXC_INFO")
-def do_PUSH_EXC_INFO(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802 - named as the opcode
+def do_PUSH_EXC_INFO(frame: FrameState, instruction: Instruction) -> None:
     """Enter a handler."""
     exception = frame.pop()
     frame.stack.append(frame.handled[-1] if frame.handled else Constant(None))
@@ -37,14 +35,14 @@ def do_PUSH_EXC_INFO(frame: FrameState, instruction: Instruction) -> None:  # no
 
 
 @opcode("POP_EXCEPT")
-def do_POP_EXCEPT(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_POP_EXCEPT(frame: FrameState, instruction: Instruction) -> None:
     """Leave a handler."""
     frame.pop()
     frame.handled.pop()
 
 
 @opcode("CHECK_EXC_MATCH")
-def do_CHECK_EXC_MATCH(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_CHECK_EXC_MATCH(frame: FrameState, instruction: Instruction) -> None:
     """Test the exception against the classes of an `except`."""
     wanted = frame.pop()
     classes = wanted.elements(frame.ctx) if isinstance(wanted, TupleValue) else [wanted]
@@ -58,13 +56,13 @@ def do_CHECK_EXC_MATCH(frame: FrameState, instruction: Instruction) -> None:  # 
 
 
 @opcode("RERAISE")
-def do_RERAISE(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_RERAISE(frame: FrameState, instruction: Instruction) -> None:
     """Raise the exception on the stack again."""
     raise Raised(frame.pop())
 
 
 @opcode("RAISE_VARARGS")
-def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `raise`."""
     values = frame.pop_many(instruction.argument)
     if not values:
@@ -90,7 +88,7 @@ def _innermost_handled(frame: FrameState) -> Value | None:
 
 
 @opcode("BEFORE_WITH")
-def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
     """Enter a context manager: push its `__exit__`, then what `__enter__` gives."""
     manager = frame.pop()
     if not isinstance(manager, ObjectValue):
@@ -104,7 +102,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:  # noqa
 
 
 @opcode("WITH_EXCEPT_START")
-def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:  # noqa: N802
+def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:
     """Call `__exit__` with the exception."""
     exception = frame.stack[-1]
     leave = frame.stack[-4]

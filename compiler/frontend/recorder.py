@@ -19,12 +19,24 @@ from ..values.functions import CellValue, FunctionValue, bind_arguments, require
 from ..values.guard import Guard, Kind, TensorFacts, storage_pattern
 from ..values.mappings import DictValue, SetValue
 from ..values.objects import (
-    ClassValue, ExceptionValue, ObjectValue, OpaqueValue, bind_raw, class_lookup,
+    ClassValue,
+    ExceptionValue,
+    ObjectValue,
+    OpaqueValue,
+    bind_raw,
+    class_lookup,
 )
 from ..values.operators import equal, unpack
 from ..values.reasons import (
-    DATA_DEPENDENT_SHAPE, DATA_DEPENDENT_VALUE, DISABLED, LIMIT, OPERATION_FAILED, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR,
-    Break, SkipFrame,
+    DATA_DEPENDENT_SHAPE,
+    DATA_DEPENDENT_VALUE,
+    DISABLED,
+    LIMIT,
+    OPERATION_FAILED,
+    UNSUPPORTED_OPERATION,
+    UNSUPPORTED_TENSOR,
+    Break,
+    SkipFrame,
 )
 from ..values.sequences import ListValue, TupleValue, tuple_fields
 from ..values.source import Injected, Item, Source

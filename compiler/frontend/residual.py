@@ -196,7 +196,7 @@ def assemble(
                 node.lineno = node.end_lineno = origin.line  # type: ignore[attr-defined]  # statements and expressions
     code = compile(tree, filename, "exec", dont_inherit=True)
     namespace = dict(names.constants)
-    exec(code, namespace)  # noqa: S102 - text written by this file
+    exec(code, namespace)
     made = namespace[name]
     assert isinstance(made, FunctionType)
     if origin is not None:

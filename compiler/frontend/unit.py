@@ -26,6 +26,7 @@ from ..values.reasons import LIMIT
 from .residual import MISS, Names
 from .skip_rules import compiled_original, is_disabled, refusal
 
+
 class _Frozen(threading.local):
     """Whether this thread is inside `run()`: use what is compiled, compile nothing."""
 
@@ -118,6 +119,9 @@ class Family:
             original = compiled_original(target)
             if original is not None or refusal(target) is not None or _is_suspendable(target):
                 return target
+            if not all(name.isidentifier() for name in parameter_names(target.__code__)):
+                return target  # a comprehension: its argument has no name to be written
+
             return self.wrap(target)
         if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
             function = self.callee(target.__func__)
@@ -263,8 +267,8 @@ class Unit:
                 others = tuple(names.fetch(other, lines) for other in guard.others)
                 check = guard.check(value, others, names.inject)
                 place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
-                exec("\n".join(lines), place)  # noqa: S102 - text made from guards
-                if not eval(check, place):  # noqa: S307 - text made from guards
+                exec("\n".join(lines), place)
+                if not eval(check, place):
                     return guard, _short(place.get(value))
             except Exception as error:
                 return guard, f"{type(error).__name__}: {error}"
@@ -356,7 +360,7 @@ def _make_template(unit: Unit) -> Callable[..., types.FunctionType]:
         f"    return {_FUNCTION}\n"
     )
     namespace: dict[str, object] = {_RUNS: unit.runs, _MISS: MISS, _MISSED: unit.miss}
-    exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)  # noqa: S102 - text written above
+    exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)
     make = namespace[_MAKE]
     assert isinstance(make, types.FunctionType)
     return make

@@ -3,24 +3,39 @@
 import builtins
 import collections
 import functools
+import inspect
 import math
 import operator
+import os
 import types
 from collections.abc import Callable
 
 import torch
 
 from .constant import Constant, Known, RangeIterator, calls, fold
+from .environment import EnvironmentValue
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from .mappings import DictValue, SetValue, pairs_of
 from .objects import (
-    ClassValue, ExceptionValue, ObjectValue, OpaqueValue, SuperValue, class_lookup, construct, constructs,
+    ClassValue,
+    ExceptionValue,
+    ObjectValue,
+    OpaqueValue,
+    SuperValue,
+    class_lookup,
+    construct,
+    constructs,
 )
 from .operators import binary, compare, is_same, unary
 from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from .sequences import (
-    ListValue, SequenceIterator, SequenceValue, SliceValue, TupleValue, sort_values,
+    ListValue,
+    SequenceIterator,
+    SequenceValue,
+    SliceValue,
+    TupleValue,
+    sort_values,
 )
 from .source import Injected
 from .tensor import TensorValue
@@ -75,6 +90,9 @@ def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
     raise Break(UNSUPPORTED_OPERATION, f"isinstance with {value.describe()}")
 
 
+_KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
+
+
 @calls(isinstance)
 def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value, kinds = ctx.real(args[0]), _classes(ctx, args[1])
@@ -82,10 +100,12 @@ def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     if isinstance(value, TensorValue):
         return Constant(any(_tensor_is(value, wanted) for wanted in kinds))
     for wanted in kinds:
-        if isinstance(type(wanted).__dict__.get("__instancecheck__"), types.FunctionType) and not (
-            wanted.__module__.split(".")[0] in ("torch", "collections", "typing", "abc", "numbers", "enum")
-        ):
-            raise Break(UNSUPPORTED_OPERATION, f"isinstance with {wanted.__name__}, which overrides it")
+        check = class_lookup(type(wanted), "__instancecheck__")[1]
+        if isinstance(check, types.FunctionType) and type(wanted).__module__.split(".")[0] not in _KNOWN_METACLASSES:
+            verdict = ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(wanted), value], {})
+            if verdict.truth(ctx):
+                return Constant(True)
+            kinds = tuple(other for other in kinds if other is not wanted)
     if value.is_constant():
         return Constant(isinstance(value.constant(), kinds))
     return fold(ctx, issubclass, kind, kinds)
@@ -583,6 +603,29 @@ def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     elif kwargs:
         ctx.throw(TypeError, f"{kind.__name__}() takes no keyword arguments")
     return made
+
+
+# --- questions to the environment
+
+
+@calls(inspect.signature)
+def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    target = ctx.real(args[0])
+    if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
+        return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
+    if isinstance(target, FunctionValue) and target.real is not None:
+        return fold(ctx, inspect.signature, target.real)
+    return fold(ctx, inspect.signature, _known(ctx, target, "signature"))
+
+
+@constructs(types.MappingProxyType)
+def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.real(args[0])
+
+
+@calls(os.getenv)
+def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return EnvironmentValue().call_method(ctx, "get", args, kwargs)
 
 
 # --- effects that must happen now

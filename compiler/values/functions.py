@@ -279,7 +279,7 @@ class PartialValue(Value):
 
     def python_type(self) -> type:
         """Return functools.partial."""
-        import functools  # noqa: PLC0415
+        import functools
 
         return functools.partial
 

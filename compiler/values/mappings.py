@@ -5,6 +5,7 @@ guard all keys. Changes are kept as a log in program order and replayed on the o
 """
 
 import collections
+import types
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -158,6 +159,8 @@ class DictValue(Value):
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Set a key."""
+        if self.kind is types.MappingProxyType:
+            ctx.throw(TypeError, "'mappingproxy' object does not support item assignment")
         key = ctx.real(key)
         token = key.hash_token(ctx)
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):

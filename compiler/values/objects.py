@@ -14,7 +14,7 @@ from .mappings import DictValue
 from .reasons import TENSOR_STATE, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Injected, Item, Source
-from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 MISSING = object()
 _C_DESCRIPTORS = (
@@ -298,7 +298,7 @@ class ObjectValue(Value):
         """Evaluate `object.name` by Python's lookup rules."""
         custom = class_lookup(self.kind, "__getattribute__")[1]
         if isinstance(custom, types.FunctionType):
-            self.no(f"attribute {name!r} with __getattribute__ overridden", UNSUPPORTED_OBJECT)
+            return self._custom_attr(ctx, name, custom)
         found = self.generic_attr(ctx, name)
         if found is not None:
             return found
@@ -306,6 +306,17 @@ class ObjectValue(Value):
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
         ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+
+    def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
+        """Evaluate a `__getattribute__` written in Python, then `__getattr__` if it raises AttributeError."""
+        try:
+            return ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+        except Raised as raised:
+            fallback = class_lookup(self.kind, "__getattr__")[1]
+            missing = issubclass(raised.value.python_type(), AttributeError)
+            if not missing or not isinstance(fallback, types.FunctionType):
+                raise
+            return self.missing_attr(ctx, name, fallback)
 
     def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
         """Evaluate `__getattr__`."""
@@ -728,6 +739,17 @@ class ModuleValue(ObjectValue):
         implementation = torch.nn.Module._call_impl
         return ctx.call(ctx.wrap(implementation, Injected(implementation)), [self, *args], kwargs)
 
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Evaluate `module[key]`; a slice of a ModuleList stays symbolic, so that no module is made."""
+        getter = class_lookup(self.kind, "__getitem__")[1]
+        key = ctx.real(key)
+        if getter is torch.nn.ModuleList.__getitem__ and isinstance(key, Constant) and isinstance(key.value, slice):
+            modules = self.table(ctx, "_modules")
+            if modules is not None:
+                entries = list(modules.read_all(ctx).values())
+                return ModuleListSlice([entry.value for entry in entries[key.value]])
+        return super().get_item(ctx, key)
+
     def _has_no_hooks(self, ctx: CaptureContext) -> bool:
         names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
         namespace = self.namespace.unread
@@ -740,6 +762,24 @@ class ModuleValue(ObjectValue):
                   "not (" + " or ".join(f"{{0}}['{name}']" for name in names) + ")")
         ctx.guard(None, Kind.STATE, (has_global_hooks, False))
         return True
+
+
+class ModuleListSlice(ListValue):
+    """What slicing a ModuleList gives; it becomes a real one only if it leaves the function."""
+
+    def __init__(self, items: list[Value]) -> None:
+        super().__init__(items, kind=torch.nn.ModuleList)
+
+    def sliced(self, items: list[Value]) -> Value:
+        """Return a slice of the slice."""
+        return ModuleListSlice(items)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the ModuleList."""
+        name = out.fresh()
+        items = "".join(f"{out.value(item)}, " for item in self.items)
+        out.line(f"{name} = {out.inject(torch.nn.ModuleList)}(({items}))")
+        return name
 
 
 def has_global_hooks() -> bool:

@@ -54,7 +54,8 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
         if found is not None:
             return found
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
-        return ctx.call_torch("call_function", assigning if inplace else plain, [left, right], {})
+        in_place = inplace and isinstance(left, TensorValue)
+        return ctx.call_torch("call_function", assigning if in_place else plain, [left, right], {})
     found = _on_containers(ctx, symbol, left, right, inplace)
     if found is not None:
         return found

@@ -8,7 +8,13 @@ from torch import fx
 from .constant import Constant, MethodOf
 from .guard import Kind
 from .reasons import (
-    AUTOGRAD_CALL, DATA_DEPENDENT_BRANCH, DATA_DEPENDENT_VALUE, NUMPY, TENSOR_STATE, UNSUPPORTED_OPERATION, Break,
+    AUTOGRAD_CALL,
+    DATA_DEPENDENT_BRANCH,
+    DATA_DEPENDENT_VALUE,
+    NUMPY,
+    TENSOR_STATE,
+    UNSUPPORTED_OPERATION,
+    Break,
     BreakReason,
 )
 from .sequences import SequenceIterator, TupleValue
@@ -90,13 +96,13 @@ class TensorValue(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Add an indexing operation."""
-        import operator  # noqa: PLC0415
+        import operator
 
         return ctx.call_torch("call_function", operator.getitem, [self, key], {})
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
-        import operator  # noqa: PLC0415
+        import operator
 
         ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
 

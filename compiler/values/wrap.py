@@ -3,12 +3,15 @@
 import collections
 import enum
 import functools
+import os
 import types
+import typing
 from collections.abc import Callable
 
 import torch
 
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
+from .environment import EnvironmentValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
 from .mappings import DictValue, SetValue
@@ -24,7 +27,8 @@ _BY_IDENTITY = (
     torch.dtype, torch.layout, torch.memory_format, torch._ops.OpOverload, torch._ops.OpOverloadPacket,
     torch._ops._OpNamespace, torch._ops._Ops, types.ModuleType, enum.Enum, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.ClassMethodDescriptorType, staticmethod, classmethod, torch.finfo, torch.iinfo,
+    types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
+    type(typing.Optional[int]), type(typing.Any), type(list), staticmethod, classmethod, torch.finfo, torch.iinfo,
 )
 
 
@@ -204,7 +208,16 @@ def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
 
 
+@wraps_type(type(os.environ))
+def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
+    if value is not os.environ:
+        return OpaqueValue(value, source)
+    ctx.guard(source, Kind.IDENTITY, value)
+    return EnvironmentValue()
+
+
 @wraps_type(types.MappingProxyType)
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, types.MappingProxyType)
     ctx.guard(source, Kind.TYPE, types.MappingProxyType)
-    return OpaqueValue(value, source)
+    return DictValue(types.MappingProxyType, source, dict(value))
