@@ -1,4 +1,4 @@
-"""The command line: `plumbline report`, `plumbline gate`, `plumbline doctor`.
+"""The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline doctor`.
 
 Commands import what they need when they run: `plumbline --help` must not wait for a database or torch.
 Exit status: 0 good, 1 the answer is no (a red gate, a problem found), 2 the question was wrong.
@@ -47,7 +47,7 @@ def _complain(line: str) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="plumbline %(version)s")
 def plumbline() -> None:
-    """Judge compiled PyTorch: reports, gates and a check of this machine."""
+    """Judge compiled PyTorch: reports, gates, fuzzers and a check of this machine."""
 
 
 @plumbline.command()
@@ -117,6 +117,44 @@ def gate(
         baselines.write_baseline(write_baseline, cases)
         print(f"baseline of {len(cases)} cases written: {write_baseline}", file=sys.stderr)
     return 1 if result is not None and result.red else 0
+
+
+@plumbline.command()
+@click.argument("mode", required=False, metavar="transforms|guards")
+@click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="How many to draw.")
+@click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline where it is there]")
+@click.option("--backend", metavar="NAME", help="Its backend.  [default: inductor]")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="It repeats a campaign.")
+@_database
+@click.option("--save", type=click.Path(path_type=Path), default=Path(".plumbline/fuzz"), show_default=True,
+              metavar="DIR", help="Where failures go: JSON that replays, a script that stands alone.")  # fmt: skip
+@click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Try a saved failure again.")
+def fuzz(
+    mode: str | None,
+    examples: int,
+    compiler: str | None,
+    backend: str | None,
+    seed: int,
+    db: str | None,
+    save: Path,
+    replay: Path | None,
+) -> int:
+    """Make programs that a compiler gets wrong; exit status 1 when one is found.
+
+    transforms: random programs under nests of grad, vjp, jvp, vmap, jacobians.  guards: state changed between calls.
+    """
+    from plumbline.fuzz import recorded_campaign
+    from plumbline.fuzz.campaign import Settings
+
+    if replay is not None:
+        return int(recorded_campaign.replay(replay, compiler, backend, print))
+    if mode is None:
+        raise UserError("no fuzzer named", hint="write plumbline fuzz transforms, or plumbline fuzz guards")
+    chosen = compiler or recorded_campaign.preferred_compiler()
+    options = Settings(examples, seed, save)
+    report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
+    print(report.summary())
+    return 130 if report.interrupted else int(bool(report.found))
 
 
 @plumbline.command()

@@ -1,0 +1,261 @@
+"""A campaign: hypothesis draws examples, each is tried; failures are shrunk, told apart and saved."""
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.errors import HypothesisException
+
+from plumbline.oracle.compilers import CompilerUnderTest
+from plumbline.oracle.verdict import Finding, Kind, Verdict
+
+from .corpus import save
+from .findings import Signature, Tried
+from .leftovers import clear_leftovers
+from .modes import Mode
+from .programs import forget_sources
+
+SHRINK_TRIES = 200
+SHRINK_SECONDS = 60.0
+ROUND_STRIDE = 1_000_003  # between the seeds of the rounds of one campaign: any number larger than campaigns have seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How long and on what a campaign runs.
+
+    examples: how many are drawn, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
+    saved, None to keep them in memory only.
+    """
+
+    examples: int
+    seed: int = 0
+    folder: Path | None = None
+    shrink_tries: int = SHRINK_TRIES
+    shrink_seconds: float = SHRINK_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One distinct failure, shrunk.
+
+    repeats: it failed again when tried once more.  file: where it is saved, None when it is not.
+    """
+
+    signature: Signature
+    example: Any
+    verdict: Verdict
+    script: str
+    repeats: bool
+    file: Path | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """What a campaign came to; filled while it runs, so that an interruption loses nothing.
+
+    verdicts: how often each kind was the verdict of a drawn example.  duplicates: failures explained by one found
+    before.  notes: what was said without failing, with counts.
+    """
+
+    mode: str
+    compiler: str
+    backend: str
+    seed: int
+    examples: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    found: list[Found] = field(default_factory=list)
+    duplicates: int = 0
+    notes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    shrink_tries: int = 0
+    interrupted: bool = False
+
+    def summary(self) -> str:
+        """Return the campaign as a few lines for a person."""
+        rate = self.examples / self.seconds if self.seconds else 0.0
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.verdicts.items()))
+        lines = [
+            f"{self.examples} examples in {self.seconds:.1f} s ({rate:.1f}/s), "
+            f"{len(self.found)} failures, {self.duplicates} duplicates, {self.shrink_tries} tries to shrink"
+            + (" (interrupted)" if self.interrupted else ""),
+            f"verdicts: {kinds or 'none'}",
+        ]
+        lines += [f"{count}x {note}" for note, count in self.notes.most_common(10)]
+        return "\n".join(lines)
+
+
+class _Failing(Exception):
+    """Tells hypothesis that an example fails; one class and one line, so that it sees one bug and shrinks it."""
+
+
+def run_campaign(
+    mode: Mode,
+    compiler: CompilerUnderTest,
+    backend: str,
+    options: Settings,
+    *,
+    on_found: Callable[[Found], None] = lambda found: None,
+) -> Report:
+    """Run a campaign to its end or to Ctrl-C and return the report; never raises what an example raises.
+
+    on_found: called with each distinct failure when it is shrunk (and saved).
+    """
+    report = Report(mode.name, compiler.name, backend, options.seed)
+    started = time.monotonic()
+    try:
+        while report.examples < options.examples:
+            before = report.examples
+            hunt = _Hunt(mode, compiler, backend, options, report)
+            hunt.search(options.seed * ROUND_STRIDE + len(report.found))
+            if hunt.best is not None:
+                found = hunt.conclude()
+                report.found.append(found)
+                on_found(found)
+            if hunt.best is None or report.examples == before:
+                break  # all drawn, or nothing new to draw
+    except KeyboardInterrupt:
+        report.interrupted = True
+        found_so_far = hunt.unshrunk()
+        if found_so_far is not None:
+            report.found.append(found_so_far)
+            on_found(found_so_far)
+    report.seconds = time.monotonic() - started
+    forget_sources()
+    return report
+
+
+class _Hunt:
+    """One round: examples until the first failure that is news, then that one shrunk."""
+
+    def __init__(
+        self, mode: Mode, compiler: CompilerUnderTest, backend: str, options: Settings, report: Report
+    ) -> None:
+        self.mode, self.compiler, self.backend, self.options, self.report = mode, compiler, backend, options, report
+        self.tried: dict[Any, Tried] = {}
+        self.best: tuple[Any, Tried] | None = None
+        self.first_failure = 0.0
+        self.tries = 0
+
+    def search(self, number: int) -> None:
+        """Draw examples until one fails with news, and let hypothesis shrink it."""
+        drawn = settings(
+            max_examples=self.options.examples - self.report.examples,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+        )
+
+        @seed(number)
+        @drawn
+        @given(self.mode.examples)
+        def failing(example: Any) -> None:
+            if self._fails(example):
+                raise _Failing
+
+        with suppress(_Failing, HypothesisException):  # the second: it could not repeat it; `conclude` says so
+            failing()
+
+    def _fails(self, example: Any) -> bool:
+        if self.best is None:
+            return self._is_news(example)
+        return self._shrinks(example)
+
+    def _is_news(self, example: Any) -> bool:
+        tried = self._try(example)
+        self.report.examples += 1
+        self.report.verdicts[tried.verdict.kind.value] += 1
+        self.report.notes.update(tried.notes)
+        if tried.signature is None:
+            return False
+        if any(found.signature.explains(tried.signature) for found in self.report.found):
+            self.report.duplicates += 1
+            return False
+        self.best = (example, tried)
+        self.tried[example] = tried
+        self.first_failure = time.monotonic()
+        return True
+
+    def _shrinks(self, example: Any) -> bool:
+        """Say whether a smaller example has the same trouble; beyond the budget only what is known fails."""
+        assert self.best is not None
+        wanted = self.best[1].signature
+        assert wanted is not None
+        if example not in self.tried:
+            late = time.monotonic() - self.first_failure > self.options.shrink_seconds
+            if late or self.tries >= self.options.shrink_tries:
+                return False
+            self.tries += 1
+            self.report.shrink_tries += 1
+            self.tried[example] = self._try(example)
+        tried = self.tried[example]
+        same = tried.signature is not None and tried.signature.same_trouble(wanted)
+        if same:
+            self.best = (example, tried)  # hypothesis keeps the smallest and ends with it
+        return same
+
+    def _try(self, example: Any) -> Tried:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of programs and of compilers: nobody wrote these programs
+            try:
+                tried = self.mode.attempt(example, self.compiler, self.backend)
+            except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
+                tried = _judge_failed(error)
+        left = clear_leftovers()
+        return replace(tried, notes=(*tried.notes, *left)) if left else tried
+
+    def conclude(self) -> Found:
+        """Return the failure after the last simplifications, tried once more, and save it."""
+        self.first_failure = time.monotonic()  # a budget of its own
+        self.tries = 0
+        self._simplify()
+        assert self.best is not None
+        example, tried = self.best
+        again = self._try(example)
+        assert tried.signature is not None
+        repeats = again.signature is not None and again.signature.same_trouble(tried.signature)
+        return self._saved(example, tried, repeats)
+
+    def unshrunk(self) -> Found | None:
+        """Return the failure as far as it was shrunk when the campaign was interrupted."""
+        if self.best is None or any(found.example == self.best[0] for found in self.report.found):
+            return None
+        return self._saved(*self.best, repeats=True)
+
+    def _simplify(self) -> None:
+        """Drop what hypothesis could not, greedily, until nothing more can go."""
+        assert self.best is not None
+        again = True
+        while again:
+            again = False
+            for smaller in self.mode.simpler(self.best[0]):
+                if smaller not in self.tried and self._shrinks(smaller):
+                    again = True
+                    break
+
+    def _saved(self, example: Any, tried: Tried, repeats: bool) -> Found:
+        assert tried.signature is not None
+        place = (self.mode.name, self.compiler.name, self.backend)
+        script = self.mode.script(example, self.compiler.name, self.backend, tried.verdict)
+        file = None
+        if self.options.folder is not None:
+            file = save(self.options.folder, tried.signature, example, script, tried.verdict, place)
+        return Found(tried.signature, example, tried.verdict, script, repeats, file)
+
+
+def _judge_failed(error: Exception) -> Tried:
+    text = str(error).splitlines()[0][:200] if str(error) else ""
+    sentence = f"raises {type(error).__name__}: {text}"
+    finding = Finding(Kind.CRASH, "judge", "judge", sentence)
+    verdict = Verdict(Kind.CRASH, f"the judge itself {sentence}", (finding,))
+    return Tried(verdict, Signature(Kind.CRASH.value, "judge", type(error).__name__))

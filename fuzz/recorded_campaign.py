@@ -1,0 +1,139 @@
+"""A campaign as the command line runs it: checked before it starts, its failures in the result store as they come."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from plumbline.oracle.compilers import CompilerUnderTest
+from plumbline.oracle.session import available_compilers, find_compiler
+from plumbline.oracle.verdict import Verdict
+from plumbline.reports.provenance import describe_run
+from plumbline.reports.rows import CaseRow, Measured, identify_case
+from plumbline.reports.store import open_store
+
+from .campaign import Found, Report, Settings, run_campaign
+from .corpus import load, prepare_folder
+from .leftovers import clear_leftovers
+from .modes import Mode, find_mode
+
+Say = Callable[[str], None]
+
+
+def preferred_compiler() -> str:
+    """Return the compiler to test when nobody names one: plumbline where it can be judged, else stock torch."""
+    return "plumbline" if "plumbline" in available_compilers() else "torch"
+
+
+def run_recorded(
+    mode_name: str, compiler_name: str, backend: str, options: Settings, database: str, say: Say
+) -> Report:
+    """Run a campaign, tell each failure when it is found, and store rows; names are checked before anything starts.
+
+    Raises UserError for an unknown mode, compiler or backend, an unwritable folder, a database that cannot be opened.
+    """
+    mode = find_mode(mode_name)
+    compiler = find_compiler(compiler_name, backend)
+    if options.folder is not None:
+        prepare_folder(options.folder)
+    with open_store(database, write=True) as store:
+        run = describe_run(sys.argv, Path.cwd(), threads=torch.get_num_threads())
+        store.begin_run(run)
+
+        def found(one: Found) -> None:
+            say(_found_text(one))
+            store.append([failure_row(one, run.run_id, mode.name, compiler.name, backend)])
+
+        report = run_campaign(mode, compiler, backend, options, on_found=found)
+        store.append([campaign_row(report, run.run_id)])
+        if not report.interrupted:
+            store.finish_run(run.run_id)
+    return report
+
+
+def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say) -> bool:
+    """Try a saved example again, under the compiler that failed unless another is named; return whether it fails.
+
+    Raises UserError for a file that is no saved failure, or an unknown compiler or backend.
+    """
+    saved = load(file)
+    mode: Mode = find_mode(saved.mode)
+    example = mode.read(saved.example)
+    backend = backend or saved.backend
+    compiler: CompilerUnderTest = find_compiler(compiler_name or saved.compiler, backend)
+    tried = mode.attempt(example, compiler, backend)
+    say(str(tried.verdict))
+    for note in (*tried.notes, *clear_leftovers()):
+        say(f"note: {note}")
+    if tried.signature is None:
+        say(f"passes under {compiler.name}:{backend}; it was saved as: {saved.signature}")
+    return tried.signature is not None
+
+
+def _found_text(found: Found) -> str:
+    lines = [str(found.signature), f"  {found.verdict.sentence}"]
+    if not found.repeats:
+        lines.append("  did not fail again when it was tried once more")
+    if found.file is not None:
+        lines.append(f"  saved: {found.file} and {found.file.with_suffix('.py').name}")
+    return "\n".join(lines)
+
+
+def failure_row(found: Found, run_id: str, mode: str, compiler: str, backend: str) -> CaseRow:
+    """Return the row of one distinct failure; the suite is the first part of its test name, `fuzz:transforms`."""
+    test = f"fuzz:{mode}/{found.signature.name}"
+    verdict = found.verdict
+    worst = verdict.worst
+    return CaseRow(
+        run_id=run_id,
+        case_id=identify_case(test, compiler, backend),
+        test=test,
+        compiler=compiler,
+        backend=backend,
+        outcome="failed",
+        verdict=verdict.kind.value,
+        sentence=verdict.sentence,
+        aspect=worst.aspect if worst else "",
+        where=worst.where if worst else "",
+        user_file=str(found.file.with_suffix(".py")) if found.file else "",
+        judged_calls=1,
+        boundaries=1,
+        graphs=verdict.graphs,
+        ops=verdict.ops,
+        breaks=len(verdict.breaks),
+        recompiles=verdict.recompiles,
+        eager_seconds=verdict.reference_seconds,
+        compiled_seconds=verdict.candidate_seconds,
+        notes=() if found.repeats else ("did not fail again when it was tried once more",),
+        **_measured(verdict),
+    )
+
+
+def campaign_row(report: Report, run_id: str) -> CaseRow:
+    """Return the row of the campaign itself: how many examples, which verdicts, what was noted."""
+    test = f"fuzz:{report.mode}"
+    verdicts = tuple(f"{kind}: {count} examples" for kind, count in sorted(report.verdicts.items()))
+    compiled = report.examples - report.verdicts["VACUOUS"] - report.verdicts["EAGER_FAILED"]
+    outcome = "failed" if report.found else "passed" if compiled else "vacuous"
+    return CaseRow(
+        run_id=run_id,
+        case_id=identify_case(test, report.compiler, report.backend),
+        test=test,
+        compiler=report.compiler,
+        backend=report.backend,
+        outcome=outcome,
+        sentence=f"{len(report.found)} distinct failures in {report.examples} examples of seed {report.seed}",
+        judged_calls=report.examples,
+        test_seconds=report.seconds,
+        notes=(*verdicts, *(f"{count}x {note}" for note, count in report.notes.most_common())),
+    )
+
+
+def _measured(verdict: Verdict) -> dict[str, Any]:
+    numbers = verdict.worst.numbers if verdict.worst else None
+    if numbers is None:
+        return {}
+    return {one.name: getattr(numbers, one.name) for one in fields(Measured)}

@@ -1,0 +1,119 @@
+"""Tensors a fuzzer feeds: plain data that says shape, dtype, layout and values, and prints as the expression it is."""
+
+from dataclasses import dataclass
+
+import torch
+from hypothesis import strategies as st
+
+SIZES = (1, 2, 3, 0, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
+"""Sizes around the widths of vectors and tiles, small ones first: hypothesis shrinks towards the front."""
+
+FLOATS = ("float32", "float64", "bfloat16", "float16")
+DTYPES = (*FLOATS, "int64", "bool", "int32", "uint8")
+LAYOUTS = ("contiguous", "transposed", "every_second", "offset", "expanded")
+VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
+MOST_ELEMENTS = 2048
+
+SPECIAL = "[0.0, -0.0, 1.0, -1.0, 0.5, float('inf'), -float('inf'), float('nan'), 1e-40, 3e38]"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """One input tensor as data.
+
+    dtype: torch's name without `torch.`.  layout: one of LAYOUTS.  values: one of VALUES (floats only).
+    seed: of the generator that draws the elements.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    layout: str = "contiguous"
+    values: str = "normal"
+    seed: int = 0
+    requires_grad: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Return whether gradients can flow through it."""
+        return self.dtype in FLOATS
+
+    def expression(self) -> str:
+        """Return the tensor as a Python expression that needs `torch` only."""
+        text = _laid_out(self)
+        return f"{text}.requires_grad_()" if self.requires_grad and self.is_float else text
+
+    def build(self) -> torch.Tensor:
+        """Return a new tensor, the same elements every time."""
+        tensor: torch.Tensor = eval(self.expression(), {"torch": torch})
+        return tensor
+
+    def on_meta(self) -> torch.Tensor:
+        """Return a tensor of this shape and dtype without elements, for shape inference."""
+        return torch.empty(self.shape, dtype=getattr(torch, self.dtype), device="meta")
+
+
+def _laid_out(spec: TensorSpec) -> str:
+    shape = spec.shape
+    if spec.layout == "transposed" and len(shape) > 1:
+        order = tuple(reversed(range(len(shape))))
+        return f"{_elements(spec, shape[::-1])}.permute({order})"
+    if spec.layout == "every_second" and shape:
+        return f"{_elements(spec, (*shape[:-1], 2 * shape[-1]))}[..., ::2]"
+    if spec.layout == "offset" and shape:
+        return f"{_elements(spec, (shape[0] + 1, *shape[1:]))}[1:]"
+    if spec.layout == "expanded" and shape:
+        return f"{_elements(spec, (1, *shape[1:]))}.expand({shape})"
+    return _elements(spec, shape)
+
+
+def _elements(spec: TensorSpec, shape: tuple[int, ...]) -> str:
+    drawn = f"generator=torch.Generator().manual_seed({spec.seed})"
+    dtype = f"torch.{spec.dtype}"
+    if spec.dtype == "bool":
+        return f"torch.randint(0, 2, {shape}, {drawn}).bool()"
+    if not spec.is_float:
+        low = 0 if spec.dtype == "uint8" else -3
+        return f"torch.randint({low}, 4, {shape}, {drawn}).to({dtype})"
+    cast = "" if spec.dtype == "float32" else f".to({dtype})"
+    normal = f"torch.randn({shape}, {drawn})"
+    if spec.values == "special":
+        return f"torch.tensor({SPECIAL})[torch.randint(0, 10, {shape}, {drawn})]{cast}"
+    texts = {
+        "normal": normal,
+        "ties": f"torch.randint(-2, 3, {shape}, {drawn}).float()",
+        "positive": f"(torch.rand({shape}, {drawn}) + 0.5)",
+        "zeros": f"(torch.zeros({shape}) * {normal})",  # zeros of both signs
+        "constant": f"torch.full({shape}, 0.75)",
+        "wide": f"({normal} * 1e4 ** {normal})",
+    }
+    return texts[spec.values] + cast
+
+
+@st.composite
+def tensor_specs(
+    draw: st.DrawFn, shape: tuple[int, ...], dtypes: tuple[str, ...] = DTYPES, *, plain_values: bool = False
+) -> TensorSpec:
+    """Draw a tensor of a shape; plain_values: no NaN, infinities or huge ranges (for tangents and cotangents)."""
+    values = VALUES[:5] if plain_values else VALUES
+    return TensorSpec(
+        shape,
+        draw(st.sampled_from(dtypes)),
+        draw(st.sampled_from(LAYOUTS)),
+        draw(st.sampled_from(values)),
+        draw(st.integers(0, 9)),
+    )
+
+
+@st.composite
+def shapes(draw: st.DrawFn, sizes: tuple[int, ...], most_dims: int = 3) -> tuple[int, ...]:
+    """Draw a shape of sizes that the program shares, or 1, so that operands broadcast and multiply."""
+    dims = draw(st.integers(0, most_dims))
+    shape: list[int] = []
+    elements = 1
+    for _ in range(dims):
+        size = draw(st.sampled_from((*sizes, 1)))
+        if elements * size > MOST_ELEMENTS:
+            size = 1
+        elements *= max(size, 1)
+        shape.append(size)
+    return tuple(shape)

@@ -1,0 +1,44 @@
+"""One program with transforms on trial: compiled as its `compiled` level says, judged against eager by the oracle."""
+
+from dataclasses import replace
+
+from plumbline.oracle.boundary import call_roots
+from plumbline.oracle.compilers import CompileRequest, CompilerUnderTest
+from plumbline.oracle.judge import judge_call
+from plumbline.oracle.options import JudgeOptions
+from plumbline.oracle.verdict import Kind
+
+from .findings import Tried, signature_of
+from .laws import broken_law
+from .programs import Program, functions_of
+
+OPTIONS = JudgeOptions()
+
+
+def try_program(program: Program, compiler: CompilerUnderTest, backend: str, *, laws: bool = False) -> Tried:
+    """Judge one program under one compiler; laws: hold eager itself against the laws of its transforms too.
+
+    Never raises what the program raises; the verdict says it.
+    """
+    compiler.reset()
+    source = program.source()
+    reference, namespace = functions_of(source), functions_of(source)
+    name = f"f{program.compiled}"
+    candidate = compiler.compile(namespace[name], backend, CompileRequest(), rng=OPTIONS.rng)
+    namespace[name] = candidate
+    compiled = namespace[program.entry]
+    args = program.arguments()
+    target = reference[program.entry]
+    roots = {**call_roots(target, "function", args, {}), "compiled": compiled}
+    verdict = judge_call(target, compiled, args, {}, OPTIONS, roots).verdict
+    done = candidate.statistics()
+    compiler.reset()
+    verdict = replace(verdict, graphs=done.graphs, ops=done.ops, breaks=done.breaks, recompiles=done.recompiles)
+    signature = signature_of(verdict, program.names)
+    if signature is None and laws and verdict.kind is not Kind.EAGER_FAILED:
+        law = broken_law(program)
+        if law is not None:
+            return Tried(law, signature_of(law, program.names))
+    if verdict.kind is Kind.EQUAL and not done.ops:
+        verdict = replace(verdict, kind=Kind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
+    return Tried(verdict, signature)
