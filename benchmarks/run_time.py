@@ -120,7 +120,10 @@ def main() -> None:
         found = fastest(calls, arguments.seconds)
         words = "  ".join(f"{kind} {value:9.0f} us" for kind, value in found.items())
         ratio = f"  ours/stock {found['ours'] / found['stock']:.2f}" if "stock" in found else ""
-        print(f"{name}  {words}  ours/eager {found['ours'] / found['eager']:.2f}{ratio}  kernels {count}  python {spent:.2f} s")
+        print(
+            f"{name}  {words}  ours/eager {found['ours'] / found['eager']:.2f}{ratio}"
+            f"  kernels {count}  python {spent:.2f} s"
+        )
 
 
 if __name__ == "__main__":

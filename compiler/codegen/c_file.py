@@ -10,7 +10,9 @@ from ..runtime.cpu_features import CpuFeatures
 from .c_kernel import write_kernel
 from .c_library import Library
 
-_FLOOR = """static inline long long floor_quotient(long long a, long long b) { long long q = a / b; return q - (a % b < 0); }
+_FLOOR = """static inline long long floor_quotient(long long a, long long b) {
+  long long q = a / b; return q - (a % b < 0);
+}
 static inline long long floor_remainder(long long a, long long b) { long long r = a % b; return r < 0 ? r + b : r; }"""
 
 

@@ -19,8 +19,9 @@ MATH = {
     "log1p": ("log1p", "u10", "u10"), "sin": ("sin", "u10", "u10"), "cos": ("cos", "u10", "u10"),
     "tan": ("tan", "u10", "u10"), "asin": ("asin", "u10", "u10"), "acos": ("acos", "u10", "u10"),
     "atan": ("atan", "u10", "u10"), "sinh": ("sinh", "u10", "u10"), "cosh": ("cosh", "u10", "u10"),
-    "tanh": ("tanh", "u10", "u10"), "asinh": ("asinh", None, "u10"), "acosh": ("acosh", None, "u10"),  # Sleef's float versions overflow above 1e19
-   
+    "tanh": ("tanh", "u10", "u10"), "asinh": ("asinh", None, "u10"),
+    "acosh": ("acosh", None, "u10"),  # Sleef's float asinh and acosh overflow above 1e19
+
     "atanh": ("atanh", "u10", "u10"), "erf": ("erf", "u10", "u10"), "erfc": ("erfc", "u15", "u15"),
     "lgamma": ("lgamma", "u10", "u10"), "floor": ("floor", "", ""),
     "ceil": ("ceil", "", ""), "trunc": ("trunc", "", ""), "round": ("rint", "", ""),
@@ -61,7 +62,8 @@ class Library:
         if name not in self._types:
             width = dtype.itemsize * lanes
             self._types[name] = (
-                f"typedef {STORED[dtype]} {name} __attribute__((vector_size({width}), aligned({dtype.itemsize}), may_alias));"
+                f"typedef {STORED[dtype]} {name}"
+                f" __attribute__((vector_size({width}), aligned({dtype.itemsize}), may_alias));"
             )
         return name
 
@@ -148,7 +150,8 @@ class Library:
             shorts, _, widen = found
             return f"{shorts} h; __builtin_memcpy(&h, p, sizeof h); return {widen};"
         return (
-            f"{kind} r; for (int k = 0; k < {lanes}; k++) {{ _Float16 h; __builtin_memcpy(&h, p + k, 2); r[k] = (float)h; }}"
+            f"{kind} r; for (int k = 0; k < {lanes}; k++)"
+            " { _Float16 h; __builtin_memcpy(&h, p + k, 2); r[k] = (float)h; }"
             " return r;"
         )
 
@@ -185,7 +188,9 @@ class Library:
             body = f"return ({kind})((m & ({mask})a) | (~m & ({mask})b));"
         else:
             wide = self.type("l", lanes)
-            body = f"{wide} w = __builtin_convertvector(m, {wide}); return ({kind})((w & ({wide})a) | (~w & ({wide})b));"
+            body = (
+                f"{wide} w = __builtin_convertvector(m, {wide}); return ({kind})((w & ({wide})a) | (~w & ({wide})b));"
+            )
         return self._define(name, f"{_INLINE} {kind} {name}({mask} m, {kind} a, {kind} b) {{ {body} }}")
 
     def compare(self, op: str, register: str, lanes: int) -> str:
@@ -198,7 +203,9 @@ class Library:
             body = f"return ({mask})(a {sign} b);"
         else:
             body = f"return __builtin_convertvector(a {sign} b, {mask});"
-        return self._define(f"{op}_{register}_{lanes}", f"{_INLINE} {mask} {op}_{register}_{lanes}({kind} a, {kind} b) {{ {body} }}")
+        return self._define(
+            f"{op}_{register}_{lanes}", f"{_INLINE} {mask} {op}_{register}_{lanes}({kind} a, {kind} b) {{ {body} }}"
+        )
 
     def extreme(self, op: str, register: str, lanes: int) -> str:
         """Return maximum or minimum; NaN in either argument wins.
@@ -283,7 +290,8 @@ class Library:
                 )
             else:
                 body = (
-                    f"{ints} u = ({ints})x; {ints} n = ({ints})(x != x); u = (u + 0x7fff + ((u >> 16) & 1)) & (int)0xffff0000u;"
+                    f"{ints} u = ({ints})x; {ints} n = ({ints})(x != x);"
+                    " u = (u + 0x7fff + ((u >> 16) & 1)) & (int)0xffff0000u;"
                     f" return ({kind})((n & 0x7fc00000) | (~n & u));"
                 )
         elif lanes == 1:
@@ -304,7 +312,8 @@ class Library:
         else:
             body = (
                 f"{kind} r; for (int k = 0; k < {lanes}; k++) {{ {element} x = a[k], y = b[k];"
-                f" if (y == 0) {{ *error = 2; r[k] = 0; }} else r[k] = y == -1 ? {one.format(a='x')} : x / y; }} return r;"
+                " if (y == 0) { *error = 2; r[k] = 0; }"
+                f" else r[k] = y == -1 ? {one.format(a='x')} : x / y; }} return r;"
             )
         return self._define(name, f"static {kind} {name}({kind} a, {kind} b, int *error) {{ {body} }}")
 
@@ -320,7 +329,8 @@ class Library:
         elif bits == 256 and self._has_f16c:
             body = f"return __builtin_ia32_sqrtp{letter}256(x);"
         else:
-            body = f"for (int k = 0; k < {lanes}; k++) x[k] = __builtin_sqrt{'f' if register == 'f' else ''}(x[k]); return x;"
+            root = f"__builtin_sqrt{'f' if register == 'f' else ''}"
+            body = f"for (int k = 0; k < {lanes}; k++) x[k] = {root}(x[k]); return x;"
         return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
     def checked(self, register: str, lanes: int) -> str:
@@ -328,11 +338,14 @@ class Library:
         kind = self.type(register, lanes)
         name = f"checked_{register}_{lanes}"
         if lanes == 1:
-            body = "if ((unsigned long long)(long long)x >= (unsigned long long)size) { *error = 1; return 0; } return x;"
+            body = (
+                "if ((unsigned long long)(long long)x >= (unsigned long long)size) { *error = 1; return 0; } return x;"
+            )
         else:
             body = (
                 f"for (int k = 0; k < {lanes}; k++)"
-                " if ((unsigned long long)(long long)x[k] >= (unsigned long long)size) { *error = 1; x[k] = 0; } return x;"
+                " if ((unsigned long long)(long long)x[k] >= (unsigned long long)size) { *error = 1; x[k] = 0; }"
+                " return x;"
             )
         return self._define(name, f"static {kind} {name}({kind} x, long long size, int *error) {{ {body} }}")
 
@@ -381,7 +394,8 @@ class Library:
                 body = f"return ({signature})({widened})[0];"
             else:
                 filled = " ".join(
-                    f"{full} w{letter} = {{{', '.join([f'{letter}[{k % lanes}]' for k in range(wide)])}}};" for letter in letters
+                    f"{full} w{letter} = {{{', '.join([f'{letter}[{k % lanes}]' for k in range(wide)])}}};"
+                    for letter in letters
                 )
                 names = ", ".join(f"w{letter}" for letter in letters)
                 taken = ", ".join(f"r[{k}]" for k in range(lanes))

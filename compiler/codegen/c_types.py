@@ -67,7 +67,7 @@ def number_text(value: float | int | bool, register: str) -> str:
         number = float(value)
         suffix = "f" if register == "f" else ""
         if number != number:
-            return f"__builtin_nan{suffix}(\"\")"
+            return f'__builtin_nan{suffix}("")'
         if number in (float("inf"), float("-inf")):
             return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
         if register == "f":

@@ -106,7 +106,10 @@ def _arena(run: tuple[Loop, ...], inside: set[str], buffers: dict[str, Buffer]) 
             first.setdefault(name, number)
             last[name] = number
     return plan_memory(
-        [Lifetime(name, buffers[name].span * buffers[name].dtype.itemsize, first[name], last[name]) for name in sorted(first)]
+        [
+            Lifetime(name, buffers[name].span * buffers[name].dtype.itemsize, first[name], last[name])
+            for name in sorted(first)
+        ]
     )
 
 
@@ -148,7 +151,9 @@ def _last_uses(runs: Sequence[tuple[Loop, ...] | Extern], program: Program) -> d
 
 
 def _allocation(buffer: Buffer) -> str:
-    return f"{local(buffer.name)} = empty_strided({buffer.shape}, {buffer.strides}, dtype=torch.{str(buffer.dtype)[6:]})"
+    return (
+        f"{local(buffer.name)} = empty_strided({buffer.shape}, {buffer.strides}, dtype=torch.{str(buffer.dtype)[6:]})"
+    )
 
 
 def _write_extern(builder: _HostBuilder, step: Extern) -> None:
@@ -168,7 +173,10 @@ def _write_extern(builder: _HostBuilder, step: Extern) -> None:
         buffer = builder.program.buffers.get(name) if name else None
         if buffer is not None and not step.alias_of and name in _read_by_loops(builder.program):
             place = local(buffer.name)
-            builder.lines.append(f"if {place}.stride() != {buffer.strides}: {place} = restride({place}, {buffer.shape}, {buffer.strides})")
+            builder.lines.append(
+                f"if {place}.stride() != {buffer.strides}:"
+                f" {place} = restride({place}, {buffer.shape}, {buffer.strides})"
+            )
 
 
 def _read_by_loops(program: Program) -> frozenset[str]:

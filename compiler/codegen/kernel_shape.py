@@ -11,9 +11,20 @@ from dataclasses import dataclass
 
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
 from ..loops.ir import Buffer, Loop, Store
-from ..symbolic.expr import Expr, Symbol, as_expr, coefficient, constant, quotient, remainder, scale, substitute, symbols, total
+from ..symbolic.expr import (
+    Expr,
+    Symbol,
+    as_expr,
+    coefficient,
+    constant,
+    quotient,
+    remainder,
+    scale,
+    substitute,
+    symbols,
+    total,
+)
 from .c_types import REGISTER
-
 
 TILE = 16  # rows walked together: the elements of a cache line
 
@@ -231,14 +242,14 @@ def depending_on(loop: Loop, variables: frozenset[Symbol]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _most_lanes(
-    loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vector_bytes: int
-) -> int:
+def _most_lanes(loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vector_bytes: int) -> int:
     """Return how many elements of the widest value that stands in vector registers fit into one."""
     if vector is None or any(scalar.name == "reduce" and scalar.kind.startswith("arg") for scalar in loop.scalars()):
         return 1
     scalars = list(loop.scalars())
-    if vector in inner:  # values of kept points are scalars; constants and they are repeated where inner values use them
+    if (
+        vector in inner
+    ):  # values of kept points are scalars; constants and they are repeated where inner values use them
         inside = depending_on(loop, frozenset(inner))
         near = {id(arg) for scalar in scalars if id(scalar) in inside for arg in scalar.args}
         near |= {id(arg) for scalar in scalars if scalar.name == "reduce" for arg in (*scalar.args, scalar)}

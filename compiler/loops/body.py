@@ -151,9 +151,7 @@ def rebuild(
         args = tuple(made[id(arg)] for arg in scalar.args)
         detail = scalar.detail
         if isinstance(detail, Access):
-            detail = Access(
-                detail.buffer, tuple(substitute(part, mapping) for part in detail.index), detail.looked_up
-            )
+            detail = Access(detail.buffer, tuple(substitute(part, mapping) for part in detail.index), detail.looked_up)
         elif isinstance(detail, Expr):
             detail = substitute(detail, mapping)
         new = builder.make(scalar.name, args, scalar.dtype, detail)

@@ -95,7 +95,7 @@ def _value(
     if scalar.name == "cast":
         return args[0].to(scalar.dtype)
     if scalar.name == "checked":
-        if bool(((args[0] < 0) | (args[0] >= scalar.detail)).any()):
+        if not isinstance(scalar.detail, int) or bool(((args[0] < 0) | (args[0] >= scalar.detail)).any()):
             raise IndexError(f"index out of range for a dimension of size {scalar.detail}")
         return args[0]
     if scalar.name == "load":
@@ -143,15 +143,22 @@ def _load(
     if not tensor.dim():
         return tensor.reshape([1] * len(grid))
     index = [_place(part, places) for part in access.index]
-    shape = torch.broadcast_shapes(*(part.shape for part in index), (1,) * len(grid))
+    shape = _common_shape([*(part.shape for part in index), torch.Size((1,) * len(grid))])
     return tensor[tuple(part.expand(shape) for part in index)]
+
+
+def _common_shape(shapes: Sequence[torch.Size]) -> torch.Size:
+    """Return the shape that all broadcast to; scalars have rank zero."""
+    rank = max(len(shape) for shape in shapes)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    return torch.Size(0 if 0 in sizes else max(sizes) for sizes in zip(*padded, strict=True))
 
 
 def reduce_points(scalar: Scalar, args: Sequence[torch.Tensor], loop: Loop) -> torch.Tensor:
     """Return the reduction of a value (and the places of its points) over the loop's reduced points; the rank stays."""
     kept, count = len(loop.kept), len(loop.kept) + len(loop.reduced)
     sizes = [symbol.size for symbol in (*loop.kept, *loop.reduced)]
-    shape = torch.broadcast_shapes(*(arg.shape for arg in args))
+    shape = _common_shape([arg.shape for arg in args])
     lead = shape[:kept]
     full, *places = (arg.expand([*lead, *sizes[kept:]]).reshape([*lead, prod(sizes[kept:])]) for arg in args)
     kind = scalar.kind
@@ -189,5 +196,5 @@ def _store(
             target.copy_(value.reshape(()))
         return
     index = [_place(part, grid) for part in store.access.index]
-    shape = torch.broadcast_shapes(*(part.shape for part in index), value.shape)
+    shape = _common_shape([*(part.shape for part in index), value.shape])
     target[tuple(part.expand(shape) for part in index)] = value.expand(shape)

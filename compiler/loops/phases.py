@@ -71,5 +71,7 @@ def plan_phases(loop: Loop) -> Plan:
 
 def roots_of(phase: Phase) -> list[Scalar]:
     """Return the values a pass must compute."""
-    return [*(arg for reduction in phase.reductions for arg in reduction.args), *(store.value for store in phase.stores)]
-
+    return [
+        *(arg for reduction in phase.reductions for arg in reduction.args),
+        *(store.value for store in phase.stores),
+    ]

@@ -90,7 +90,9 @@ class _Printer:
             lines += [*header, *inside] if inside else []
             for reduction in phase.reductions:
                 name = self.names[id(reduction)]
-                lines.append(f"{outer}{name} = op.reduce({reduction.kind!r}, {name}_all, torch.{dtype_text(reduction.dtype)})")
+                lines.append(
+                    f"{outer}{name} = op.reduce({reduction.kind!r}, {name}_all, torch.{dtype_text(reduction.dtype)})"
+                )
             for due, store in self.plan.kept_stores:
                 if due == number + 1 or (due == 0 == number):
                     for scalar in self._fresh([store.value]):
@@ -159,9 +161,10 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
     every = torch.stack([point[0] for point in points])
     if kind in ("sum", "prod"):
         return (every.to(dtype).sum(0, dtype=dtype)) if kind == "sum" else every.to(dtype).prod(0)
-    reducers = {"max": torch.amax, "min": torch.amin, "any": torch.any, "all": torch.all}
-    if kind in reducers:
-        return reducers[kind](every, 0)
+    if kind in ("max", "min"):
+        return every.amax(0) if kind == "max" else every.amin(0)
+    if kind in ("any", "all"):
+        return every.any(0) if kind == "any" else every.all(0)
     return first_place(kind, every, torch.stack([point[1] for point in points]))
 
 

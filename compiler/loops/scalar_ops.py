@@ -68,8 +68,9 @@ def _shift_right(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 _NUMBERS = FLOATS | INTEGERS
-for _name, _meaning in {"add": torch.add, "sub": torch.sub, "mul": torch.mul}.items():
-    _define(_name, 2, _NUMBERS, _meaning)
+_define("add", 2, _NUMBERS, torch.add)
+_define("sub", 2, _NUMBERS, torch.sub)
+_define("mul", 2, _NUMBERS, torch.mul)
 _define("neg", 1, _NUMBERS, torch.neg)
 _define("abs", 1, _NUMBERS, torch.abs)
 _define("div", 2, FLOATS, torch.div)
@@ -77,24 +78,26 @@ _define("trunc_div", 2, INTEGERS, _trunc_div, costly=True)
 _define("minimum", 2, _NUMBERS, torch.minimum)
 _define("maximum", 2, _NUMBERS, torch.maximum)
 _define("fmod", 2, FLOATS, torch.fmod, costly=True)
-for _name, _meaning in {
+_BITS: dict[str, Callable[..., torch.Tensor]] = {
     "bit_and": torch.bitwise_and,
     "bit_or": torch.bitwise_or,
     "bit_xor": torch.bitwise_xor,
-}.items():
-    _define(_name, 2, INTEGERS | {torch.bool}, _meaning)
+}
+for _name, _bits in _BITS.items():
+    _define(_name, 2, INTEGERS | {torch.bool}, _bits)
 _define("bit_not", 1, INTEGERS | {torch.bool}, torch.bitwise_not)
 _define("shift_left", 2, INTEGERS, _shift_left)
 _define("shift_right", 2, INTEGERS, _shift_right)
-for _name, _meaning in {
+_COMPARISONS: dict[str, Callable[..., torch.Tensor]] = {
     "eq": torch.eq,
     "ne": torch.ne,
     "lt": torch.lt,
     "le": torch.le,
     "gt": torch.gt,
     "ge": torch.ge,
-}.items():
-    _define(_name, 2, ANY, _meaning, to_bool=True)
+}
+for _name, _comparison in _COMPARISONS.items():
+    _define(_name, 2, ANY, _comparison, to_bool=True)
 _define("where", 3, ANY, torch.where)
 for _name in ("floor", "ceil", "trunc", "round", "sqrt"):
     _define(_name, 1, FLOATS, getattr(torch, _name))

@@ -15,7 +15,8 @@ aten = torch.ops.aten
 B = ScalarBuilder
 
 _DIRECT = (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma sqrt"
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
+    " erf erfc lgamma sqrt"
 )
 for _name in _DIRECT.split():
 
@@ -343,6 +344,4 @@ def lower_softplus(call: Call) -> TensorValue:
 def lower_dropout_backward(call: Call) -> TensorValue:
     """grad * mask * scale."""
     scale = call.number("scale")
-    return call.pointwise(
-        lambda b, g, m: b.op("mul", g, b.op("mul", m, number(b, scale, g))), "grad_output", "mask"
-    )
+    return call.pointwise(lambda b, g, m: b.op("mul", g, b.op("mul", m, number(b, scale, g))), "grad_output", "mask")

@@ -313,8 +313,6 @@ def lower_triu(call: Call) -> TensorValue:
     return _triangle(call, "ge")
 
 
-
-
 @lowers(aten.scatter.value)
 def lower_scatter_number(call: Call) -> TensorValue:
     """A copy with one position per row set to a number (an index of size one along the dimension)."""

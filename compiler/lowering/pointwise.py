@@ -80,9 +80,9 @@ def lower_div_mode(call: Call) -> TensorValue:
     """Division rounded as asked."""
     mode = call.arguments["rounding_mode"]
     if mode is None:
-        return lower_div(call)
+        return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
     if mode == "floor":
-        return lower_floor_divide(call)
+        return call.pointwise(lambda b, x, y: floor_divide(b, x, y, call.dtype), "self", "other")
     return call.pointwise(lambda b, x, y: trunc_divide(b, x, y, call.dtype), "self", "other")
 
 
@@ -132,13 +132,17 @@ def floor_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:
     return b.op("where", b.op("eq", y, zero), ratio, result)
 
 
+def remainder_towards_zero(b: B, x: Scalar, y: Scalar) -> Scalar:
+    """Return the remainder with the dividend's sign, as C's fmod and %."""
+    if x.dtype.is_floating_point:
+        return b.op("fmod", x, y)
+    return b.op("sub", x, b.op("mul", b.op("trunc_div", x, y), y))
+
+
 def remainder_of(b: B, x: Scalar, y: Scalar) -> Scalar:
     """Return the remainder with the divisor's sign."""
     zero = b.constant(0, x.dtype)
-    if x.dtype.is_floating_point:
-        rest = b.op("fmod", x, y)
-    else:
-        rest = b.op("sub", x, b.op("mul", b.op("trunc_div", x, y), y))
+    rest = remainder_towards_zero(b, x, y)
     other = b.op("bit_and", b.op("ne", rest, zero), signs_differ(b, rest, y))
     return b.op("where", other, b.op("add", rest, y), rest)
 
@@ -152,13 +156,7 @@ def lower_remainder(call: Call) -> TensorValue:
 @lowers(aten.fmod.Tensor, aten.fmod.Scalar)
 def lower_fmod(call: Call) -> TensorValue:
     """C's fmod: the dividend's sign."""
-
-    def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
-        if x.dtype.is_floating_point:
-            return b.op("fmod", x, y)
-        return b.op("sub", x, b.op("mul", b.op("trunc_div", x, y), y))
-
-    return call.pointwise(apply, "self", "other", round_numbers=True)
+    return call.pointwise(remainder_towards_zero, "self", "other", round_numbers=True)
 
 
 for _operator, _name in {

@@ -64,9 +64,7 @@ def _extreme(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> T
         truth_kind = "any" if kind == "max" else "all"
         return call.reduction(source.shape, dims, truth_kind, torch.bool, source.at, result=result)
     inside = opmath(source.dtype)
-    return call.reduction(
-        source.shape, dims, kind, inside, lambda b, i: b.cast(source.at(b, i), inside), result=result
-    )
+    return call.reduction(source.shape, dims, kind, inside, lambda b, i: b.cast(source.at(b, i), inside), result=result)
 
 
 @lowers(aten.amax.default)
@@ -139,9 +137,7 @@ def _truths(call: Call, kind: str) -> TensorValue:
     source = call.tensor("self")
     dims = dimensions(call, "dim", len(source.shape))
     wide = opmath(source.dtype)
-    return call.reduction(
-        source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide))
-    )
+    return call.reduction(source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide)))
 
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
@@ -160,7 +156,7 @@ def lower_all(call: Call) -> TensorValue:
 def lower_prod(call: Call) -> TensorValue:
     """Product; integers and bool in int64."""
     source = call.tensor("self")
-    if call.dtype in (torch.float16, torch.bfloat16) or source.dtype != call.dtype and call.dtype != torch.int64:
+    if call.dtype in (torch.float16, torch.bfloat16) or (source.dtype != call.dtype and call.dtype != torch.int64):
         raise NoLowering("product with a change of float type")
     dims = dimensions(call, "dim", len(source.shape))
     return call.reduction(source.shape, dims, "prod", call.dtype, lambda b, i: b.cast(source.at(b, i), call.dtype))

@@ -97,7 +97,9 @@ def view_squeeze(call: Call) -> TensorValue:
     """Dimensions of size one removed."""
     source = call.tensor("self")
     rank = len(source.shape)
-    asked = set(range(rank)) if "dim" not in call.arguments else {d % rank for d in call.integers("dim")} if rank else set()
+    asked = (
+        set(range(rank)) if "dim" not in call.arguments else {d % rank for d in call.integers("dim")} if rank else set()
+    )
     gone = {n for n in asked if source.shape[n] == 1}
 
     def place(index: Index) -> Index:

@@ -22,7 +22,7 @@ Element = Callable[[ScalarBuilder, Index], Scalar]
 
 
 class NoLowering(Exception):
-    """This call has no loops; the reason is the text.  The caller emits an ATen call instead."""
+    """A call without loops; the reason is the text.  The caller emits an ATen call instead."""
 
 
 def same_place(index: Index) -> Index:
@@ -151,9 +151,7 @@ class LoopWriter:
             place = builder.index(flat, torch.int64)
         result = finish(builder, builder.reduce(kind, element(builder, index), accumulate, place))
         shape = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
-        target = tuple(
-            ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded
-        )
+        target = tuple(ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded)
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))
         return TensorValue(buffer.name, tuple(shape), dtype)

@@ -63,13 +63,17 @@ def _build_new(
     try:
         folder = Path(tempfile.mkdtemp(prefix="plumbline-"))
     except OSError as error:
-        raise BuildError("no folder for temporary files", why=str(error), hint="set TMPDIR to a writable folder") from error
+        raise BuildError(
+            "no folder for temporary files", why=str(error), hint="set TMPDIR to a writable folder"
+        ) from error
     try:
         source, target = folder / "graph.c", folder / "graph.so"
         try:
             source.write_text(text)
         except OSError as error:
-            raise BuildError("cannot write C text", where=str(folder), why=str(error), hint="set TMPDIR elsewhere") from error
+            raise BuildError(
+                "cannot write C text", where=str(folder), why=str(error), hint="set TMPDIR elsewhere"
+            ) from error
         compile_c(toolchain, source, target)
         if cache is not None:
             kept, reason = cache.keep(key, target)

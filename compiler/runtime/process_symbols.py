@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +20,9 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).exists():
             found.append(ctypes.CDLL(str(folder / name)))  # loaded already: this only finds the handle
-    name = ctypes.util.find_library("m") if not Path("/lib/x86_64-linux-gnu/libm.so.6").exists() else "libm.so.6"
-    if name:
-        found.append(ctypes.CDLL(name))
+    mathematics = "libm.so.6" if sys.platform == "linux" else ctypes.util.find_library("m")
+    if mathematics:
+        found.append(ctypes.CDLL(mathematics))
     return tuple(found)
 
 

@@ -61,7 +61,9 @@ def joined_tensors_are_complete(first: Loop, second: Loop) -> FusionDecision:
     """A tensor written piece by piece cannot be read in the kernel that writes one of the pieces."""
     partial = {store.access.buffer for store in first.stores if not store.whole}
     if partial & second.reads:
-        return FusionDecision(False, "joined_tensors_are_complete", f"{min(partial & second.reads)} is only partly written")
+        return FusionDecision(
+            False, "joined_tensors_are_complete", f"{min(partial & second.reads)} is only partly written"
+        )
     return ALLOWED
 
 

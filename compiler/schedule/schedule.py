@@ -65,7 +65,12 @@ def _is_plain_index(access: Access) -> bool:
     """Whether each dimension is one variable of its own, or has size one."""
     return all(
         (not part.terms and part.constant == 0)
-        or (len(part.terms) == 1 and part.terms[0][1] == 1 and isinstance(part.terms[0][0], Symbol) and not part.constant)
+        or (
+            len(part.terms) == 1
+            and part.terms[0][1] == 1
+            and isinstance(part.terms[0][0], Symbol)
+            and not part.constant
+        )
         for part in access.index
     )
 
@@ -116,7 +121,7 @@ def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, Store]]) -> Loop:
         if found is None:
             return None
         source, store = found
-        mapping = {symbol: ZERO for symbol in source.kept}
+        mapping = dict.fromkeys(source.kept, ZERO)
         for part, value in zip(store.access.index, load.access.index, strict=True):
             for atom, _ in part.terms:
                 if isinstance(atom, Symbol):
@@ -170,10 +175,9 @@ def join_forward(program: Program) -> Program:
 
 def _join_into(groups: list[Step], first: int, loop: Loop, program: Program) -> int | None:
     """Try the kernels from the one that must be over, or be joined, to the last; return the one joined."""
-    if first < len(groups) and (groups_first := groups[first]) and isinstance(groups_first, Extern):
-        if groups_first.writes & loop.reads:
-            first += 1
-    order = [first, *range(len(groups) - 1, first, -1)] if first < len(groups) else []
+    if first < len(groups) and isinstance(groups[first], Extern):
+        first += 1
+    order: list[int] = [first, *range(len(groups) - 1, first, -1)] if first < len(groups) else []
     for position in order:
         other = groups[position]
         if not isinstance(other, Loop) or not (other.reads | other.writes) & loop.reads:
@@ -241,7 +245,8 @@ _REPLACED: ContextVar[dict[str, Pass]] = ContextVar("replaced_passes", default={
 def replace_pass(name: str, function: Pass) -> Iterator[None]:
     """Put another scheduling pass in force inside the block: how tests plant a fault.
 
-    name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`.  Raises UserError for another name.
+    name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`.
+    Raises UserError for another name.
     """
     known = sorted({each.__name__ for each in PASSES})
     if name not in known:

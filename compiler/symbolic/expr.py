@@ -182,7 +182,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
     low, high = bounds(atom.value)
     if isinstance(atom, Quotient):
         return low // atom.divisor, high // atom.divisor
-    return (low, high) if 0 <= low and high < atom.divisor else (0, atom.divisor - 1)
+    return (low, high) if low >= 0 and high < atom.divisor else (0, atom.divisor - 1)
 
 
 def _split(value: Expr, divisor: int) -> tuple[Expr, Expr]:
@@ -202,7 +202,7 @@ def _group(value: Expr, divisor: int) -> tuple[int, Expr, Expr] | None:
             continue
         multiple, rest = _split(value, shared)
         low, high = bounds(rest)
-        if 0 <= low and high < shared:
+        if low >= 0 and high < shared:
             return shared, multiple, rest
     return None
 
@@ -214,7 +214,7 @@ def quotient(value: Expr, divisor: int) -> Expr:
         return value
     high, low = _split(value, divisor)
     smallest, largest = bounds(low)
-    if 0 <= smallest and largest < divisor:
+    if smallest >= 0 and largest < divisor:
         return high
     grouped = _group(low, divisor)
     if grouped is not None:  # floor((g*a + r) / (g*b)) == floor(a / b) where 0 <= r < g
@@ -236,7 +236,7 @@ def remainder(value: Expr, divisor: int) -> Expr:
         return ZERO
     _, low = _split(value, divisor)
     smallest, largest = bounds(low)
-    if 0 <= smallest and largest < divisor:
+    if smallest >= 0 and largest < divisor:
         return low
     grouped = _group(low, divisor)
     if grouped is not None:  # (g*a + r) % (g*b) == g*(a % b) + r where 0 <= r < g

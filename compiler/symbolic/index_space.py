@@ -59,8 +59,7 @@ def invert(index: Sequence[Expr], target: Sequence[Symbol], source: Sequence[Sym
         return None
     flat = flat_position([as_expr(symbol) for symbol in target], strides)
     return {
-        symbol: ZERO if symbol.size == 1 else remainder(quotient(flat, radix[symbol]), symbol.size)
-        for symbol in source
+        symbol: ZERO if symbol.size == 1 else remainder(quotient(flat, radix[symbol]), symbol.size) for symbol in source
     }
 
 

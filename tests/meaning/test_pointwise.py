@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from support.backend_levels import run_levels, same_form
 from support.hard_values import hard_tensor, ulps_apart
 from support.op_table import ALL, POINTWISE, Case
@@ -9,9 +10,14 @@ from support.op_table import ALL, POINTWISE, Case
 pytestmark = pytest.mark.cc
 
 
-def faults(case: Case, level: str, found: torch.Tensor, wanted: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> list[str]:
+def faults(
+    case: Case, level: str, found: torch.Tensor, wanted: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+) -> list[str]:
     if not same_form(found, wanted):
-        return [f"{case.name} at {level}: {found.dtype}{list(found.shape)}{found.stride()}, not {wanted.dtype}{wanted.stride()}"]
+        return [
+            f"{case.name} at {level}: {found.dtype}{list(found.shape)}{found.stride()},"
+            f" not {wanted.dtype}{wanted.stride()}"
+        ]
     if not wanted.numel():
         return []
     if wanted.shape != torch.broadcast_shapes(x.shape, y.shape):

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812  the field's name for it
+
 from support.backend_levels import as_tuple, run_levels, same_form
 from support.hard_values import hard_tensor, ulps_apart
 
@@ -23,13 +24,17 @@ def check(function: Callable[..., object], *inputs: torch.Tensor, error: float =
     error: what is allowed on top, in units of eps times the greatest result, or times `terms` where sums cancel.
     """
     wanted = as_tuple(function(*inputs))
-    exact = as_tuple(function(*(t.double() if t.dtype in (torch.float32, torch.float16, torch.bfloat16) else t for t in inputs)))
+    exact = as_tuple(
+        function(*(t.double() if t.dtype in (torch.float32, torch.float16, torch.bfloat16) else t for t in inputs))
+    )
     for level, outputs in run_levels(function, inputs).items():
         for number, (found, want, true) in enumerate(zip(outputs, wanted, exact, strict=True)):
             assert isinstance(found, torch.Tensor)
             assert isinstance(want, torch.Tensor)
             assert isinstance(true, torch.Tensor)
-            assert same_form(found, want), f"{level} output {number}: {found.stride()} {found.dtype}, {want.stride()} {want.dtype}"
+            assert same_form(found, want), (
+                f"{level} output {number}: {found.stride()} {found.dtype}, {want.stride()} {want.dtype}"
+            )
             if not want.dtype.is_floating_point:
                 assert torch.equal(found, want), f"{level} output {number}"
                 continue
@@ -51,7 +56,8 @@ SHAPES = [((7,), 0), ((1,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 33), 1), ((33, 17
 def test_reductions_of_floats(shape: tuple[int, ...], dim: int, dtype: torch.dtype) -> None:
     def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (
-            x.sum(dim), x.sum(), x.mean(dim, keepdim=True), x.amax(dim), x.amin(dim, keepdim=True), *x.max(dim), *x.min(dim),
+            x.sum(dim), x.sum(), x.mean(dim, keepdim=True), x.amax(dim), x.amin(dim, keepdim=True), *x.max(dim),
+            *x.min(dim),
             x.argmax(dim), x.argmax(), x.argmin(dim), (x > 0).any(dim), (x > 0).all(), (x != 0).all(dim),
         )  # fmt: skip
 
@@ -94,8 +100,15 @@ def test_empty_and_scalar_reductions() -> None:
 @pytest.mark.parametrize("shape", [(3, 5), (4, 16), (2, 33), (2, 3, 40), (5, 1)])
 def test_normalisations(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     weight, bias = noisy(shape[-1], dtype=dtype, seed=1), noisy(shape[-1], dtype=dtype, seed=2)
+
     def program(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return x.softmax(-1), x.softmax(0), x.log_softmax(-1), F.layer_norm(x, [shape[-1]], w, b), F.layer_norm(x, [shape[-1]])
+        return (
+            x.softmax(-1),
+            x.softmax(0),
+            x.log_softmax(-1),
+            F.layer_norm(x, [shape[-1]], w, b),
+            F.layer_norm(x, [shape[-1]]),
+        )
 
     check(program, noisy(*shape, dtype=dtype), weight, bias, error=8)
 
@@ -168,7 +181,11 @@ INDEXING: dict[str, Callable[[torch.Tensor, torch.Tensor], object]] = {
 
 @pytest.mark.parametrize("name", INDEXING)
 def test_indexing(name: str) -> None:
-    check(INDEXING[name], noisy(6, 6), torch.tensor([0, -1, 3, -6]) % 6 if name == "apart" else torch.tensor([0, -1, 3, -5]))
+    check(
+        INDEXING[name],
+        noisy(6, 6),
+        torch.tensor([0, -1, 3, -6]) % 6 if name == "apart" else torch.tensor([0, -1, 3, -5]),
+    )
 
 
 def test_an_index_out_of_range_raises_what_eager_raises() -> None:
@@ -274,7 +291,9 @@ def test_wide_columns(shape: tuple[int, ...], dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8], ids=str)
 def test_transposed_reads_in_tiles(shape: tuple[int, int], dtype: torch.dtype) -> None:
     x, y = (noisy(*shape, seed=n).mul(9).to(dtype) for n in (1, 2))
-    check(lambda x, y: ((x.t() + y.t()).contiguous(), (x.t() * 2).contiguous() + y.t(), x.t().relu().contiguous()), x, y)
+    check(
+        lambda x, y: ((x.t() + y.t()).contiguous(), (x.t() * 2).contiguous() + y.t(), x.t().relu().contiguous()), x, y
+    )
 
 
 def test_one_position_per_row() -> None:

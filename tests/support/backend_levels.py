@@ -34,9 +34,9 @@ def run_levels(
 
 def same_form(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     """Return whether dtype, shape and the strides of dimensions longer than one agree."""
-    strides = [
-        (a, b) for a, b, size in zip(found.stride(), wanted.stride(), wanted.shape, strict=False) if size > 1
-    ]
-    return found.dtype == wanted.dtype and found.shape == wanted.shape and (
-        wanted.numel() == 0 or all(a == b for a, b in strides)
+    strides = [(a, b) for a, b, size in zip(found.stride(), wanted.stride(), wanted.shape, strict=False) if size > 1]
+    return (
+        found.dtype == wanted.dtype
+        and found.shape == wanted.shape
+        and (wanted.numel() == 0 or all(a == b for a, b in strides))
     )

@@ -1,0 +1,407 @@
+"""The values of one kernel as C: each emitted once where it can be known, in vector or scalar registers.
+
+Numbers stand at the head, values of kept points before the inner passes, values of reduced points inside each pass.
+A costly value that two passes need is kept in a row of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import torch
+
+from ..loops.body import Scalar
+from ..loops.ir import Buffer, Loop
+from ..loops.phases import Phase, Plan, plan_phases, roots_of
+from ..loops.scalar_ops import SCALAR_OPS
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, substitute
+from .c_library import MATH, Library
+from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
+from .kernel_shape import KernelShape, depending_on
+
+PLAIN = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
+MOST_ROW_BYTES = 32 * 1024  # a stashed row should stay in the first-level cache
+
+
+def offset_text(value: Expr, names: Mapping[str, str]) -> str:
+    """Return an index expression as C over long long variables; divisions are of non-negative numbers or floored."""
+    parts = []
+    for atom, factor in value.terms:
+        shown = _atom_text(atom, names)
+        parts.append(shown if factor == 1 else f"{factor}LL*{shown}")
+    if value.constant or not parts:
+        parts.append(f"{value.constant}LL")
+    return " + ".join(parts)
+
+
+def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
+    if isinstance(atom, Symbol):
+        return names.get(atom.name, atom.name)
+    inner = offset_text(atom.value, names)
+    if bounds(atom.value)[0] >= 0:  # C's own division is floor division here
+        return f"(({inner}) {'/' if isinstance(atom, Quotient) else '%'} {atom.divisor}LL)"
+    name = "floor_quotient" if isinstance(atom, Quotient) else "floor_remainder"
+    return f"{name}({inner}, {atom.divisor}LL)"
+
+
+class ValueWriter:
+    """Writes values; the layers above write reductions and loops.  Lives for one call of `write_kernel`."""
+
+    def __init__(self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library) -> None:
+        self.shape = shape
+        self.loop = shape.loop
+        self.buffers = buffers
+        self.library = library
+        self.plan = _plan(self.loop)
+        self.inner_ids = self._inner_values()
+        self.number = {id(scalar): n for n, scalar in enumerate(self.loop.scalars())}
+        self.head: list[str] = []  # numbers, before all loops
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names: dict[tuple[int, int], str] = {}  # (scalar, lanes) -> C name, in the scope being written
+        self.constants: dict[tuple[str, str, int], str] = {}
+        self.stashed: dict[int, str] = {}
+
+    def _inner_values(self) -> frozenset[int]:
+        """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
+        if self.loop.reduced or self.loop.reduces:
+            return self.plan.inner
+        return depending_on(self.loop, frozenset(self.shape.inner))
+
+    @property
+    def outer_lanes(self) -> int:
+        """Lanes of values that belong to kept points."""
+        return self.shape.lanes if self.shape.columns else 1
+
+    @property
+    def inner_lanes(self) -> int:
+        """Lanes of values inside the passes."""
+        return self.shape.lanes
+
+    def line(self, text: str) -> None:
+        """Append a line at the present depth."""
+        self.lines.append("  " * self.depth + text)
+
+    def pointer(self, buffer: str) -> str:
+        """Return the C name of a buffer's pointer."""
+        return f"p_{sorted(self.loop.reads | self.loop.writes).index(buffer)}"
+
+    def _open_loop(self, symbol: Symbol) -> None:
+        if symbol is not self.shape.vector:
+            self.line(f"for (long long {symbol.name} = 0; {symbol.name} < {symbol.size}; {symbol.name}++) {{")
+            self.depth += 1
+            return
+        lanes, name = self.shape.lanes, symbol.name
+        if symbol.size % lanes == 0:
+            self.line(f"for (long long {name} = 0; {name} < {symbol.size}; {name} += {lanes}) {{")
+            self.depth += 1
+            return
+        # the last step overlaps the one before, so that no partial vector is ever read or written
+        last = symbol.size - lanes
+        self.line(f"for (long long {name}_next = 0; {name}_next < {symbol.size}; {name}_next += {lanes}) {{")
+        self.depth += 1
+        self.line(f"long long {name} = {name}_next > {last} ? {last} : {name}_next;")
+
+    def _close(self) -> None:
+        self.depth -= 1
+        self.line("}")
+
+    def _choose_stashes(self) -> None:
+        """Give a row of its own to each costly value that two passes need."""
+        needed: dict[int, list[int]] = {}
+        scalars: dict[int, Scalar] = {}
+        for number, phase in enumerate(self.plan.phases):
+            roots = roots_of(phase)
+            for scalar in self._touched(roots):
+                needed.setdefault(id(scalar), []).append(number)
+                scalars[id(scalar)] = scalar
+        points = prod(symbol.size for symbol in self.shape.inner) * (self.shape.lanes if self.shape.columns else 1)
+        for key, passes in needed.items():
+            scalar = scalars[key]
+            op = SCALAR_OPS.get(scalar.name)
+            if len(passes) < 2 or key not in self.inner_ids or op is None or not op.costly:
+                continue
+            register = REGISTER[scalar.dtype]
+            if points * WIDTH[register] > MOST_ROW_BYTES:
+                continue
+            name = f"row{self.number[key]}"
+            self.head.append(f"  {ELEMENT[register]} {name}[{points}] __attribute__((aligned(64)));")
+            self.stashed[key] = name
+
+    def _touched(self, roots: list[Scalar]) -> list[Scalar]:
+        seen: dict[int, Scalar] = {}
+        stack = list(roots)
+        while stack:
+            scalar = stack.pop()
+            if scalar.name == "reduce" or id(scalar) in seen:
+                continue
+            seen[id(scalar)] = scalar
+            stack.extend(scalar.args)
+        return list(seen.values())
+
+    def _stash_place(self, name: str) -> str:
+        inner = self.shape.inner
+        flat = " + ".join(f"{prod(s.size for s in inner[n + 1 :])}*{s.name}" for n, s in enumerate(inner)) or "0"
+        return f"{name} + ({flat}) * {self.shape.lanes}" if self.shape.columns else f"{name} + {flat}"
+
+    def step_of(self, symbol: Symbol) -> int:
+        """Return by how many points a loop over a variable advances."""
+        return self.shape.lanes if symbol is self.shape.vector else 1
+
+    def _repeat(self, scalar: Scalar) -> str:
+        register, lanes = REGISTER[scalar.dtype], self.inner_lanes
+        name = f"t{self.number[id(scalar)]}_v"
+        made = f"{self.library.splat(register, lanes)}({self.names[id(scalar), 1]})"
+        self.line(f"{self.library.type(register, lanes)} {name} = {made};")
+        self.names[id(scalar), lanes] = name
+        return name
+
+    def _constant(self, value: float | int | bool, register: str, lanes: int) -> str:
+        if lanes == 1:
+            return number_text(value, register)
+        key = (repr(value), register, lanes)
+        if key not in self.constants:
+            name = self.constants[key] = f"c{len(self.constants)}"
+            self.head.append(
+                f"  const {self.library.type(register, lanes)} {name}"
+                f" = {self.library.constant(value, register, lanes)};"
+            )
+        return self.constants[key]
+
+    def value(self, root: Scalar, lanes: int, number: int) -> str:
+        """Return the C name of a value with that many lanes, emitting what is missing."""
+        stack = [root]
+        while stack:
+            scalar = stack[-1]
+            at = lanes if id(scalar) in self.inner_ids else self.outer_lanes
+            if (id(scalar), lanes) in self.names or scalar.name == "constant":
+                stack.pop()
+                continue
+            stash = self.stashed.get(id(scalar)) if id(scalar) in self.inner_ids else None
+            if stash is not None and not self._is_first_pass(scalar, number):
+                self._emit_unstash(scalar, lanes, stash)
+                stack.pop()
+                continue
+            missing = [arg for arg in scalar.args if arg.name != "constant" and (id(arg), at) not in self.names]
+            if at != lanes and (id(scalar), at) in self.names:
+                self._repeat(scalar)
+                stack.pop()
+            elif missing and scalar.name != "reduce":
+                for arg in missing:
+                    if (
+                        at == self.inner_lanes
+                        and (id(arg), self.outer_lanes) in self.names
+                        and id(arg) not in self.inner_ids
+                    ):
+                        self._repeat(arg)
+                    else:
+                        stack.append(arg)
+            else:
+                self._emit(scalar, at)
+                if stash is not None:
+                    register = REGISTER[scalar.dtype]
+                    self.line(
+                        f"{self.library.store(PLAIN[register], lanes)}"
+                        f"({self._stash_place(stash)}, {self.names[id(scalar), lanes]});"
+                    )
+        if root.name == "constant":
+            return self._constant(_number(root), REGISTER[root.dtype], lanes)
+        return self.names[id(root), lanes]
+
+    def _is_first_pass(self, scalar: Scalar, number: int) -> bool:
+        for earlier in range(number):
+            phase = self.plan.phases[earlier]
+            roots = roots_of(phase)
+            if any(each is scalar for each in self._touched(roots)):
+                return False
+        return True
+
+    def _emit_unstash(self, scalar: Scalar, lanes: int, stash: str) -> None:
+        register = REGISTER[scalar.dtype]
+        name = f"t{self.number[id(scalar)]}"
+        self.line(
+            f"{self.library.type(register, lanes)} {name}"
+            f" = {self.library.load(PLAIN[register], lanes)}({self._stash_place(stash)});"
+        )
+        self.names[id(scalar), lanes] = name
+
+    def _emit(self, scalar: Scalar, lanes: int) -> None:
+        name = f"t{self.number[id(scalar)]}"
+        register = REGISTER[scalar.dtype]
+        if scalar.name == "load":
+            text = self._load(scalar, lanes, name)
+        elif scalar.name == "index":
+            text = self._index(scalar, lanes, name)
+        else:
+            args = [
+                self._constant(_number(arg), REGISTER[arg.dtype], lanes)
+                if arg.name == "constant"
+                else self.names[id(arg), lanes]
+                for arg in scalar.args
+            ]
+            text = self._operation(scalar, args, lanes)
+        if text is not None:
+            self.line(f"{self.library.type(register, lanes)} {name} = {text};")
+        self.names[id(scalar), lanes] = name
+
+    def _load(self, scalar: Scalar, lanes: int, name: str) -> str | None:
+        """Return the text of a load, or emit it as statements where lanes are gathered one by one."""
+        access, offset = scalar.access, scalar.access.index[0]
+        pointer, vector = self.pointer(access.buffer), self.shape.vector
+        one = self.library.load(scalar.dtype, 1)
+        register = REGISTER[scalar.dtype]
+        if access.looked_up:
+            self._gather(scalar, lanes, name)
+            return None
+        if lanes == 1:
+            return f"{one}({pointer} + {offset_text(offset, {})})"
+        if vector is None:
+            raise ValueError("vector load without a vector variable")
+        factor = coefficient(offset, vector)
+        if factor == 0:
+            return f"{self.library.splat(register, lanes)}({one}({pointer} + {offset_text(offset, {})}))"
+        if factor == 1:
+            return f"{self.library.load(scalar.dtype, lanes)}({pointer} + {offset_text(offset, {})})"
+        if factor is not None:
+            base = offset_text(offset, {})
+            listed = ", ".join(f"{one}(q{name} + {factor * lane}LL)" for lane in range(lanes))
+            self.line(f"const {STORED[scalar.dtype]} *q{name} = {pointer} + {base};")
+            return f"({self.library.type(register, lanes)}){{{listed}}}"
+        self.line(f"{self.library.type(register, lanes)} {name};")
+        moved = substitute(offset, {vector: lane_variable(vector)})
+        self.line(
+            f"for (int lane = 0; lane < {lanes}; lane++)"
+            f" {name}[lane] = {one}({pointer} + {offset_text(moved, lane_names(vector))});"
+        )
+        return None
+
+    def _gather(self, scalar: Scalar, lanes: int, name: str) -> None:
+        """Emit a load whose place was read from memory; a place out of range sets *error and reads element zero."""
+        access, register = scalar.access, REGISTER[scalar.dtype]
+        vector = self.shape.vector
+        args = [
+            self._constant(_number(arg), REGISTER[arg.dtype], lanes)
+            if arg.name == "constant"
+            else self.names[id(arg), lanes]
+            for arg in scalar.args
+        ]
+        self.line(f"{self.library.type(register, lanes)} {name};")
+        offset = access.index[0]
+        names = {}
+        inside = []
+        for symbol, arg in zip(access.looked_up, args, strict=True):
+            names[symbol.name] = f"{name}_{symbol.name}"
+            element = f"{arg}[lane]" if lanes > 1 else arg
+            inside.append(f"long long {name}_{symbol.name} = {element};")
+            inside.append(
+                f"if ((unsigned long long){name}_{symbol.name} >= {symbol.size}ULL)"
+                f" {{ *error = 1; {name}_{symbol.name} = 0; }}"
+            )
+        target = name
+        if lanes > 1 and vector is not None:
+            offset = substitute(offset, {vector: lane_variable(vector)})
+            names |= lane_names(vector)
+            target = f"{name}[lane]"
+        place = f"{self.pointer(access.buffer)} + {offset_text(offset, names)}"
+        read = f"{target} = {self.library.load(scalar.dtype, 1)}({place});"
+        opening = f"for (int lane = 0; lane < {lanes}; lane++) " if lanes > 1 else ""
+        self.line(f"{opening}{{ {' '.join(inside)} {read} }}")
+
+    def _index(self, scalar: Scalar, lanes: int, name: str) -> str | None:
+        value, register = scalar.expression, REGISTER[scalar.dtype]
+        element, vector = ELEMENT[register], self.shape.vector
+        if lanes == 1 or vector is None:
+            return f"({element})({offset_text(value, {})})"
+        factor = coefficient(value, vector)
+        base = f"{self.library.splat(register, lanes)}(({element})({offset_text(value, {})}))"
+        if factor == 0:
+            return base
+        kind = self.library.type(register, lanes)
+        if factor is not None:
+            steps = ", ".join(str(factor * lane) for lane in range(lanes))
+            return f"{base} + ({kind}){{{steps}}}"
+        self.line(f"{kind} {name};")
+        moved = substitute(value, {vector: lane_variable(vector)})
+        self.line(
+            f"for (int lane = 0; lane < {lanes}; lane++)"
+            f" {name}[lane] = ({element})({offset_text(moved, lane_names(vector))});"
+        )
+        return None
+
+    def _operation(self, scalar: Scalar, args: list[str], lanes: int) -> str:
+        op, library = scalar.name, self.library
+        source = scalar.args[-1].dtype
+        register = REGISTER[source]
+        if op == "cast":
+            return self._cast(scalar.args[0].dtype, scalar.dtype, args[0], lanes)
+        if op == "checked":
+            return f"{library.checked(register, lanes)}({args[0]}, {scalar.detail}LL, error)"
+        if op == "where":
+            return f"{library.select(register, lanes)}({', '.join(args)})"
+        if op in ("eq", "ne", "lt", "le", "gt", "ge"):
+            if source == torch.bool and op not in ("eq", "ne"):
+                args = args[::-1]  # a mask is minus one where a bool is one
+            return f"{library.compare(op, register, lanes)}({', '.join(args)})"
+        if op in ("minimum", "maximum"):
+            return f"{library.extreme(op, register, lanes)}({', '.join(args)})"
+        if op == "copysign":
+            return f"{library.copysign(register, lanes)}({', '.join(args)})"
+        if op == "sqrt":
+            return f"{library.square_root(register, lanes)}({args[0]})"
+        if op in MATH:
+            return f"{library.math(op, register, lanes)}({', '.join(args)})"
+        if op == "trunc_div":
+            text = f"{library.trunc_divide(register, lanes)}({', '.join(args)}, error)"
+        elif op in ("shift_left", "shift_right"):
+            text = f"{library.shift(op, source, lanes)}({', '.join(args)})"
+        elif op == "abs":
+            text = f"{library.absolute(register, lanes)}({args[0]})"
+        elif op in ("neg", "bit_not"):
+            text = f"({'-' if op == 'neg' else '~'}{args[0]})"
+        else:
+            sign = {"add": "+", "sub": "-", "mul": "*", "div": "/", "bit_and": "&", "bit_or": "|", "bit_xor": "^"}[op]
+            text = f"({args[0]} {sign} {args[1]})"
+        wrap = library.wrap(scalar.dtype, lanes) if register == "i" else None
+        return f"{wrap}({text})" if wrap else text
+
+    def _cast(self, source: torch.dtype, target: torch.dtype, value: str, lanes: int) -> str:
+        start, end = REGISTER[source], REGISTER[target]
+        library = self.library
+        if end == "b":
+            if start == "b":
+                return value
+            return f"{library.compare('ne', start, lanes)}({value}, {self._constant(0, start, lanes)})"
+        if start in "fd" and target == torch.uint8:
+            # through 64 bits, as eager does, so that negative and large values wrap
+            wide = f"{library.convert(start, 'l', lanes)}({value})"
+            return f"{library.wrap(target, lanes)}({library.convert('l', 'i', lanes)}({wide}))"
+        text = value if start == end else f"{library.convert(start, end, lanes)}({value})"
+        if target in (torch.float16, torch.bfloat16) and source != target:
+            return f"{library.round_half(target, lanes)}({text})"
+        wrap = library.wrap(target, lanes) if end == "i" else None
+        return f"{wrap}({text})" if wrap and source != torch.bool else text
+
+
+def _plan(loop: Loop) -> Plan:
+    """Return the passes of a loop; one without reduced variables is a single pass over its last variable."""
+    plan = plan_phases(loop)
+    if loop.reduced or loop.reduces:
+        return plan
+    return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
+
+
+def _number(scalar: Scalar) -> float | int | bool:
+    if not isinstance(scalar.detail, float | int):
+        raise TypeError(f"constant {scalar.detail!r} is no number")
+    return scalar.detail
+
+
+def lane_variable(vector: Symbol) -> Expr:
+    """Return the vector variable plus the lane, as one opaque variable of the same range."""
+    return Expr(((Symbol(f"{vector.name}@lane", vector.size), 1),), 0)
+
+
+def lane_names(vector: Symbol) -> dict[str, str]:
+    """Return the C text of `lane_variable`."""
+    return {f"{vector.name}@lane": f"({vector.name} + lane)"}
