@@ -185,8 +185,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
         if isinstance(value, torch.Generator):
-            if value is torch.default_generator:
-                return None
             raise Unsupported(
                 "a random call draws from a generator object",
                 why="a graph is text, and a generator has no text",

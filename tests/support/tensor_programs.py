@@ -423,7 +423,6 @@ one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None
          pair)  # fmt: skip
 GENERATOR = torch.Generator()
 one_line("own_generator", lambda x: x * torch.rand(4, generator=GENERATOR.manual_seed(3)), square, "generator")
-one_line("default_generator", lambda x: x * torch.rand(4, generator=torch.default_generator))
 one_line("channel_dropout", lambda x: F.feature_alpha_dropout(x, 0.5, training=True))
 one_line("write_random", lambda x: x.uniform_(), plain)
 
