@@ -11,6 +11,28 @@ from .version import __version__ as __version__
 # Public name -> the module that it is, or `module:attribute`.
 _LAZY = {
     "oracle": "plumbline.oracle",
+    "testing": "plumbline.testing",
+    **{
+        name: f"plumbline.compiler.api:{name}"
+        for name in (
+            "CompileProfiler",
+            "allow_in_graph",
+            "compile",
+            "compile_times",
+            "disable",
+            "disallow_in_graph",
+            "explain",
+            "graph_break",
+            "is_compiling",
+            "is_dynamo_compiling",
+            "list_backends",
+            "mark_dynamic",
+            "register_backend",
+            "reset",
+            "run",
+            "skip",
+        )
+    },
 }
 
 

@@ -1,0 +1,19 @@
+"""Planted faults: a wrong compiler in a scope, without editing one.
+
+A replaced lowering or pass enters the keys of every cache and travels into repros.
+
+>>> import torch
+>>> import plumbline
+>>> from plumbline.testing import lowering_of, replace_lowering
+>>> aten = torch.ops.aten
+>>> with replace_lowering(aten.mul.Tensor, lowering_of(aten.div.Tensor)):
+...     wrong = plumbline.compile(lambda x: x * 2)(torch.ones(1))
+>>> float(wrong)
+0.5
+"""
+
+from plumbline.compiler.lowering import lower as _every_lowering  # noqa: F401  registers them all
+from plumbline.compiler.lowering.registry import lowering_of, replace_lowering
+from plumbline.compiler.schedule.schedule import replace_pass
+
+__all__ = ["lowering_of", "replace_lowering", "replace_pass"]
