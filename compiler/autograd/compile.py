@@ -14,7 +14,7 @@ from torch import fx
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import Artifact, RanEagerly, is_recording, record, stage
 from ..base.options import Options
-from ..base.torch_facts import OpOverload
+from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
 from ..graph.interpret import interpret
 from ..graph.node_values import placeholders, tensor_of
@@ -95,11 +95,15 @@ class CompiledCall:
     _calls: dict[Assumptions, Call] = field(default_factory=dict)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
-        """Run the program on real arguments."""
+        """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
+        if functorch_is_active() or forward_ad_is_active():
+            return interpret(self.gm, arguments)
         if self.guarded and self._only is not None:
             return self._only(arguments)
         call = self._calls.get(facts_of_call(arguments))
         if call is None:
+            if any(isinstance(value, FakeTensor) for value in arguments):
+                return interpret(self.gm, arguments)
             call = self.specialise(arguments)
         return call(arguments)
 

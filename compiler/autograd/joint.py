@@ -17,7 +17,14 @@ from torch import fx
 
 from ..base.errors import Unsupported
 from ..base.origin import Origin
-from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, next_gradient_number, running_gradient_number
+from ..base.torch_facts import (
+    FakeTensor,
+    FakeTensorMode,
+    OpOverload,
+    next_gradient_number,
+    quiet_fake_failures,
+    running_gradient_number,
+)
 from ..graph.fx_face import add_output
 from ..graph.interpret import interpret
 from ..graph.node_values import in_backward, origin_of, set_value, tensor_of
@@ -59,6 +66,7 @@ class Program:
     def state(self) -> ExitStack:
         """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
         stack = ExitStack()
+        stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
         enabled = self.autocast is not None

@@ -3,7 +3,9 @@
 Each name stands with what of ours breaks if torch changes it.
 """
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -18,24 +20,39 @@ __all__ = [
     "OpOverload",
     "TorchDispatchMode",
     "any_autocast",
+    "any_autocast_enabled",
     "backward_is_running",
     "below_autograd",
+    "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
     "fake_mode_is_active",
     "fake_run_failure",
+    "forward_ad_is_active",
+    "function_mode_depth",
     "functorch_is_active",
     "has_own_dispatch",
     "is_operator",
     "jit_is_tracing",
     "leave_functorch",
     "make_fake",
+    "module_call_path",
+    "native_functions",
     "next_gradient_number",
+    "operator_kinds",
+    "operator_namespaces",
     "operator_schema",
     "outside_transforms",
+    "override_questions",
+    "quiet_fake_failures",
+    "quiet_fake_runs",
     "running_gradient_number",
     "set_grad_mode",
+    "state_questions",
     "storage_key",
+    "torch_assertion",
+    "tracing_question",
+    "variable_functions",
     "without_torch_function",
 ]
 
@@ -151,11 +168,6 @@ def any_autocast() -> bool:
     return torch._C._is_any_autocast_enabled()
 
 
-def set_grad_mode(enabled: bool) -> None:
-    """Set grad mode without a context manager (0.1 instead of 1 microsecond at every call of compiled code)."""
-    torch._C._set_grad_enabled(enabled)
-
-
 def next_gradient_number() -> int:
     """Return the number that the next autograd node will get (user lines of backward nodes are found by it)."""
     return torch._C._autograd._get_sequence_nr()
@@ -170,3 +182,69 @@ def running_gradient_number() -> int | None:
 def below_autograd() -> Any:
     """Return a context in which calls record no gradient whatever grad mode says (kernels that read grad mode)."""
     return torch._C._AutoDispatchBelowAutograd()
+
+
+# Capture reads and sets these; a rename stops the import of the frontend, so it is seen at once.
+set_grad_mode = torch._C._set_grad_enabled  # a node of graphs: grad mode inside captured code
+any_autocast_enabled = torch._C._is_any_autocast_enabled  # guarded: autocast changes what operations do
+function_mode_depth = torch._C._len_torch_function_stack  # guarded: with a mode on, code runs eagerly
+module_call_path = torch.nn.Module._call_impl  # what calling a module with hooks runs; evaluated like user code
+torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
+native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C
+variable_functions = torch._C._VariableFunctions  # functions of the torch namespace that are written in C
+operator_kinds = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)  # torch.ops.x.y and torch.ops.x.y.z
+operator_namespaces = (torch._ops._OpNamespace, torch._ops._Ops)  # torch.ops.x and torch.ops
+compiling_questions = (torch._utils.is_compiling,)  # true in captured code, besides the public ones
+override_questions = (  # false in captured code: tensors of the graph override nothing
+    torch._C._has_torch_function,
+    torch._C._has_torch_function_unary,
+    torch._C._has_torch_function_variadic,
+)
+tracing_question = torch._C._get_tracing_state  # None in captured code: nothing of torch.jit is tracing
+state_questions = (  # answers that the entry guards hold, or that never change in a process
+    torch._C._is_any_autocast_enabled,
+    torch._C._is_autocast_available,
+    torch._C._len_torch_function_stack,
+    torch._C._is_torch_function_mode_enabled,
+    torch._C._get_privateuse1_backend_name,
+)
+
+
+class _QuietFakeRuns(logging.Filter):
+    """Drops torch's own report of an operation that failed on fake tensors, while capture runs it on purpose."""
+
+    on = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is kept."""
+        return not self.on
+
+
+_QUIET = _QuietFakeRuns()
+logging.getLogger("torch._subclasses.fake_tensor").addFilter(_QUIET)  # a renamed logger only brings the noise back
+
+
+@contextmanager
+def quiet_fake_runs() -> Iterator[None]:
+    """Keep torch from logging failures of fake operations in the block: capture turns them into graph breaks."""
+    before, _QUIET.on = _QUIET.on, True
+    try:
+        yield
+    finally:
+        _QUIET.on = before
+
+
+def forward_ad_is_active() -> bool:
+    """Return whether a dual level is open: compiled code knows no forward-mode derivatives."""
+    return torch.autograd.forward_ad._current_level >= 0
+
+
+@contextmanager
+def quiet_fake_failures() -> Iterator[None]:
+    """Keep torch from logging a traceback when a fake run fails: the program itself will raise, or runs eagerly."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before

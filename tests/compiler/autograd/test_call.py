@@ -10,6 +10,7 @@ from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.errors import InternalError, Unsupported
 from plumbline.compiler.base.events import Partitioned, RanEagerly, recording
 from plumbline.compiler.base.options import Options
+from plumbline.compiler.base.torch_facts import FakeTensor, FakeTensorMode
 from plumbline.compiler.graph.interpret import run_op_by_op
 from support.alike import differences, run
 
@@ -209,6 +210,34 @@ def test_autocast_is_part_of_the_facts_and_stays_out_of_the_graph():
         assert differences(mine, eager) == []
     assert call.fallback_reason is None
     assert mine["types"][0][0] == torch.bfloat16
+
+
+def test_transforms_see_the_program_itself():
+    def f(x):
+        return (x.sin() * 2,)
+
+    call = compiled(f, ones(3))
+    x = torch.randn(4, 3)
+    assert torch.equal(torch.func.vmap(lambda row: call(row)[0])(x), f(x)[0])
+    assert torch.equal(torch.func.grad(lambda v: call(v)[0].sum())(x[0]), x[0].cos() * 2)
+    mine, eager = (torch.func.jvp(g, (x[0],), (x[1],)) for g in (lambda v: call(v)[0], lambda v: f(v)[0]))
+    assert torch.equal(mine[1], eager[1])
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x[0], x[1])
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(call(dual)[0]).tangent, eager[1])
+
+
+def test_fake_arguments_give_fake_results():
+    call = compiled(lambda x: x.sin(), torch.ones(3))
+    with FakeTensorMode():
+        assert isinstance(call(torch.empty(3))[0], FakeTensor)
+
+
+def test_a_failing_program_fails_as_itself_and_in_silence(capfd):
+    call = compiled(lambda x: x @ x[:3], ones(4, 4))
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        call(ones(4, 4))
+    assert capfd.readouterr().err == ""
 
 
 def test_random_draws_are_never_repeated_or_dropped():
