@@ -1,5 +1,6 @@
 """The failing call: a session that stops at the first call its judge fails, with the state from before it."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ class FailingCall:
         """
         runs = Runs(self.before, self.args, self.kwargs, seed=0)
         self.before.rewind()
-        wanted = ()
+        wanted: tuple[str, ...] = ()
         if torch.is_grad_enabled():
             wanted = tuple(differentiable(runs.forward(self.target)))
         runs.forward(compiled)
@@ -130,10 +131,8 @@ class FailureSession(JudgeSession):
         before: Snapshot,
     ) -> Any:  # fmt: skip
         def judge() -> Verdict:
-            try:
+            with contextlib.suppress(Exception):  # the verdict tells
                 super(FailureSession, self).call(target, request, args, kwargs)
-            except Exception:
-                pass  # the verdict tells
             return self.calls[-1].verdict
 
         verdict = verdict_of(in_child(judge))
@@ -173,8 +172,13 @@ class FailureSession(JudgeSession):
 
 
 def failing_call(
-    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *,
-    compiler: str, backend: str, request: CompileRequest | None = None,
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    compiler: str,
+    backend: str,
+    request: CompileRequest | None = None,
 ) -> FailingCall | Verdict:
     """Judge one call; return it with the state from before it if it fails, else the verdict."""  # fmt: skip
     wish = request or CompileRequest()

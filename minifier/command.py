@@ -15,8 +15,8 @@ import click
 
 from plumbline.compiler.base.errors import PlumblineError, UserError
 
-from .case_run import check_case, run_node, run_script, split_variant
 from .capture import FailingCall, FailureSession
+from .case_run import check_case, run_node, run_script, split_variant
 from .graph_compilers import LEVELS, find_graph_compiler
 from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
 from .problem import Budget
@@ -50,20 +50,26 @@ def _from_environment(name: str, given: str | None) -> str | None:
     return given if given is not None else os.environ.get(name) or None
 
 
+_AFTER = "Take the graph after: dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
+_LEVEL = (
+    "1: write the whole graph. 2: exceptions only. 3: each judgement in a process that may die. "
+    "4: wrong values too.  [$TORCHDYNAMO_REPRO_LEVEL, else 4]"
+)
+_COMPILER = "torch or plumbline.  [default: as the test id says, else torch]"
+_BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
+_PROOFS = "Fresh processes that must reproduce."
+
+
 @click.command(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("case")
-@click.option("--after", metavar="STAGE", help="Take the graph after: dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by stage]")
-@click.option(
-    "--level", metavar="1..4",
-    help="1: write the whole graph. 2: exceptions only. 3: each judgement in a process that may die. "
-    "4: wrong values too.  [$TORCHDYNAMO_REPRO_LEVEL, else 4]",
-)  # fmt: skip
-@click.option("--compiler", metavar="NAME", help="torch or plumbline.  [default: as the test id says, else torch]")
-@click.option("--backend", metavar="NAME", help="inductor, aot_eager or eager.  [default: as the test id says, else inductor]")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The script.  [default: repro_<case>.py here]")
+@click.option("--after", metavar="STAGE", help=_AFTER)
+@click.option("--level", metavar="1..4", help=_LEVEL)
+@click.option("--compiler", metavar="NAME", help=_COMPILER)
+@click.option("--backend", metavar="NAME", help=_BACKEND)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The script.  [default: repro_<case>.py]")
 @click.option("--queries", default=400, show_default=True, metavar="N", help="Judgements at most.")
 @click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Reduce for S seconds at most.")
-@click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help="Fresh processes that must reproduce.")
+@click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str, after: str | None, level: str | None, compiler: str | None, backend: str | None, out: Path | None,
@@ -110,13 +116,12 @@ def minify_case(case: str, compiler: str, backend: str, options: MinifyOptions, 
     if session.trouble is not None:
         raise session.trouble
     if not results:
-        hint = "compile something with torch.compile, or call an nn.Module" if not session.judged else _try_another(backend)
+        hint = _ANOTHER if session.judged else "compile something with torch.compile, or call an nn.Module"
         raise UserError(f"nothing to minify: {session.what_happened()}", where=case, hint=hint)
     return results[0]
 
 
-def _try_another(backend: str) -> str:
-    return "the case is fine under this backend; name another with --backend or --compiler, or report what you see"
+_ANOTHER = "the case is fine under this backend; name another with --backend or --compiler"
 
 
 def _default_name(case: str) -> str:

@@ -103,7 +103,7 @@ def case_key(case: GraphCase) -> str:
     numbers = {node: f"%{number}" for number, node in enumerate(case.graph.graph.nodes)}
     digest = hashlib.sha256()
     for node in case.graph.graph.nodes:
-        parts = map_leaves((node.args, dict(node.kwargs)), lambda leaf: numbers.get(leaf, leaf))  # type: ignore[call-overload]  # leaves are any objects; other keys give the default
+        parts = map_leaves((node.args, dict(node.kwargs)), lambda leaf: numbers.get(leaf, leaf))
         target = "" if node.op in ("placeholder", "output") else _target_name(node.target)
         digest.update(f"{node.op} {target} {parts!r}\n".encode())
     for name, value in zip(placeholders(case.graph.graph), case.inputs, strict=True):

@@ -53,5 +53,6 @@ def find_graph_compiler(name: str) -> GraphCompiler:
     """Return the compiler of this name; raises UserError for an unknown one."""
     known = graph_compilers()
     if name not in known:
-        raise UserError(f"unknown compiler {name!r}", where="--compiler", hint=f"choose from {', '.join(sorted(known))}")
+        hint = f"choose from {', '.join(sorted(known))}"
+        raise UserError(f"unknown compiler {name!r}", where="--compiler", hint=hint)
     return known[name]

@@ -56,7 +56,9 @@ RULES = {
 }
 
 
-def judge_graph(reference: Program, compile_graph: Callable[[], Program], inputs: Sequence[object], rules: GraphRules) -> Report:
+def judge_graph(
+    reference: Program, compile_graph: Callable[[], Program], inputs: Sequence[object], rules: GraphRules
+) -> Report:
     """Compile and judge one graph: `reference` is its meaning, `compile_graph` makes the program on trial.
 
     inputs: consumed; a graph may write to them.

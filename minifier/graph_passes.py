@@ -11,7 +11,7 @@ from .graph_case import GraphCase
 from .graph_judge import Report
 from .problem import Problem
 from .search import gallop, minimal_subset
-from .signature import Sought, finding_signature
+from .signature import Signature, Sought, finding_signature
 from .subgraph import Trace, bypassed, cone_levels, record, subgraph
 
 FIRST_WRONG = "first_wrong"
@@ -43,7 +43,7 @@ class ObserveFirst:
         trace = record(problem.current)
         nodes = trace.tensor_nodes()
         report = problem.answer(subgraph(trace, problem.current.ops(), nodes))
-        found = _first_wrong(report, nodes)
+        found = _first_wrong(report, nodes, self.sought.signature)
         if found is None:
             return
         wrong, finding = found
@@ -56,29 +56,34 @@ class ObserveFirst:
             del whole.meta[FIRST_WRONG]
 
 
-def _first_wrong(report: Report | None, nodes: Sequence[fx.Node]) -> tuple[fx.Node, Finding] | None:
-    """Return the first of the observed nodes whose value the verdict calls wrong, and what it says of it."""
-    if report is None or report.verdict is None or report.signature is None:
+def _first_wrong(report: Report | None, nodes: Sequence[fx.Node], sought: Signature) -> tuple[fx.Node, Finding] | None:
+    """Return the first of the observed nodes that is as wrong as what is sought, and what the verdict says of it."""
+    if report is None or report.verdict is None:
         return None
-    aspect = report.signature.aspect
     places = {
         int(match[1]): finding
         for finding in reversed(report.verdict.findings)
-        if finding.kind.fails and finding.aspect == aspect and (match := re.fullmatch(r"output\[(\d+)\]", finding.where))
+        if (match := re.fullmatch(r"output\[(\d+)\]", finding.where)) and sought.matches(finding_signature(finding))
     }
     first = min(places, default=len(nodes))
     return (nodes[first], places[first]) if first < len(nodes) else None
 
 
-def cut_around_output(problem: GraphProblem) -> None:
+class CutAroundOutput:
     """Keep only what is near one wrong output, for failures that vanish when everything is observed."""
-    outputs = _output_nodes(problem.current)
-    if len(problem.current) < 2 or not outputs or _anchor(problem.current) is not None:
-        return
-    trace = record(problem.current)
-    found = _first_wrong(problem.answer(problem.current), outputs)
-    if found is not None and found[0].op.startswith("call_"):
-        _cut_cone(problem, trace, found[0])
+
+    def __init__(self, sought: Sought) -> None:
+        self.sought = sought
+
+    def __call__(self, problem: GraphProblem) -> None:
+        """Cut the backward cone of the first wrong output."""
+        outputs = _output_nodes(problem.current)
+        if len(problem.current) < 2 or _anchor(problem.current) is not None:
+            return
+        trace = record(problem.current)
+        found = _first_wrong(problem.answer(problem.current), outputs, self.sought.signature)
+        if found is not None and found[0].op.startswith("call_"):
+            _cut_cone(problem, trace, found[0])
 
 
 def _cut_cone(problem: GraphProblem, trace: Trace, wrong: fx.Node) -> bool:
@@ -197,7 +202,7 @@ def _anchor(case: GraphCase) -> fx.Node | None:
 
 def value_passes(sought: Sought) -> tuple[GraphPass, ...]:
     """Return the passes for wrong values and metadata: look, cut, then remove one by one."""
-    return (ObserveFirst(sought), cut_around_output, *REMOVING_PASSES)
+    return (ObserveFirst(sought), CutAroundOutput(sought), *REMOVING_PASSES)
 
 
 REMOVING_PASSES: tuple[GraphPass, ...] = (

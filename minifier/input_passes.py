@@ -113,8 +113,8 @@ def contiguous_memory(problem: GraphProblem) -> None:
         return not isinstance(value, torch.Tensor) or (value.is_contiguous() and not _shares(value, problem.current))
 
     if not all(settled(value) for value in problem.current.inputs):
-        inputs = [_like(v.detach().contiguous().clone(), v) if isinstance(v, torch.Tensor) else v for v in problem.current.inputs]
-        problem.attempt(GraphCase(problem.current.graph, tuple(inputs)))
+        inputs = _mapped(problem.current, lambda value: value.contiguous().clone())
+        problem.attempt(GraphCase(problem.current.graph, inputs))
 
 
 def _shares(tensor: torch.Tensor, case: GraphCase) -> bool:
@@ -128,7 +128,7 @@ def float32_everywhere(problem: GraphProblem) -> None:
     others = (torch.float16, torch.bfloat16, torch.float64)
     if not any(isinstance(v, torch.Tensor) and v.dtype in others for v in problem.current.inputs):
         return
-    inputs = [_like(v.detach().float(), v) if isinstance(v, torch.Tensor) and v.dtype in others else v for v in problem.current.inputs]
+    inputs = _mapped(problem.current, lambda value: value.float() if value.dtype in others else value)
     problem.attempt(rewritten(problem.current, inputs, lambda leaf: torch.float32 if leaf in others else leaf))
 
 
@@ -137,6 +137,11 @@ def no_gradients(problem: GraphProblem) -> None:
     if any(isinstance(value, torch.Tensor) and value.requires_grad for value in problem.current.inputs):
         inputs = [value.detach() if isinstance(value, torch.Tensor) else value for value in problem.current.inputs]
         problem.attempt(GraphCase(problem.current.graph, tuple(inputs)))
+
+
+def _mapped(case: GraphCase, change: Callable[[torch.Tensor], torch.Tensor]) -> tuple[object, ...]:
+    """Return the inputs with every tensor changed; gradients are wanted as before."""
+    return tuple(_like(change(v.detach()), v) if isinstance(v, torch.Tensor) else v for v in case.inputs)
 
 
 def _like(made: torch.Tensor, original: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""From a failing call to a script that shows why: stage, graph, reduction, script, proof.
+"""From a failing call to a script that shows why.
 
-    failing call -> first wrong backend -> graphs after that stage -> the graph that fails alone -> reduced
-    -> script -> run in fresh processes -> announced, or a reason why not
+failing call -> first wrong backend -> graphs after that stage -> the graph that fails alone -> reduced -> script
+-> run in fresh processes -> announced, or a reason why not
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from plumbline.oracle.verdict import Kind
 
 from .capture import FailingCall, place_of
 from .graph_case import GraphCase, case_of
-from .graph_compilers import LEVELS, GraphCompiler, find_graph_compiler
+from .graph_compilers import GraphCompiler, find_graph_compiler
 from .graph_judge import RULES, CompileGraph, GraphRules, Report, judge_case
 from .problem import Budget
 from .proof import Proof, Written, prove
@@ -216,9 +216,3 @@ def _written(
         f"stage {call.compiler}:{stage}, {reduced.signature.sentence()}: {options.out}"
     )
     return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage)
-
-
-def check_after(after: str | None) -> str | None:
-    """Return the level of graphs; raises NotMinified's sibling UserError for an unknown one."""
-    assert after is None or after in LEVELS
-    return after

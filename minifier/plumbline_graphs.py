@@ -35,7 +35,7 @@ class PlumblineGraphs:
         seen: list[CapturedGraph] = []
         options = options_of(request)
 
-        def keep_part(part: fx.GraphModule, _inputs: list[object]) -> Program:
+        def keep_part(part: fx.GraphModule, _inputs: Sequence[torch.Tensor]) -> Any:
             return _recorded(part, f"ATen graph {len(seen)}", seen)
 
         def keep(graph: fx.GraphModule, inputs: list[object]) -> Program:
@@ -67,8 +67,7 @@ class PlumblineGraphs:
 
 def options_of(request: CompileRequest) -> Options:
     """Return the compiler's options for what a user asked: eager's draws, so that values can be compared."""
-    asked = {name: value for name, value in (request.options or {}).items()}
-    return options_from_environment().replace(fallback_random=True, **asked)
+    return options_from_environment().replace(**{**(request.options or {}), "fallback_random": True})
 
 
 def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> Program:

@@ -36,8 +36,13 @@ class Reduced:
 
 
 def reduce_graph(
-    case: GraphCase, first: Report, compile_graph: CompileGraph, rules: GraphRules,
-    *, budget: Budget | None = None, ask: Ask | None = None,
+    case: GraphCase,
+    first: Report,
+    compile_graph: CompileGraph,
+    rules: GraphRules,
+    *,
+    budget: Budget | None = None,
+    ask: Ask | None = None,
 ) -> Reduced:
     """Reduce a case that `first` says fails; every further judgement looks for the same aspect only.
 

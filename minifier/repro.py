@@ -83,9 +83,7 @@ def repro_script(
         _inputs_function(names, values.lines),
         _configure_function(pipeline.settings),
         BUILD_GRAPH,
-        COMPILE[pipeline.compiler, pipeline.after == "aot" and pipeline.backend == "inductor"].replace(
-            "@BACKEND@", pipeline.backend
-        ).replace("@AFTER@", pipeline.after),
+        _compile_function(pipeline),
         MAIN,
     ]
     return Script("\n".join(parts), values.blob)
@@ -102,7 +100,7 @@ def _head(case: GraphCase, signature: Signature, pipeline: Pipeline, history: Hi
         f"Run:  python {file_name}    exit status 1: reproduces, 0: fixed, 2: fails in another way, 125: cannot test",
         f"      pytest {file_name}    (a strict xfail; works with git bisect run python {file_name}, too)",
         "",
-        f"From: {history.call}{' at ' + history.place if history.place else ''}, {history.label} after {pipeline.after}",
+        f"From: {history.call}{' at ' * bool(history.place)}{history.place}, {history.label} after {pipeline.after}",
         f"Size: {history.ops_before} -> {count} operators in {history.queries} queries; case {case_key(case)[:16]}",
         *([f"Made: {history.command}"] if history.command else []),
         "",
@@ -125,9 +123,9 @@ def environment_facts() -> list[str]:
 def _inputs_function(names: list[str], lines: tuple[str, ...]) -> str:
     body = "\n".join(f"    {line}" for line in lines)
     given = ", ".join(names) + ("," if len(names) == 1 else "")
-    return f'\ndef inputs():\n    """Return fresh inputs, by value."""\n{body}\n    return ({given})\n' if names else (
-        '\ndef inputs():\n    """The graph has none."""\n    return ()\n'
-    )
+    if not names:
+        return '\ndef inputs():\n    """The graph has none."""\n    return ()\n'
+    return f'\ndef inputs():\n    """Return fresh inputs, by value."""\n{body}\n    return ({given})\n'
 
 
 def _configure_function(settings: str) -> str:
@@ -142,6 +140,12 @@ def _configure_function(settings: str) -> str:
     lines = [f"import {module}" for module in modules] + lines + settings.splitlines()
     body = "\n".join(f"    {line}" for line in lines)
     return f'\ndef configure():\n    """Bring about the configuration under which it failed."""\n{body}\n'
+
+
+def _compile_function(pipeline: Pipeline) -> str:
+    inner = pipeline.after == "aot" and pipeline.backend == "inductor"
+    text = COMPILE[pipeline.compiler, inner]
+    return text.replace("@BACKEND@", pipeline.backend).replace("@AFTER@", pipeline.after)
 
 
 def _rules(rules: GraphRules) -> str:
@@ -169,9 +173,9 @@ def _imports(written: GraphText) -> str:
 
 def _import_path(value: object) -> tuple[str, str] | None:
     """Return (module, attribute path) under which a fresh process finds `value`."""
-    module, attribute = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    name = getattr(value, "__name__", None)
-    if attribute is None or "<locals>" in attribute or module == "__main__":
+    module, attribute = str(getattr(value, "__module__", None)), str(getattr(value, "__qualname__", ""))
+    name = str(getattr(value, "__name__", ""))
+    if not attribute or "<locals>" in attribute or module == "__main__":
         return None
     # A builtin method of Tensor says neither module nor class of its own.
     homes = [(module, attribute), ("builtins", attribute), ("torch", f"Tensor.{name}"), ("torch", f"{name}")]

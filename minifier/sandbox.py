@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
 import torch
 
@@ -66,7 +66,7 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Outco
     return Outcome(death=name, site=site)
 
 
-def _answer(question: Callable[[], object], writer: int, traces: "tempfile._TemporaryFileWrapper[str]") -> None:
+def _answer(question: Callable[[], object], writer: int, traces: IO[str]) -> None:
     """Answer in the child and leave at once: no cleanup of the parent's things, no second flush of its buffers."""
     code = 1
     try:
@@ -85,7 +85,7 @@ def _answer(question: Callable[[], object], writer: int, traces: "tempfile._Temp
 
 def _read_all(reader: int, until: float) -> tuple[bytes, bool]:
     """Return what the child wrote, and whether it was still busy at the deadline."""
-    parts = []
+    parts: list[bytes] = []
     with contextlib.closing(os.fdopen(reader, "rb", buffering=0)) as pipe:
         while True:
             left = until - time.monotonic()

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from plumbline.oracle.verdict import Finding, Kind, Verdict
 
-CLEAR_MARGIN = 3.0
-"""A test statistic from here on is clear of the noise; a reduction may not slide from a clear failure to a doubtful
-one, which would be another failure, or none."""
+CLEAR_MARGIN, GROSS_MARGIN = 3.0, 1000.0
+"""Test statistics from here on are clear of the noise, and grossly wrong.  A reduction may not slide from a worse band
+to a better one: there it has found another operator's doubtful rounding, not the bug."""
+BANDS = {"": 0, "doubtful": 0, "clear": 1, "gross": 2, "exact": 2, "non-finite": 2}
+"""How bad, by band; what is exact or not finite is wrong beyond any rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Signature:
     kind: WRONG, CRASH or NONDETERMINISTIC.  aspect: of the heaviest finding (`values`, `gradients`, ...).
     phase: where an exception came from: `compile`, `run` or `backward`; empty for a difference.
     exception, site: class name of the root cause, and `file:function` where it was raised; empty for a difference.
-    band: `exact` (integers, booleans, structure), `non-finite` (NaN or infinity on one side only), `clear` or
-    `doubtful` (how far out of the noise).  sign: of the error at the worst element, -1, 0 or 1; told, not required:
+    band: `exact` (integers, booleans, structure), `non-finite` (NaN or infinity on one side only), or how far out of
+    the noise: `gross`, `clear`, `doubtful`.  sign: of the error at the worst element, -1, 0 or 1; told, not required:
     a reduction may negate what follows.
     """
 
@@ -35,7 +37,7 @@ class Signature:
     def matches(self, other: "Signature") -> bool:
         """Return whether `other`, found on a smaller program, is this failure."""
         same = replace(self, sign=0, band="") == replace(other, sign=0, band="")
-        return same and (self.band == other.band or (self.band == "doubtful" and other.band == "clear"))
+        return same and BANDS[other.band] >= BANDS[self.band]
 
     @property
     def is_exception(self) -> bool:
@@ -113,10 +115,12 @@ def _band(finding: Finding) -> str:
     numbers = finding.numbers
     if numbers is None:
         return "exact"
-    if numbers.actual is not None and numbers.eager is not None:
-        if math.isfinite(numbers.actual) != math.isfinite(numbers.eager):
-            return "non-finite"
-    return "clear" if not numbers.margin < CLEAR_MARGIN else "doubtful"
+    actual, eager = numbers.actual, numbers.eager
+    if actual is not None and eager is not None and math.isfinite(actual) != math.isfinite(eager):
+        return "non-finite"
+    if numbers.margin < GROSS_MARGIN:  # False for NaN: nothing is worse
+        return "clear" if numbers.margin >= CLEAR_MARGIN else "doubtful"
+    return "gross"
 
 
 def _sign(finding: Finding) -> int:

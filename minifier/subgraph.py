@@ -56,9 +56,9 @@ def record(case: GraphCase) -> Trace:
 def _copied(value: object) -> object:
     if isinstance(value, torch.Tensor):
         return cloned_inputs((value,))[0]
-    if type(value) in (tuple, list):
-        return type(value)(_copied(part) for part in value)  # type: ignore[call-overload, attr-defined]  # a tuple or a list, by the line above
-    if isinstance(value, (tuple, list)):  # torch.Size, torch.return_types
+    if type(value) is list:
+        return [_copied(part) for part in value]
+    if isinstance(value, tuple):  # torch.Size and torch.return_types too
         return tuple(_copied(part) for part in value)
     return value
 
@@ -166,12 +166,13 @@ class _Builder:
             return parts if isinstance(value, list) else tuple(parts)
         return value
 
-    def _tensors(self, node: fx.Node) -> list[object]:
+    def _tensors(self, node: fx.Node) -> list[fx.Node]:
         """Return what a result node gives as plain tensors; a call with several results gives each of its parts."""
         value, new = self.trace.values.get(node), self.mapping[node]
+        assert isinstance(new, fx.Node)
         if isinstance(value, torch.Tensor):
             return [new]
-        if not isinstance(value, (tuple, list)) or not isinstance(new, fx.Node):
+        if not isinstance(value, (tuple, list)):
             return []
         taken = [self.mapping[user] for user in node.users if is_part(user) and user in self.mapping]
         if taken:
@@ -182,7 +183,7 @@ class _Builder:
                 piece = self.graph.call_function(operator.getitem, (new, index))
                 set_value(piece, part)
                 found.append(piece)
-        return list(found)
+        return found
 
     def _attributes(self, nodes: list[fx.Node]) -> dict[str, object]:
         named = [str(node.target) for node in nodes if node.op in ("get_attr", "call_module")]

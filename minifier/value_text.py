@@ -1,4 +1,4 @@
-"""Input values as Python text that gives them back bit by bit: readable when few, base64 when more, a file when many."""
+"""Input values as Python text that gives them back bit by bit: numbers when few, then base64, then a file."""
 
 import base64
 import io
@@ -108,7 +108,8 @@ def _literal(tensor: torch.Tensor) -> str:
     code = base64.b64encode(tensor_bytes(tensor)).decode("ascii")
     if not tensor.numel():
         return f"torch.empty({shape}, dtype={tensor.dtype})"
-    return f'torch.frombuffer(bytearray(base64.b64decode("{code}")), dtype=torch.uint8).view({tensor.dtype}).reshape({shape})'
+    elements = f'torch.frombuffer(bytearray(base64.b64decode("{code}")), dtype=torch.uint8)'
+    return f"{elements}.view({tensor.dtype}).reshape({shape})"
 
 
 def _holds_only(tensor: torch.Tensor, value: int) -> bool:

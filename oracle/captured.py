@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
+from .snapshot import as_bytes
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CapturedGraph:
@@ -42,7 +44,7 @@ def _cloned(
         else:
             storage = plain.untyped_storage()
             if storage.data_ptr() not in storages:
-                storages[storage.data_ptr()] = storage.clone()
+                storages[storage.data_ptr()] = as_bytes(storage).clone().untyped_storage()
             copy = torch.empty(0, dtype=plain.dtype, device=plain.device)
             copy.set_(storages[storage.data_ptr()], plain.storage_offset(), tuple(plain.shape), plain.stride())
     if tensor.requires_grad:

@@ -25,8 +25,9 @@ with warnings.catch_warnings():  # torch deprecates parts of itself while it is 
 
 from .captured import CapturedGraph, cloned_inputs
 from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
+from .interception_hook import STOCK
 
-STOCK_COMPILE: Callable[..., Any] = torch.compile
+STOCK_COMPILE: Callable[..., Any] = getattr(torch.compile, STOCK, torch.compile)
 STOCK_MODULE_CALL: Callable[..., Any] = torch.nn.Module.__call__
 
 _ISOLATED = {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(STOCK_COMPILE).parameters else {}
@@ -258,10 +259,14 @@ class StockGraphs:
             if after == "dynamo":
                 return _recorded(graph, f"graph {len(seen)}", seen, boxed=False)
             inner = functools.partial(_keep_inner, seen)
-            wrapped: GraphProgram = compile_fx.compile_fx(
-                graph, inputs, inner_compile=inner, config_patches=_patches(request)  # type: ignore[arg-type]  # any callable serves
+            wrapped: Any = compile_fx.compile_fx(
+                graph,
+                inputs,
+                inner_compile=inner,  # type: ignore[arg-type]  # any callable of graph and inputs serves
+                config_patches=_patches(request),
             )
-            return wrapped
+            program: GraphProgram = wrapped
+            return program
 
         torch._dynamo.reset()
         with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
@@ -271,7 +276,7 @@ class StockGraphs:
         return seen
 
     def compile(
-        self, graph: torch.fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
+        self, graph: torch.fx.GraphModule, inputs: Sequence[Any], backend: str, after: str, request: CompileRequest
     ) -> GraphProgram:
         """Compile one graph afresh with a named backend; the callable takes one value per placeholder.
 
@@ -281,7 +286,7 @@ class StockGraphs:
             if after == "aot" and backend == "inductor":
                 made: Any = compile_fx.compile_fx_inner(graph, inputs, **_inner_facts(graph))
             elif backend == "inductor":
-                made = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))  # type: ignore[arg-type]  # inputs are any values
+                made = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))
             elif after == "aot" or backend == "eager":
                 made = graph.forward
             else:

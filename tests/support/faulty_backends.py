@@ -56,10 +56,9 @@ def sigmoid_mul(gm, node, args, kwargs):
 
 
 def mm_add_relu(gm, node, args, kwargs):
-    if calls(node, aten.relu.default) and calls(add := node.args[0], aten.add.Tensor):
-        if any(calls(source, aten.mm.default) for source in add.args):
-            return aten.relu(args[0]) + 0.01
-    return NotImplemented
+    add = node.args[0] if calls(node, aten.relu.default) else None
+    wrong = calls(add, aten.add.Tensor) and any(calls(source, aten.mm.default) for source in add.args)
+    return aten.relu(args[0]) + 0.01 if wrong else NotImplemented
 
 
 def far_pair(gm, node, args, kwargs):
