@@ -5,7 +5,9 @@ require grad or are leaves, which are one object, which share memory with one th
 For other facts it specialises again. What cannot be compiled exactly runs `gm` as it is, with a recorded reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -112,7 +114,8 @@ class CompiledCall:
         key = facts_of_call(arguments)
         self.fallback_reason = None
         try:
-            call = self._compile(arguments)
+            with _without_collection():
+                call = self._compile(arguments)
         except Exception as error:  # whatever goes wrong here, the program itself still runs
             if self.options.strict and isinstance(error, InternalError):
                 raise
@@ -207,7 +210,8 @@ class _Backwards:
     def __call__(self, pattern: Pattern) -> CompiledBackward:
         """Return the backward for the tangents that exist."""
         if pattern not in self.made:
-            self.made[pattern] = self._make(pattern)
+            with _without_collection():
+                self.made[pattern] = self._make(pattern)
         return self.made[pattern]
 
     def _make(self, pattern: Pattern) -> CompiledBackward:
@@ -234,6 +238,18 @@ class _Backwards:
         if traced.forward_targets != self.traced.forward_targets:
             raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")
         return traced
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Keep Python's cycle collector out: a compilation makes a million objects that all stay, and is a third slower."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def _keep_outputs(gm: fx.GraphModule, present: Sequence[int]) -> None:

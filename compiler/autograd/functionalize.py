@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from ..base.errors import InternalError, Unsupported
-from ..base.torch_facts import FakeTensorMode, OpOverload, storage_key
+from ..base.torch_facts import FakeTensorMode, OpOverload, lazy_module, storage_key
 from ..graph.aliasing import argument
 from ..graph.facts import is_random, is_view, op_facts
 from ..graph.fx_face import add_call, map_nodes
@@ -486,4 +486,4 @@ def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphMod
     )
     results += [worker.value_after(inputs[index]) for index in written]
     worker.graph.output(tuple(results))
-    return fx.GraphModule({}, worker.graph), written
+    return lazy_module({}, worker.graph), written

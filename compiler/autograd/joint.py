@@ -21,6 +21,7 @@ from ..base.torch_facts import (
     FakeTensor,
     FakeTensorMode,
     OpOverload,
+    lazy_module,
     next_gradient_number,
     quiet_fake_failures,
     running_gradient_number,
@@ -224,7 +225,7 @@ def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Trace
     add_output(worker.graph, [*analysis.values, *gradients])
     names = [str(node.target) for node in worker.constants]
     joint = JointGraph(
-        fx.GraphModule({}, worker.graph),
+        lazy_module({}, worker.graph),
         inputs + len(names),
         len(analysis.values),
         tuple(chosen),

@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from ..base.events import Partitioned, record
+from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_face import add_call, add_output, map_nodes
@@ -190,7 +191,7 @@ def _forward_graph(
             extra.append(_copied(graph, new[node]) if node in sides.inputs else new[node])
     returned = map_nodes(tuple(sides.returned), new.__getitem__)
     add_output(graph, [*returned, *extra])
-    return fx.GraphModule(joint.graph, graph), places
+    return lazy_module(joint.graph, graph), places
 
 
 def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node:
@@ -217,7 +218,7 @@ def backward_graph(joint: JointGraph, kept: Sequence[fx.Node]) -> fx.GraphModule
         if isinstance(part, fx.Node):
             _copy_with_sources(graph, part, new)
     add_output(graph, map_nodes(tuple(gradients), new.__getitem__))
-    return fx.GraphModule(joint.graph, graph)
+    return lazy_module(joint.graph, graph)
 
 
 def _needed(gradients: Sequence[object], known: set[fx.Node]) -> set[fx.Node]:

@@ -12,6 +12,7 @@ import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
+from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "has_own_dispatch",
     "is_operator",
     "jit_is_tracing",
+    "lazy_module",
     "leave_functorch",
     "make_fake",
     "module_call_path",
@@ -248,3 +250,11 @@ def quiet_fake_failures() -> Iterator[None]:
         yield
     finally:
         logger.disabled = before
+
+
+def lazy_module(root: Any, graph: torch.fx.Graph) -> torch.fx.GraphModule:
+    """Return a GraphModule that writes and compiles its Python text when it is first called.
+
+    Most of our graphs are never called; the text costs a fifth of a compilation.
+    """
+    return _LazyGraphModule(root, graph)

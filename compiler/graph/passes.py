@@ -12,7 +12,7 @@ from torch import fx
 from ..base.errors import InternalError
 from ..base.events import PassDone, record
 from ..base.options import Options
-from ..base.torch_facts import OpOverload
+from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import verify
 from .facts import Kind, facts_of, is_random, op_facts
@@ -37,7 +37,7 @@ def run_passes(
     gm: fx.GraphModule, names: Sequence[str], options: Options, *, stage: str = "graph", functional: bool = True
 ) -> fx.GraphModule:
     """Run the named passes on a copy of `gm`; each is timed and recorded, and verified under `options.verify`."""
-    gm = fx.GraphModule(gm, copy_graph(gm.graph))
+    gm = lazy_module(gm, copy_graph(gm.graph))
     for name in names:
         before, start = len(gm.graph.nodes), time.perf_counter()
         gm = PASSES[name](gm)

@@ -15,7 +15,14 @@ from torch import fx
 
 from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
-from ..base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, TorchDispatchMode, decomposes_by_itself
+from ..base.torch_facts import (
+    FakeTensor,
+    FakeTensorMode,
+    OpOverload,
+    TorchDispatchMode,
+    decomposes_by_itself,
+    lazy_module,
+)
 from .fx_face import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
@@ -118,7 +125,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         """Close the graph with `results` (tensors, numbers, None) and return it as a module."""
         add_output(self.graph, [self.node_of(r) if isinstance(r, torch.Tensor) else r for r in results])
         self._detach_values()
-        return fx.GraphModule(dict(self.constants), self.graph)
+        return lazy_module(dict(self.constants), self.graph)
 
     # -- the mode ----------------------------------------------------------------------------------------------
 
