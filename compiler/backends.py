@@ -1,7 +1,8 @@
 """The named backends: what is done with a captured graph."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -29,7 +30,9 @@ def named(name: str) -> Callable[[NamedBackend], NamedBackend]:
 
 
 @named("eager")
-def run_as_captured(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
+def run_as_captured(
+    graph: torch.fx.GraphModule, example_inputs: list[object], options: Options
+) -> Callable[..., object]:
     """Run the captured operations with PyTorch, as they are."""
     del example_inputs, options
     forward: Callable[..., object] = graph.forward
@@ -40,9 +43,9 @@ def run_as_captured(graph: torch.fx.GraphModule, example_inputs: list[object], o
 def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and run both with PyTorch."""
 
-    def run_part(part: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+    def run_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         del inputs
-        forward: Callable[..., object] = part.forward
+        forward: Callable[..., Any] = part.forward
         return forward
 
     return compile_with_autograd(graph, example_inputs, run_part, options)
@@ -52,7 +55,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
 def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and compile both to native code."""
 
-    def compile_part(part: torch.fx.GraphModule, inputs: list[object]) -> Callable[..., object]:
+    def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         return compile_graph(part, inputs, options)
 
     return compile_with_autograd(graph, example_inputs, compile_part, options)
@@ -63,7 +66,7 @@ def register_backend(backend: Backend, name: str | None = None) -> Backend:
 
     Raises UserError for a name that is taken.
     """
-    chosen = name or getattr(backend, "__name__", type(backend).__name__)
+    chosen = name or str(getattr(backend, "__name__", type(backend).__name__))
     if chosen in _BACKENDS or chosen in _USERS:
         raise UserError(f"a backend named {chosen!r} exists", hint="choose another name")
     _USERS[chosen] = backend

@@ -51,8 +51,8 @@ def compile_callable(target: object, family: Family) -> Any:
         return _compile_function(target, family)
     if isinstance(target, functools.partial):
         return functools.partial(compile_callable(target.func, family), *target.args, **target.keywords)
-    call = getattr(type(target), "__call__", None)
-    if callable(target) and not isinstance(target, type) and isinstance(call, types.FunctionType):
+    call = vars(type(target)).get("__call__")
+    if isinstance(call, types.FunctionType) and not isinstance(target, type):
         return types.MethodType(_compile_function(call, family), target)
     if callable(target):
         return _compile_function(_calls(target), family)

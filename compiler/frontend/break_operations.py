@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..bytecode.instruction import Instruction
 from ..values.functions import BoundMethod, FunctionValue
-from ..values.objects import ModuleValue
+from ..values.modules import ModuleValue
 from ..values.reasons import CANNOT_RESUME, SkipFrame
 from ..values.value import Value
 from .frame import NULL, FrameState

@@ -21,6 +21,7 @@ from ..base.events import (
     stage,
 )
 from ..base.origin import Origin
+from ..base.torch_facts import quiet_fake_runs, set_grad_mode
 from ..bytecode.instruction import Handler
 from ..bytecode.liveness import live_locals
 from ..bytecode.resume_code import NULL as NULL_KIND
@@ -44,7 +45,7 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     What cannot be captured becomes one that runs the original code, under the guards seen so far: evaluation is
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
-    with stage("capture"), _state_kept():
+    with stage("capture"), _state_kept(), quiet_fake_runs():
         try:
             return _capture(unit, args)
         except PlumblineError:
@@ -99,7 +100,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except Exception as error:
             return _after_failure(unit, error, recorder.guards)
         finally:
-            torch._C._set_grad_enabled(grad_mode)
+            set_grad_mode(grad_mode)
 
 
 def _root_frame(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> FrameState:
@@ -269,7 +270,7 @@ class _Writer:
             return [call]
         mode = self.names.fresh()
         return [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:", f"    {call}", "finally:",
-                f"    {self.names.inject(torch._C._set_grad_enabled)}({mode})"]
+                f"    {self.names.inject(set_grad_mode)}({mode})"]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
@@ -291,7 +292,7 @@ class _Writer:
 
 
 def _sets_state(node: fx.Node) -> bool:
-    return node.op == "call_function" and node.target is torch._C._set_grad_enabled
+    return node.op == "call_function" and node.target is set_grad_mode
 
 
 def _identifier(name: str) -> str:
@@ -300,7 +301,7 @@ def _identifier(name: str) -> str:
 
 @contextmanager
 def _state_kept() -> Iterator[None]:
-    """Leave the random generators as they were: capture runs user-independent code that may draw."""
+    """Leave the random generators as they were: operations on fake tensors may draw."""
     torch_state, python_state = torch.get_rng_state(), random.getstate()
     try:
         yield

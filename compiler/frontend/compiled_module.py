@@ -1,5 +1,6 @@
 """CompiledModule: an `nn.Module` that is another one, but for its call."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -69,8 +70,6 @@ class CompiledModule(torch.nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Copy the original; the copy is uncompiled."""
-        import copy
-
         return copy.deepcopy(self._original, memo)
 
 

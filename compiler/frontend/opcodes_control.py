@@ -154,10 +154,8 @@ def do_SEND(frame: FrameState, instruction: Instruction) -> None:
     sent = frame.pop()
     receiver = frame.stack[-1]
     try:
-        if _is_none(sent):
-            value = receiver.next(frame.ctx)
-        else:
-            value = receiver.call_method(frame.ctx, "send", [sent], {})
+        plain = _is_none(sent)
+        value = receiver.next(frame.ctx) if plain else receiver.call_method(frame.ctx, "send", [sent], {})
     except Raised as raised:
         if not issubclass(raised.value.python_type(), StopIteration):
             raise

@@ -386,7 +386,7 @@ def _formatted(frame: FrameState, value: Value, conversion: int, specification: 
 def do_BUILD_SLICE(frame: FrameState, instruction: Instruction) -> None:
     """Make a slice."""
     parts = frame.pop_many(instruction.argument)
-    frame.push(make_slice(frame.ctx, (parts + [Constant(None)])[:3]))
+    frame.push(make_slice(frame.ctx, [*parts, Constant(None)][:3]))
 
 
 @opcode("LIST_APPEND")

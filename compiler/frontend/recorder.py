@@ -4,15 +4,22 @@ import builtins
 import inspect
 import operator
 import types
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Hashable
+from typing import Any, NoReturn
 
 import torch
 from torch import fx
 
 from ..base.options import Options
 from ..base.origin import Origin
-from ..base.torch_facts import FakeTensorMode, fake_run_failure, make_fake, outside_transforms
+from ..base.torch_facts import (
+    FakeTensorMode,
+    any_autocast_enabled,
+    fake_run_failure,
+    function_mode_depth,
+    make_fake,
+    outside_transforms,
+)
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
 from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
@@ -90,7 +97,7 @@ class LazyValue(Value):
         """Ask the value."""
         return self.realize().identity()
 
-    def hash_token(self, ctx: CaptureContext) -> object:  # type: ignore[override]  # what the value returns is hashable
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Ask the value."""
         return self.realize().hash_token(ctx)
 
@@ -133,19 +140,18 @@ class Recorder(CaptureContext):
         """Hold the global state of torch that captured code may read or that changes what operations do."""
         for function in (
             torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
-            torch._C._is_any_autocast_enabled, torch._C._len_torch_function_stack,
+            any_autocast_enabled, function_mode_depth,
             torch.are_deterministic_algorithms_enabled,
         ):
             self.guard(None, Kind.STATE, (function, function()))
         self.guard(None, Kind.STATE, (outside_transforms, True))
-        if torch._C._is_any_autocast_enabled():
+        if any_autocast_enabled():
             self.guard(None, Kind.STATE, (autocast_state, autocast_state()))
 
     def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry, once; identities of injected objects hold by construction."""
-        if isinstance(source, Injected) and kind in (Kind.TYPE, Kind.IDENTITY, Kind.CODE, Kind.LENGTH):
-            if kind is not Kind.LENGTH or isinstance(source.value, tuple):
-                return
+        if isinstance(source, Injected) and _holds_by_construction(source.value, kind):
+            return
         guard = Guard(source, kind, expected, self.here(), others)
         key = (guard.key(), others)
         if key not in self.guard_keys:
@@ -218,7 +224,8 @@ class Recorder(CaptureContext):
         if isinstance(value, tuple):
             return TupleValue([self.known(item) for item in value], kind=kind)
         if kind is dict:
-            return DictValue.of(self, [(self.known(k), self.known(v)) for k, v in value.items()])  # type: ignore[attr-defined]  # a dict
+            pairs = value.items()  # type: ignore[attr-defined]  # a dict
+            return DictValue.of(self, [(self.known(key), self.known(item)) for key, item in pairs])
         if kind in (set, frozenset):
             return SetValue.of(self, [self.known(item) for item in value], kind)  # type: ignore[attr-defined]  # a set
         if isinstance(value, type):
@@ -351,7 +358,8 @@ class Recorder(CaptureContext):
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
         """Change a global state of torch now, for what is captured next, and in the graph."""
         setter(*args)
-        node = self.graph.call_function(setter, args)
+        constants: Any = args  # flags, dtypes and device names
+        node = self.graph.call_function(setter, constants)
         node.meta["origin"] = self.here()
         self.changed_states.add(name)
 
@@ -373,10 +381,10 @@ class Recorder(CaptureContext):
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
         if not _has_tensor(result) and result is not None:
             return self.known(result)
-        node = self.graph.create_node(
-            kind, target,  # type: ignore[arg-type]  # a function, or the name of a method
-            tuple(node for node, _ in pairs), {name: node for name, (node, _) in named.items()},  # type: ignore[misc]
-        )
+        positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
+        keywords: Any = {name: node for name, (node, _) in named.items()}
+        operation: Any = target
+        node = self.graph.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
 
@@ -437,6 +445,11 @@ class Recorder(CaptureContext):
         self.steps += 1
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+def _holds_by_construction(value: object, kind: Kind) -> bool:
+    """Return whether a condition on an injected object can never change."""
+    return kind in (Kind.TYPE, Kind.IDENTITY, Kind.CODE) or (kind is Kind.LENGTH and isinstance(value, tuple))
 
 
 def _has_tensor(value: object) -> bool:

@@ -7,6 +7,7 @@ from types import CodeType, FunctionType
 import torch
 
 from ..base.origin import Origin
+from ..base.torch_facts import set_grad_mode
 from ..values.guard import Guard, Kind
 from ..values.reasons import CANNOT_RESUME, SkipFrame
 from ..values.source import Argument, Injected, Source
@@ -144,7 +145,7 @@ class Residual(Rebuilder):
         if "autocast" in recorder.changed_states and recorder.autocast_changed():
             raise SkipFrame(CANNOT_RESUME, "a break inside an autocast block")
         if "grad" in recorder.changed_states:
-            self.line(f"{self.inject(torch._C._set_grad_enabled)}({torch.is_grad_enabled()})")
+            self.line(f"{self.inject(set_grad_mode)}({torch.is_grad_enabled()})")
 
 
 def distinct_guards(recorder: Recorder) -> list[Guard]:

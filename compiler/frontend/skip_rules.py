@@ -8,15 +8,19 @@ from ..values.torch_calls import explicit_break, is_graph_break_mark
 
 # Pure helpers of the standard library, written in Python, that programs build their own code from.
 _INLINED_STANDARD = frozenset(
-    {"functools", "contextlib", "collections", "operator", "dataclasses", "typing", "types", "enum", "abc", "itertools",
+    {"functools", "contextlib", "collections", "operator", "dataclasses", "typing", "types", "enum", "abc",
+     "itertools",
      "numbers", "statistics", "_collections_abc", "keyword", "reprlib", "bisect", "heapq"}
 )
-_EFFECTS = frozenset({"logging", "warnings", "io", "sys", "os", "subprocess", "socket", "threading", "time", "traceback"})
+_EFFECTS = frozenset(
+    {"logging", "warnings", "io", "sys", "os", "subprocess", "socket", "threading", "time", "traceback"}
+)
 _CALLED_IN_TORCH = (
     "torch._dynamo", "torch._inductor", "torch.distributed", "torch.jit", "torch.onnx", "torch.utils.data",
     "torch.utils.tensorboard", "torch.utils.cpp_extension", "torch.serialization", "torch.hub", "torch.profiler",
     "torch.fx", "torch.cuda", "torch.random", "torch._subclasses", "torch.package", "torch.testing", "torch.library",
-    "torch._tensor", "torch._functorch", "torch.func", "torch._C", "torch._ops", "torch.export", "torch.multiprocessing",
+    "torch._tensor", "torch._functorch", "torch.func", "torch._C", "torch._ops", "torch.export",
+    "torch.multiprocessing",
     "torch.autograd.graph", "torch.autograd.function", "torch.autograd.profiler", "torch.autograd.gradcheck",
     "torch.autograd.functional", "torch.autograd.forward_ad", "torch._prims", "torch._refs", "torch._decomp",
     "torch._higher_order_ops", "torch.utils.checkpoint", "torch._tensor_str", "torch.masked", "torch.sparse",

@@ -17,11 +17,11 @@ import torch
 from ..base.events import RanEagerly, Recompiled, record
 from ..base.options import Options
 from ..base.origin import Origin
-from ..base.torch_facts import outside_transforms
+from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
 from ..values.guard import Guard
-from ..values.objects import has_global_hooks
+from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
 from .residual import MISS, Names
 from .skip_rules import compiled_original, is_disabled, refusal
@@ -133,11 +133,11 @@ class Family:
     def module_entry(self, module: torch.nn.Module) -> Callable[..., object]:
         """Return what a call of a compiled module runs: its forward, or torch's whole call path if it has hooks."""
         if not _has_call_path(module):
-            forward = module.forward
-            if isinstance(forward, types.MethodType) and isinstance(forward.__func__, types.FunctionType):
-                if not _is_suspendable(forward.__func__) and not is_disabled(forward.__func__):
-                    return types.MethodType(self.wrap(forward.__func__), forward.__self__)
-        return types.MethodType(self.wrap(_call_module), module)
+            forward: Any = module.forward
+            function = getattr(forward, "__func__", None)
+            if isinstance(function, types.FunctionType) and not (_is_suspendable(function) or is_disabled(function)):
+                return types.MethodType(self.wrap(function), forward.__self__)
+        return types.MethodType(self.wrap(_CALL_MODULE), module)
 
     def reset(self) -> None:
         """Forget every specialisation."""
@@ -158,7 +158,10 @@ def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
     return module(*args, **kwargs)
 
 
-def _is_suspendable(function: types.FunctionType) -> bool:
+_CALL_MODULE = types.FunctionType(_call_module.__code__, globals(), "module")
+
+
+def _is_suspendable(function: Any) -> bool:
     flags = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
     return bool(function.__code__.co_flags & flags)
 
@@ -225,7 +228,7 @@ class Unit:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
         if self.exhausted or FROZEN.on or not outside_transforms():
             return self.eager(*args)
-        if torch._C._len_torch_function_stack():
+        if function_mode_depth():
             return self.eager(*args)
         with self.lock:
             for run in self.runs:  # another thread may have been faster

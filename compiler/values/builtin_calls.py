@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from .constant import Constant, Known, RangeIterator, calls, fold
+from .constant import CallRule, Constant, Known, RangeIterator, calls, fold
 from .environment import EnvironmentValue
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
@@ -130,7 +130,9 @@ def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 @calls(callable)
 def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.real(args[0])
-    return Constant(callable(value.constant()) if value.is_constant() else hasattr(value.python_type(), "__call__"))
+    if value.is_constant():
+        return Constant(callable(value.constant()))
+    return Constant(class_lookup(value.python_type(), "__call__")[0] is not None)
 
 
 @calls(getattr)
@@ -459,7 +461,8 @@ def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
 
 
 def _all_pure(iterators: list[Value]) -> bool:
-    return all(isinstance(i, SequenceIterator | RangeIterator) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
+    plain = (SequenceIterator, RangeIterator)
+    return all(isinstance(i, plain) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
 
 
 @constructs(zip)
@@ -534,6 +537,14 @@ def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.real(total)
 
 
+def _binary_rule(symbol: str, *, inplace: bool) -> CallRule:
+    return lambda ctx, args, kwargs: binary(ctx, symbol, args[0], args[1], inplace=inplace)
+
+
+def _compare_rule(symbol: str) -> CallRule:
+    return lambda ctx, args, kwargs: compare(ctx, symbol, args[0], args[1])
+
+
 def _register_operators() -> None:
     plain = {
         "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -544,11 +555,11 @@ def _register_operators() -> None:
     comparisons = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
                    ">=": operator.ge}
     for symbol, function in plain.items():
-        calls(function)(lambda ctx, args, kwargs, s=symbol: binary(ctx, s, args[0], args[1]))
+        calls(function)(_binary_rule(symbol, inplace=False))
     for symbol, function in assigning.items():
-        calls(function)(lambda ctx, args, kwargs, s=symbol: binary(ctx, s, args[0], args[1], inplace=True))
+        calls(function)(_binary_rule(symbol, inplace=True))
     for symbol, function in comparisons.items():
-        calls(function)(lambda ctx, args, kwargs, s=symbol: compare(ctx, s, args[0], args[1]))
+        calls(function)(_compare_rule(symbol))
     calls(operator.neg)(lambda ctx, args, kwargs: unary(ctx, "-", args[0]))
     calls(operator.pos)(lambda ctx, args, kwargs: unary(ctx, "+", args[0]))
     calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.real(args[0]).truth(ctx)))
@@ -597,7 +608,7 @@ class GetterValue(Value):
 @constructs(BaseException)
 def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
-    owner, init = class_lookup(kind, "__init__")
+    init = class_lookup(kind, "__init__")[1]
     if isinstance(init, types.FunctionType):
         ctx.call(ctx.wrap(init, Injected(init)), [made, *args], kwargs)
     elif kwargs:

@@ -76,7 +76,7 @@ class Constant(Value):
         """Return the literal, which hashes and compares as Python does."""
         if isinstance(self.value, slice):
             ctx.throw(TypeError, "unhashable type: 'slice'")
-        return self.value  # type: ignore[return-value]  # all literal types hash
+        return self.value
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Return bool of the literal."""
@@ -198,7 +198,7 @@ class Known(Value):
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Return the object; its own hash is used, as dict would."""
-        return self.value  # type: ignore[return-value]  # unhashable raises where the dict is built
+        return self.value
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Evaluate bool: true for everything but enum members with a rule of their own."""

@@ -6,7 +6,8 @@ import types
 from .constant import Constant, Known, calls
 from .functions import FunctionValue
 from .mappings import DictValue, Entry, SetValue
-from .objects import ClassValue, ExceptionValue, ModuleValue, ObjectValue, class_lookup
+from .modules import ModuleValue
+from .objects import ClassValue, ExceptionValue, ObjectValue, class_lookup
 from .reasons import UNKNOWN_CALLEE, Break
 from .sequences import ListValue, TupleValue
 from .value import Arguments, CaptureContext, Keywords, Value

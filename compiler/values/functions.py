@@ -1,5 +1,6 @@
 """Python functions, closures, bound methods and partial applications."""
 
+import functools
 import inspect
 import types
 from collections.abc import Hashable
@@ -120,7 +121,8 @@ class FunctionValue(Value):
             return MethodOf(self, name)
         simple: dict[str, object] = {
             "__name__": self.name, "__qualname__": self.qualified_name, "__code__": self.code,
-            "__module__": self.namespace.get("__name__"), "__doc__": self.code.co_consts[0] if self.code.co_consts else None,
+            "__module__": self.namespace.get("__name__"),
+            "__doc__": self.code.co_consts[0] if self.code.co_consts else None,
         }
         if self.real is None:
             if name in simple:
@@ -279,8 +281,6 @@ class PartialValue(Value):
 
     def python_type(self) -> type:
         """Return functools.partial."""
-        import functools
-
         return functools.partial
 
     def truth(self, ctx: CaptureContext) -> bool:

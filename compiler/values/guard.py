@@ -95,7 +95,8 @@ def _equals(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str
         if math.isnan(expected):
             return f"{kind} and {value} != {value}"
         if expected == 0:
-            return f"{kind} and {value} == 0.0 and {inject(math.copysign)}(1.0, {value}) == {math.copysign(1.0, expected)}"
+            sign = f"{inject(math.copysign)}(1.0, {value}) == {math.copysign(1.0, expected)}"
+            return f"{kind} and {value} == 0.0 and {sign}"
         return f"{kind} and {value} == {inject(expected)}"
     if type(expected) in (int, str) and len(repr(expected)) < 200:
         return f"{kind} and {value} == {expected!r}"

@@ -45,8 +45,11 @@ def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyw
 @constructs(itertools.islice)
 def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     bounds = [ctx.real(arg).constant() for arg in args[1:]]
-    steps = elements_of(ctx, _iterator(ctx, args[0]))
-    return IteratorValue(kind, itertools.islice(steps, *bounds), ctx)  # type: ignore[arg-type]  # ints or None, as in Python
+    numbers = [bound for bound in bounds if bound is None or isinstance(bound, int)]
+    if len(numbers) != len(bounds):
+        raise Break(UNSUPPORTED_OPERATION, "islice with bounds that are not whole numbers")
+    start, stop, step = (None, numbers[0], None) if len(numbers) == 1 else (*numbers, None)[:3]
+    return IteratorValue(kind, itertools.islice(elements_of(ctx, _iterator(ctx, args[0])), start, stop, step), ctx)
 
 
 @constructs(itertools.zip_longest)

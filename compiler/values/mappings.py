@@ -6,7 +6,7 @@ guard all keys. Changes are kept as a log in program order and replayed on the o
 
 import collections
 import types
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from .constant import Constant, MethodOf
@@ -427,7 +427,7 @@ class SetValue(Value):
 
     def constant(self) -> object:
         """Return a fresh set."""
-        return self.kind(member.constant() for member in self.members.values())  # type: ignore[call-arg]  # set types
+        return self.kind(member.constant() for member in self.members.values())
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Frozen sets hash by their members."""
@@ -452,7 +452,7 @@ class SetValue(Value):
         if self.source is not None:
             self.no("iteration over a set from outside, whose order depends on its history", UNSUPPORTED_OBJECT)
         by_value = {member.constant(): member for member in self.members.values()}
-        return [by_value[key] for key in self.kind(by_value)]  # type: ignore[attr-defined]  # set types iterate
+        return [by_value[key] for key in self.kind(by_value)]
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate in the order of a real set."""
@@ -568,8 +568,6 @@ def _union(first: "_Members", others: "list[_Members]") -> "_Members":
             made.setdefault(token, member)
     return made
 
-
-from collections.abc import Callable  # noqa: E402
 
 _Members = dict[Hashable, Value]
 _Keep = Callable[[_Members, list[_Members]], _Members]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable
 import torch
 
 from .constant import Constant, Known, MethodOf, fold
-from .functions import BoundMethod, FunctionValue
+from .functions import BoundMethod
 from .guard import Kind
 from .mappings import DictValue
-from .reasons import TENSOR_STATE, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
@@ -105,6 +105,11 @@ def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: s
     return ctx.wrap(raw, Attribute(Injected(kind), name))
 
 
+_FIXED_OF_CLASSES = frozenset(
+    {"__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__", "__class__", "__base__"}
+)
+
+
 class ClassValue(Value):
     """A class, known by identity."""
 
@@ -142,7 +147,7 @@ class ClassValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Evaluate `cls.name`."""
-        if name in ("__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__", "__class__", "__base__"):
+        if name in _FIXED_OF_CLASSES:
             return ctx.known(getattr(self.kind, name))
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
@@ -283,7 +288,7 @@ class ObjectValue(Value):
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
-        if self.kind.__hash__ is object.__hash__ or issubclass(self.kind, torch.nn.Module):
+        if class_lookup(self.kind, "__hash__")[0] in (object, torch.nn.Module):
             return ("object", id(self.identity()))
         self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
 
@@ -683,114 +688,3 @@ class OpaqueValue(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Break: its rule is not known."""
         self.no("truth value", UNSUPPORTED_OBJECT)
-
-
-class ModuleValue(ObjectValue):
-    """An `nn.Module`."""
-
-    def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
-        """Look among parameters, buffers and submodules as `nn.Module.__getattr__` does."""
-        if fallback is not torch.nn.Module.__getattr__:
-            return super().missing_attr(ctx, name, fallback)
-        for table in ("_parameters", "_buffers", "_modules"):
-            holder = self.table(ctx, table)
-            if holder is not None and self._has(holder, name):
-                found = holder.find(ctx, Constant(name))
-                if found is not None:
-                    return found
-        ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
-
-    def table(self, ctx: CaptureContext, name: str) -> DictValue | None:
-        """Return one of the three registries."""
-        found = self.namespace.find(ctx, Constant(name))
-        return found if isinstance(found, DictValue) else None
-
-    @staticmethod
-    def _has(holder: DictValue, name: str) -> bool:
-        return name in holder.entries or (
-            holder.unread is not None and name in holder.unread and name not in holder.deleted
-        )
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Evaluate `module.name = value` as `nn.Module.__setattr__` does for plain values and buffers."""
-        if class_lookup(self.kind, "__setattr__")[1] is not torch.nn.Module.__setattr__:
-            super().set_attr(ctx, name, value)
-            return
-        value = ctx.real(value)
-        kind = value.python_type()
-        if issubclass(kind, torch.nn.Parameter | torch.nn.Module):
-            self.no(f"registering {name!r}", TENSOR_STATE)
-        for table in ("_parameters", "_modules"):
-            holder = self.table(ctx, table)
-            if holder is not None and self._has(holder, name):
-                self.no(f"replacing the registered {name!r}", TENSOR_STATE)
-        buffers = self.table(ctx, "_buffers")
-        if buffers is not None and self._has(buffers, name):
-            buffers.set_item(ctx, Constant(name), value)
-        else:
-            self.set_plain(ctx, name, value)
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
-        if class_lookup(self.kind, "__call__")[1] is not torch.nn.Module.__dict__["__call__"]:
-            return super().call(ctx, args, kwargs)
-        if self.real is not MISSING and self._has_no_hooks(ctx):
-            return ctx.call(self.get_attr(ctx, "forward"), args, kwargs)
-        implementation = torch.nn.Module._call_impl
-        return ctx.call(ctx.wrap(implementation, Injected(implementation)), [self, *args], kwargs)
-
-    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
-        """Evaluate `module[key]`; a slice of a ModuleList stays symbolic, so that no module is made."""
-        getter = class_lookup(self.kind, "__getitem__")[1]
-        key = ctx.real(key)
-        if getter is torch.nn.ModuleList.__getitem__ and isinstance(key, Constant) and isinstance(key.value, slice):
-            modules = self.table(ctx, "_modules")
-            if modules is not None:
-                entries = list(modules.read_all(ctx).values())
-                return ModuleListSlice([entry.value for entry in entries[key.value]])
-        return super().get_item(ctx, key)
-
-    def _has_no_hooks(self, ctx: CaptureContext) -> bool:
-        names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-        namespace = self.namespace.unread
-        if namespace is None or any(name in self.namespace.entries for name in names):
-            return False
-        if any(namespace.get(name) for name in names) or has_global_hooks():
-            return False
-        assert self.namespace.source is not None
-        ctx.guard(self.namespace.source, Kind.EXPRESSION,
-                  "not (" + " or ".join(f"{{0}}['{name}']" for name in names) + ")")
-        ctx.guard(None, Kind.STATE, (has_global_hooks, False))
-        return True
-
-
-class ModuleListSlice(ListValue):
-    """What slicing a ModuleList gives; it becomes a real one only if it leaves the function."""
-
-    def __init__(self, items: list[Value]) -> None:
-        super().__init__(items, kind=torch.nn.ModuleList)
-
-    def sliced(self, items: list[Value]) -> Value:
-        """Return a slice of the slice."""
-        return ModuleListSlice(items)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make the ModuleList."""
-        name = out.fresh()
-        items = "".join(f"{out.value(item)}, " for item in self.items)
-        out.line(f"{name} = {out.inject(torch.nn.ModuleList)}(({items}))")
-        return name
-
-
-def has_global_hooks() -> bool:
-    """Return whether any hook is registered for all modules."""
-    module = torch.nn.modules.module
-    return bool(
-        module._global_forward_hooks or module._global_forward_pre_hooks
-        or module._global_backward_hooks or module._global_backward_pre_hooks
-    )
-
-
-def is_function(value: Value) -> bool:
-    """Return whether the value is a Python function or a method of one."""
-    return isinstance(value, FunctionValue) or (isinstance(value, BoundMethod) and is_function(value.function))

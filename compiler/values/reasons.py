@@ -61,7 +61,8 @@ CALLEE_BREAKS = _reason(
 )
 OPERATION_FAILED = _reason(
     "operation-failed", "an operation fails on the shapes and types it is given",
-    "eager raises here too, or the operation has no shape rule", "run the function without compilation to see the error",
+    "eager raises here too, or the operation has no shape rule",
+    "run the function without compilation to see the error",
 )
 UNSUPPORTED_TENSOR = _reason(
     "unsupported-tensor", "a tensor of a kind that graphs do not carry",

@@ -1,7 +1,8 @@
 """Lists, tuples (named ones, `torch.Size`, result structures of torch), deques and slices."""
 
 import collections
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import torch
 
@@ -148,7 +149,7 @@ class SequenceValue(Value):
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
         bounds = [ctx.real(arg).constant() for arg in args[1:]]
-        for position in range(*slice(*(bounds or [None])).indices(len(self.items))):  # type: ignore[arg-type]  # known ints
+        for position in range(*slice(*(bounds or [None])).indices(len(self.items))):
             if ctx.equal(self.element(ctx, position), args[0]):
                 return Constant(position)
         ctx.throw(ValueError, "value is not in the sequence")
@@ -375,7 +376,8 @@ class TupleValue(SequenceValue):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a tuple method."""
         if name == "numel" and self.kind is torch.Size and self.is_constant():
-            return fold(ctx, torch.Size([item.constant() for item in self.items]).numel)  # type: ignore[misc]  # ints
+            sizes: Any = [item.constant() for item in self.items]
+            return fold(ctx, torch.Size(sizes).numel)
         if name in ("_asdict", "_replace") and tuple_fields(self.kind):
             named = dict(zip(tuple_fields(self.kind), self.items, strict=True))
             if name == "_replace":
@@ -405,7 +407,8 @@ def tuple_fields(kind: type) -> tuple[str, ...]:
 def make_tuple(kind: type, items: object) -> object:
     """Make a tuple of a class from its elements, without running a user's `__new__`."""
     if kind.__module__ == "torch.return_types" or kind is torch.Size:
-        return kind(items)  # type: ignore[call-arg]  # both take one iterable
+        make: Callable[[object], object] = kind
+        return make(items)
     return tuple.__new__(kind, items)  # type: ignore[arg-type]  # kind derives from tuple, items is iterable
 
 

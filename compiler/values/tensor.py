@@ -1,5 +1,6 @@
 """Tensors: a node of the graph, and a fake tensor that carries the metadata."""
 
+import operator
 from collections.abc import Hashable
 
 import torch
@@ -96,14 +97,10 @@ class TensorValue(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Add an indexing operation."""
-        import operator
-
         return ctx.call_torch("call_function", operator.getitem, [self, key], {})
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
-        import operator
-
         ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:

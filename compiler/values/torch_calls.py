@@ -5,6 +5,17 @@ from collections.abc import Callable
 
 import torch
 
+from ..base.torch_facts import (
+    compiling_questions,
+    native_functions,
+    operator_kinds,
+    override_questions,
+    set_grad_mode,
+    state_questions,
+    torch_assertion,
+    tracing_question,
+    variable_functions,
+)
 from .constant import CALL_FAMILIES, CallRule, Constant, Known, calls, fold
 from .mappings import DictValue
 from .objects import ClassValue, ExceptionValue, constructs
@@ -38,12 +49,12 @@ def _functions_of(namespace: types.ModuleType, names: list[str]) -> list[object]
 
 def _collect() -> dict[int, object]:
     listed: list[object] = []
-    listed += _functions_of(torch, [n for n in dir(torch._C._VariableFunctions) if not n.startswith("__")])
+    listed += _functions_of(torch, [n for n in dir(variable_functions) if not n.startswith("__")])
     listed += _functions_of(torch, list(torch.functional.__all__))
     listed += _functions_of(torch.functional, list(torch.functional.__all__))
     functional = torch.nn.functional
     listed += _functions_of(functional, [n for n in dir(functional) if not n.startswith("_")])
-    listed += _functions_of(torch._C._nn, [n for n in dir(torch._C._nn) if not n.startswith("__")])
+    listed += _functions_of(native_functions, [n for n in dir(native_functions) if not n.startswith("__")])
     for namespace in (torch.special, torch.fft, torch.linalg):
         listed += _functions_of(namespace, [n for n in dir(namespace) if not n.startswith("_")])
     kinds = (types.FunctionType, types.BuiltinFunctionType)
@@ -51,7 +62,7 @@ def _collect() -> dict[int, object]:
         value for value in listed
         if isinstance(value, kinds) and str(getattr(value, "__module__", None) or "torch").startswith("torch")
     ]
-    listed = torch_only + [torch.tensor, torch.as_tensor, torch.scalar_tensor]
+    listed = [*torch_only, torch.tensor, torch.as_tensor, torch.scalar_tensor]
     return {id(value): value for value in listed if not _is_dispatched(value)}
 
 
@@ -90,7 +101,7 @@ def is_graph_function(function: object) -> bool:
     """Return whether calls of it become graph nodes."""
     if id(function) in _DISALLOWED:
         return False
-    if isinstance(function, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+    if isinstance(function, operator_kinds):
         return True
     return id(function) in _GRAPH_FUNCTIONS or id(function) in _ALLOWED
 
@@ -130,7 +141,8 @@ def _method_descriptor(function: object) -> CallRule | None:
             return Constant(None)
         contents = getattr(owner, "contents", None)
         if contents is not None:
-            return contents.call_method(ctx, name, args[1:], kwargs)
+            found: Value = contents.call_method(ctx, name, args[1:], kwargs)
+            return found
         if kind is object:
             owner.no(f"method {name!r}")
         return owner.call_method(ctx, name, args[1:], kwargs)
@@ -172,17 +184,18 @@ def _constant_rule(answer: object) -> CallRule:
 
 def _register_constants() -> None:
     compiler = torch.compiler
-    for function in (compiler.is_compiling, compiler.is_dynamo_compiling, torch._utils.is_compiling):
+    for function in (compiler.is_compiling, compiler.is_dynamo_compiling, *compiling_questions):
         calls(function)(_constant_rule(True))
     false = [
-        torch.jit.is_scripting, torch.jit.is_tracing, compiler.is_exporting,
-        torch._C._has_torch_function, torch._C._has_torch_function_unary, torch._C._has_torch_function_variadic,
+        torch.jit.is_scripting,  # type: ignore[attr-defined]  # public, not in torch.jit's __all__
+        torch.jit.is_tracing,  # type: ignore[attr-defined]  # as above
+        compiler.is_exporting, *override_questions,
         torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
     ]
-    for function in {id(f): f for f in false}.values():
-        calls(function)(_constant_rule(False))
-    calls(torch._C._get_tracing_state)(_constant_rule(None))
+    for question in {id(f): f for f in false}.values():
+        calls(question)(_constant_rule(False))
+    calls(tracing_question)(_constant_rule(None))
 
 
 _register_constants()
@@ -201,14 +214,12 @@ def _query(function: Callable[..., object]) -> CallRule:
 # Answers that entry guards hold fixed (`recorder.guard_global_state`), or that never change in a process.
 for _function in (
     torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype, torch.is_autocast_enabled,
-    torch.get_autocast_dtype, torch.is_autocast_cache_enabled, torch._C._is_any_autocast_enabled,
-    torch.are_deterministic_algorithms_enabled, torch.promote_types, torch.can_cast, torch.cuda.is_available,
-    torch._C._is_autocast_available, torch.amp.is_autocast_available, torch.is_autocast_cpu_enabled,
-    torch._C._len_torch_function_stack, torch._C._is_torch_function_mode_enabled, torch._C._get_privateuse1_backend_name,
-    torch.get_device_module,
+    torch.get_autocast_dtype, torch.is_autocast_cache_enabled, torch.are_deterministic_algorithms_enabled,
+    torch.promote_types, torch.can_cast, torch.cuda.is_available,
+    torch.amp.is_autocast_available, torch.is_autocast_cpu_enabled,
+    torch.get_device_module, *state_questions,
 ):
-    if id(_function) not in {id(f) for f in ()}:
-        calls(_function)(_query(_function))
+    calls(_function)(_query(_function))
 
 
 def _setter(name: str, function: Callable[..., object]) -> CallRule:
@@ -222,11 +233,13 @@ def _setter(name: str, function: Callable[..., object]) -> CallRule:
     return rule
 
 
-calls(torch._C._set_grad_enabled)(_setter("grad", torch._C._set_grad_enabled))
-for _function in (
-    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.clear_autocast_cache,
-):
-    calls(_function)(_setter("autocast", _function))
+calls(set_grad_mode)(_setter("grad", set_grad_mode))
+_AUTOCAST_SETTERS: tuple[Callable[..., object], ...] = (
+    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled,
+    torch.clear_autocast_cache,
+)
+for _set in _AUTOCAST_SETTERS:
+    calls(_set)(_setter("autocast", _set))
 
 
 def _nesting(function: Callable[[], int]) -> CallRule:
@@ -241,8 +254,8 @@ def _nesting(function: Callable[[], int]) -> CallRule:
     return rule
 
 
-for _function in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
-    calls(_function)(_nesting(_function))
+for _step in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
+    calls(_step)(_nesting(_step))
 
 
 @calls(torch.is_tensor)
@@ -271,7 +284,7 @@ def _autograd(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(AUTOGRAD_CALL, "torch.autograd.grad or backward")
 
 
-@calls(torch._assert)
+@calls(torch_assertion)
 def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     condition = ctx.real(args[0])
     if not condition.truth(ctx):

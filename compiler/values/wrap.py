@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 import torch
 
+from ..base.torch_facts import operator_kinds, operator_namespaces
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .environment import EnvironmentValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
 from .mappings import DictValue, SetValue
-from .objects import ClassValue, ExceptionValue, ModuleValue, ObjectValue, OpaqueValue
+from .modules import ModuleValue
+from .objects import ClassValue, ExceptionValue, ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Injected, Item, ListedItem, Source
 from .value import CaptureContext, Value
@@ -23,12 +25,13 @@ from .value import CaptureContext, Value
 Rule = Callable[[CaptureContext, object, Source], Value]
 _RULES: dict[type, Rule] = {}
 
+_UNION: type = type(typing.Union[int, str])  # noqa: UP007 - the old spelling has the class that is wanted
 _BY_IDENTITY = (
-    torch.dtype, torch.layout, torch.memory_format, torch._ops.OpOverload, torch._ops.OpOverloadPacket,
-    torch._ops._OpNamespace, torch._ops._Ops, types.ModuleType, enum.Enum, types.MethodDescriptorType,
+    torch.dtype, torch.layout, torch.memory_format, *operator_kinds, *operator_namespaces,
+    types.ModuleType, enum.Enum, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
-    type(typing.Optional[int]), type(typing.Any), type(list), staticmethod, classmethod, torch.finfo, torch.iinfo,
+    _UNION, type(typing.Any), type(typing.Callable), staticmethod, classmethod, torch.finfo, torch.iinfo,
 )
 
 
