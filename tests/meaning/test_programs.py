@@ -6,6 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812  the field's name for it
 
+from plumbline.compiler.graph.tracer import trace
+from plumbline.compiler.native import compile_graph
 from support.backend_levels import as_tuple, run_levels, same_form
 from support.hard_values import hard_tensor, ulps_apart
 
@@ -189,9 +191,6 @@ def test_indexing(name: str) -> None:
 
 
 def test_an_index_out_of_range_raises_what_eager_raises() -> None:
-    from plumbline.compiler.graph.tracer import trace
-    from plumbline.compiler.native import compile_graph
-
     x, good, bad = noisy(4, 4), torch.tensor([0, 1]), torch.tensor([0, 4])
     compiled = compile_graph(trace(lambda x, i: x[i] + 1, (x, good)), (x, good))
     assert torch.equal(compiled(x, good)[0], x[good] + 1)
@@ -200,9 +199,6 @@ def test_an_index_out_of_range_raises_what_eager_raises() -> None:
 
 
 def test_an_integer_division_by_zero_raises_what_eager_raises() -> None:
-    from plumbline.compiler.graph.tracer import trace
-    from plumbline.compiler.native import compile_graph
-
     x, y = torch.arange(20), torch.ones(20, dtype=torch.int64)
     compiled = compile_graph(trace(lambda x, y: x // y, (x, y)), (x, y))
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
@@ -210,9 +206,6 @@ def test_an_integer_division_by_zero_raises_what_eager_raises() -> None:
 
 
 def test_outputs_that_are_views_of_inputs_stay_views() -> None:
-    from plumbline.compiler.graph.tracer import trace
-    from plumbline.compiler.native import compile_graph
-
     x = noisy(3, 4)
     out, copy, base = compile_graph(trace(lambda x: (x.t(), (y := x + 1).t(), y), (x,)), (x,))(x)
     assert out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
@@ -225,9 +218,6 @@ def test_mutation_of_an_input_is_ordered() -> None:
         aten.copy_(x, y * 2)
         return before, x.cos()
 
-    from plumbline.compiler.graph.tracer import trace
-    from plumbline.compiler.native import compile_graph
-
     x, y = noisy(3, 4), noisy(3, 4, seed=1)
     compiled = compile_graph(trace(program, (x.clone(), y)), (x, y))
     mine, theirs = x.clone(), x.clone()
@@ -237,9 +227,6 @@ def test_mutation_of_an_input_is_ordered() -> None:
 
 
 def test_random_draws_are_eagers() -> None:
-    from plumbline.compiler.graph.tracer import trace
-    from plumbline.compiler.native import compile_graph
-
     def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return F.dropout(x, 0.5) + 1, torch.rand_like(x) * x, torch.bernoulli(x.sigmoid())
 

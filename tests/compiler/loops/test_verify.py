@@ -1,0 +1,79 @@
+"""Each named check refuses the program that breaks it."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from plumbline.compiler.base.errors import InternalError
+from plumbline.compiler.graph.tracer import trace
+from plumbline.compiler.loops.body import Access, Scalar, ScalarBuilder
+from plumbline.compiler.loops.ir import Loop, Program, Store
+from plumbline.compiler.loops.verify import CHECKS, verify
+from plumbline.compiler.lowering.lower import lower_graph
+from plumbline.compiler.symbolic.expr import Symbol, as_expr
+
+
+def sound() -> Program:
+    return lower_graph(trace(lambda x: (x + 1).sum(1), (torch.zeros(2, 3),)))
+
+
+def with_first(program: Program, loop: Loop) -> Program:
+    return dataclasses.replace(program, steps=(loop, *program.steps[1:]))
+
+
+def first(program: Program) -> Loop:
+    loop = program.steps[0]
+    assert isinstance(loop, Loop)
+    return loop
+
+
+def stored_at(program: Program, *index: object) -> Program:
+    loop = first(program)
+    access = Access(loop.stores[0].access.buffer, tuple(as_expr(part) for part in index))  # type: ignore[arg-type]  # parts
+    return with_first(program, dataclasses.replace(loop, stores=(Store(access, loop.stores[0].value),)))
+
+
+def with_value(program: Program, value: Scalar) -> Program:
+    loop = first(program)
+    return with_first(program, dataclasses.replace(loop, stores=(Store(loop.stores[0].access, value),)))
+
+
+def broken() -> dict[str, Program]:
+    program = sound()
+    i, j = first(program).kept
+    b = ScalarBuilder()
+    load = b.load("input_0", (as_expr(i), as_expr(j)), torch.float32)
+    return {
+        "every_tensor_is_made_before_it_is_read": dataclasses.replace(program, steps=program.steps[::-1]),
+        "every_buffer_is_known": dataclasses.replace(program, buffers={"input_0": program.buffers["input_0"]}),
+        "every_index_is_in_bounds": stored_at(program, as_expr(i) + 1, j),
+        "every_index_variable_belongs_to_the_loop": stored_at(program, i, Symbol("z", 3)),
+        "every_point_is_stored_once": stored_at(program, i, 0),
+        "every_scalar_has_its_arity_and_types": with_value(program, b.make("add", (load,), torch.float32)),
+    }
+
+
+def test_a_sound_program_passes() -> None:
+    program = sound()
+    assert verify(program, "lowering") is program
+
+
+@pytest.mark.parametrize("name", broken())
+def test_a_broken_program_is_named(name: str) -> None:
+    rule = next(each for each in CHECKS if each.__name__ == name)
+    assert list(rule(broken()[name]))
+    with pytest.raises(InternalError, match="is broken"):
+        verify(broken()[name], "a test")
+
+
+def test_mixed_types_are_refused() -> None:
+    program = sound()
+    i, j = first(program).kept
+    b = ScalarBuilder()
+    load = b.load("input_0", (as_expr(i), as_expr(j)), torch.float32)
+    mixed = b.make("add", (load, b.constant(1, torch.int64)), torch.float32)
+    half = b.make("add", (b.cast(load, torch.float16), b.cast(load, torch.float16)), torch.float16)
+    for value in (mixed, half):
+        with pytest.raises(InternalError, match="arity and types"):
+            verify(with_value(program, value), "a test")
