@@ -141,7 +141,8 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
 def _eager(unit: Unit, guards: list[Guard]) -> Specialisation:
     names = Names()
     body = [f"return {names.inject(unit.eager)}({', '.join(unit.parameters)})"]
-    run, text = assemble(_identifier(unit.name), unit.parameters, guard_lines(guards, names), body, names, None)
+    run, text = assemble(_identifier(unit.name), unit.parameters, guard_lines(guards, names), body, names, None,
+                         unit.namespace)
     return Specialisation(run, tuple(guards), text, eager=True, has_graph=False)
 
 
@@ -246,7 +247,8 @@ class _Writer:
         call = self._graph_call()
         body = [*self.before, *call, *self.out.lines, *tail]
         run, text = assemble(
-            _identifier(self.unit.name), self.unit.parameters, self.checks, body, self.names, origin
+            _identifier(self.unit.name), self.unit.parameters, self.checks, body, self.names, origin,
+            self.unit.namespace,
         )
         if is_recording():
             record(Artifact("capture", self.unit.name, "python", text))

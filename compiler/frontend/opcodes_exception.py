@@ -75,6 +75,8 @@ def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:
         exception = frame.ctx.real(frame.ctx.call(exception, [], {}))
     if not isinstance(exception, ExceptionValue):
         frame.ctx.throw(TypeError, "exceptions must derive from BaseException")
+    if len(values) == 2:
+        exception.set_attr(frame.ctx, "__cause__", values[1])
     raise Raised(exception)
 
 

@@ -33,7 +33,7 @@ from ..values.objects import (
     bind_raw,
     class_lookup,
 )
-from ..values.operators import equal, unpack
+from ..values.operators import compare, equal, unpack
 from ..values.reasons import (
     DATA_DEPENDENT_SHAPE,
     DATA_DEPENDENT_VALUE,
@@ -287,9 +287,19 @@ class Recorder(CaptureContext):
         """Raise an exception in the evaluated program."""
         raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
 
+    def needs_own_frame(self, what: str) -> NoReturn:
+        """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
+        if len(self.frames) > 1:
+            raise Break(UNSUPPORTED_OPERATION, what)
+        raise SkipFrame(UNSUPPORTED_OPERATION, what)
+
     def equal(self, left: Value, right: Value) -> bool:
         """Evaluate `left is right or left == right`."""
         return equal(self, left, right)
+
+    def less(self, left: Value, right: Value) -> bool:
+        """Evaluate `left < right`."""
+        return self.real(compare(self, "<", left, right)).truth(self)
 
     def unpack(self, value: Value) -> list[Value]:
         """Evaluate `list(value)`."""

@@ -174,11 +174,12 @@ def _is_fixed(source: Source) -> bool:
 
 def assemble(
     name: str, parameters: list[str], guards: list[str], body: list[str], names: Names, origin: Origin | None,
+    module: dict[str, object],
 ) -> tuple[Callable[..., object], str]:
     """Return the function `name(parameters)` of guard and body statements, and its text.
 
     With an origin, every line of the function claims to be that user line, so that tracebacks and warnings of the
-    operation at a break point where the user looks.
+    operation at a break point where the user looks. module: the globals of the user's code.
     """
     lines = [f"def {name}({', '.join(parameters)}):"]
     if guards:
@@ -197,6 +198,9 @@ def assemble(
                 node.lineno = node.end_lineno = origin.line  # type: ignore[attr-defined]  # statements and expressions
     code = compile(tree, filename, "exec", dont_inherit=True)
     namespace = dict(names.constants)
+    namespace["__name__"] = module.get("__name__", "")  # who makes a class or warns here is the user's module
+    if origin is not None:
+        namespace["__warningregistry__"] = module.setdefault("__warningregistry__", {})
     exec(code, namespace)
     made = namespace[name]
     assert isinstance(made, FunctionType)

@@ -7,12 +7,13 @@ import inspect
 import math
 import operator
 import os
+import sys
 import types
 from collections.abc import Callable
 
 import torch
 
-from .constant import CallRule, Constant, Known, RangeIterator, calls, fold
+from .constant import CALL_FAMILIES, CallRule, Constant, Known, RangeIterator, calls, fold
 from .environment import EnvironmentValue
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
@@ -39,7 +40,7 @@ from .sequences import (
 )
 from .source import Injected
 from .tensor import TensorValue
-from .value import Arguments, CaptureContext, Keywords, Raised, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 NONE = Constant(None)
 
@@ -242,8 +243,8 @@ def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
     """Evaluate str() or repr()."""
-    if isinstance(value, ExceptionValue) and value.method(ctx, "__str__") is None and len(value.args) <= 1:
-        return text_of(ctx, ctx.real(value.args[0]), "__str__") if value.args else Constant("")
+    if isinstance(value, ExceptionValue) and value.method(ctx, method_name) is None:
+        return _exception_text(ctx, value, method_name)
     if isinstance(value, ObjectValue):
         for name in (method_name, "__repr__"):
             method = value.method(ctx, name)
@@ -253,6 +254,16 @@ def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
         value.no(f"{method_name}()")
     real = _known(ctx, value, method_name)
     return fold(ctx, str if method_name == "__str__" else repr, real)
+
+
+def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
+    """Evaluate str() or repr() of an exception by the rule of its class written in C."""
+    args = [_known(ctx, arg, method_name) for arg in value.args]
+    native = next(kind for kind in value.kind.__mro__ if kind.__module__ == "builtins")
+    if method_name == "__str__":
+        return fold(ctx, lambda: str(native(*args)))
+    listed = ", ".join(map(repr, args))
+    return Constant(f"{value.kind.__name__}({listed})")
 
 
 @calls(abs)
@@ -513,6 +524,24 @@ def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
 
 
+def _from_keys(function: object) -> CallRule | None:
+    """Give `dict.fromkeys`, which is a new object at every look-up."""
+    if not isinstance(function, types.BuiltinFunctionType) or function.__name__ != "fromkeys":
+        return None
+    if function.__self__ not in (dict, collections.OrderedDict):
+        return None
+    kind = function.__self__
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        default = args[1] if len(args) > 1 else NONE
+        return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], kind)
+
+    return rule
+
+
+CALL_FAMILIES.append(_from_keys)
+
+
 # --- functools, operator and friends
 
 
@@ -572,7 +601,7 @@ def _register_operators() -> None:
 _register_operators()
 
 
-@constructs(operator.itemgetter, operator.attrgetter)
+@constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
 def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     return GetterValue(kind, [ctx.real(arg) for arg in args])
 
@@ -588,8 +617,20 @@ class GetterValue(Value):
         """Return the getter's class."""
         return self.kind
 
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Getters are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new getter."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(out.value(key) for key in self.keys)})")
+        return name
+
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Fetch each key."""
+        """Fetch each key, or call the method."""
+        if self.kind is operator.methodcaller:
+            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], {})
         found = []
         for key in self.keys:
             value = ctx.real(args[0])
@@ -647,9 +688,9 @@ def _effect(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(SIDE_EFFECT_CALL, "print(), or other input and output")
 
 
-@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.compile, builtins.__import__)
+@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.dir, sys._getframe)
 def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    raise Break(UNSUPPORTED_OPERATION, "globals(), locals(), eval() and the like")
+    ctx.needs_own_frame("globals(), locals(), eval() and the like look at the frame that calls them")
 
 
 __all__ = ["BoundMethod", "Known", "make_slice", "text_of"]

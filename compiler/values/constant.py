@@ -214,6 +214,8 @@ class Known(Value):
             ctx.throw(AttributeError, *error.args)
         if isinstance(attribute, types.MethodType) and isinstance(self.value, enum.Enum):
             return ctx.wrap(attribute, Injected(attribute))
+        if isinstance(attribute, types.BuiltinMethodType) and isinstance(self.value, str | int | float):
+            return MethodOf(self, name)
         return ctx.known(attribute)
 
     def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
@@ -230,6 +232,12 @@ class Known(Value):
         if not isinstance(self.value, types.ModuleType):
             self.no(f"setting attribute {name!r}")
         ctx.set_global(vars(self.value), name, value)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Run a method of an enum member that is also a string or a number; look others up."""
+        if isinstance(self.value, str | int | float) and isinstance(self.value, enum.Enum):
+            return fold_call(ctx, self, name, args, kwargs)
+        return super().call_method(ctx, name, args, kwargs)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call by the rule of the object; without one, break."""

@@ -139,9 +139,15 @@ class FunctionValue(Value):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of a function made while capturing."""
-        if self.real is not None:
+        if self.real is not None or name in ("__code__", "__kwdefaults__", "__globals__", "__closure__"):
             self.no(f"setting attribute {name!r}")
-        self.attributes[name] = value
+        if name == "__defaults__":
+            self.defaults = [] if ctx.real(value).identity() is None else list(ctx.unpack(value))
+        elif name in ("__name__", "__qualname__") and ctx.real(value).is_constant():
+            text = str(ctx.real(value).constant())
+            self.name, self.qualified_name = (text, self.qualified_name) if name == "__name__" else (self.name, text)
+        else:
+            self.attributes[name] = value
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `__get__` and `__call__`."""
@@ -211,20 +217,34 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     for parameter in names[positional : positional + keyword_only]:
         if parameter not in bound and parameter in function.keyword_defaults:
             bound[parameter] = function.keyword_defaults[parameter]
-    slot = positional + keyword_only
+    slot = slot_end = positional + keyword_only
     if code.co_flags & inspect.CO_VARARGS:
         bound[names[slot]] = TupleValue(list(args[positional:]))
         slot += 1
     elif len(args) > positional:
-        ctx.throw(TypeError, f"{name}() takes {positional} positional arguments but {len(args)} were given")
+        ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args)))
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in given.items()])
     elif given:
         ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
-    for parameter in names[: positional + keyword_only]:
-        if parameter not in bound:
-            ctx.throw(TypeError, f"{name}() missing 1 required argument: '{parameter}'")
+    for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
+        missing = [repr(parameter) for parameter in group if parameter not in bound]
+        if missing:
+            ctx.throw(TypeError, _missing(name, kind, missing))
     return bound
+
+
+def _too_many(name: str, positional: int, defaults: int, given: int) -> str:
+    """Return Python's message for too many positional arguments."""
+    takes = f"from {positional - defaults} to {positional}" if defaults else str(positional)
+    plural = "" if positional == 1 and not defaults else "s"
+    return f"{name}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
+
+
+def _missing(name: str, kind: str, missing: list[str]) -> str:
+    """Return Python's message for missing arguments."""
+    listed = ", ".join(missing[:-1]) + f", and {missing[-1]}" if len(missing) > 2 else " and ".join(missing)
+    return f"{name}() missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {listed}"
 
 
 class BoundMethod(Value):

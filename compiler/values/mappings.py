@@ -203,11 +203,10 @@ class DictValue(Value):
         rule = _DICT_METHODS.get(name)
         if rule is not None:
             return rule(self, ctx, args, kwargs)
-        if name.startswith("__") and not kwargs:
-            if name in ("__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__"):
-                return call_dunder(ctx, self, name, args)
-            if name == "__init__":
-                return _update(self, ctx, args, kwargs)
+        if name == "__init__":
+            return _update(self, ctx, args, kwargs)
+        if name in ("__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__"):
+            return call_dunder(ctx, self, name, args)
         self.no(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:

@@ -49,7 +49,8 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
 
 def is_torch_class(kind: type) -> bool:
     """Return whether the class is torch's own, whose attributes are taken as fixed."""
-    return kind.__module__ == "torch" or kind.__module__.startswith("torch.") or kind is object
+    module = str(getattr(kind, "__module__", ""))
+    return module == "torch" or module.startswith("torch.") or kind is object
 
 
 def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
@@ -206,6 +207,8 @@ class ClassValue(Value):
 
 def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
+    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.real(arg).is_constant() for arg in args):
+        return fold(ctx, kind, *(ctx.real(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")
     if isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
@@ -255,6 +258,21 @@ def new_object(kind: type) -> "ObjectValue":
     return made
 
 
+class HashToken:
+    """A dict key with a hash and equality of its own: the real dict asks the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
+        self.ctx = ctx
+        self.value = value
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashToken) and self.ctx.equal(self.value, other.value)
+
+
 class ObjectValue(Value):
     """An instance of a class written in Python.
 
@@ -290,7 +308,12 @@ class ObjectValue(Value):
         """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
         if class_lookup(self.kind, "__hash__")[0] in (object, torch.nn.Module):
             return ("object", id(self.identity()))
-        self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
+        method = self.method(ctx, "__hash__")
+        found = ctx.real(ctx.call(method, [], {})) if method is not None else self
+        number = found.constant() if found.is_constant() else None
+        if not isinstance(number, int):
+            self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
+        return HashToken(ctx, self, number)
 
     def method(self, ctx: CaptureContext, name: str) -> Value | None:
         """Return a special method defined in Python, bound; None if the class has none."""
@@ -545,6 +568,8 @@ class NativeMethod(Value):
         if isinstance(owner, ObjectValue):
             if owner.contents is not None and self.kind is not object:
                 return owner.contents.call_method(ctx, name, args, kwargs)
+            if name == "__init__" and isinstance(owner, ExceptionValue):
+                owner.args = [ctx.real(arg) for arg in args]
             if name in ("__init__", "__init_subclass__"):
                 return Constant(None)
             if name == "__setattr__":
@@ -620,16 +645,28 @@ class ExceptionValue(ObjectValue):
     ) -> None:
         super().__init__(kind, real, source)
         self.args = args
+        self.cause: Value | None = None
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give args and the chain fields, else look up as for any object."""
         if name == "args":
             return TupleValue(list(self.args))
+        if name == "__cause__" and self.real is MISSING:
+            return self.cause or Constant(None)
         if name in ("__cause__", "__context__", "__traceback__", "__suppress_context__"):
             self.no(f"attribute {name!r}")
         if name == "value" and issubclass(self.kind, StopIteration):
             return self.args[0] if self.args else Constant(None)
         return super().get_attr(ctx, name)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep the cause; a traceback is made anew by whoever raises."""
+        if name == "__cause__":
+            self.cause = ctx.real(value)
+        elif name == "args":
+            self.args = list(ctx.unpack(value))
+        elif name not in ("__traceback__", "__suppress_context__"):
+            super().set_attr(ctx, name, value)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `with_traceback`."""
@@ -643,6 +680,8 @@ class ExceptionValue(ObjectValue):
         args = "".join(f", {out.value(arg)}" for arg in self.args)
         out.line(f"{name} = {out.inject(self.kind)}.__new__({out.inject(self.kind)}{args})")
         out.know(self, name)
+        if self.cause is not None:
+            out.line(f"{name}.__cause__ = {out.value(self.cause)}")
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         return name

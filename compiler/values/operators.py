@@ -53,6 +53,10 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
         found = _by_method(ctx, name, left, right, inplace)
         if found is not None:
             return found
+        plain_objects = [v for v in (left, right) if isinstance(v, ObjectValue) and v.contents is None]
+        if plain_objects and not isinstance(left, TensorValue) and not isinstance(right, TensorValue):
+            names = f"'{left.python_type().__name__}' and '{right.python_type().__name__}'"
+            ctx.throw(TypeError, f"unsupported operand type(s) for {symbol}{'=' if inplace else ''}: {names}")
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         in_place = inplace and isinstance(left, TensorValue)
         return ctx.call_torch("call_function", assigning if in_place else plain, [left, right], {})

@@ -145,7 +145,7 @@ class SequenceValue(Value):
             return self._index(ctx, args)
         if name == "count":
             return Constant(sum(ctx.equal(item, args[0]) for item in self.elements(ctx)))
-        return super().call_method(ctx, name, args, kwargs)
+        self.no(f"method {name!r}")
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
         bounds = [ctx.real(arg).constant() for arg in args[1:]]
@@ -318,12 +318,23 @@ def sort_values(ctx: CaptureContext, items: list[Value], kwargs: Keywords) -> li
     reverse = ctx.real(kwargs.get("reverse", Constant(False)))
     no_key = isinstance(key, Constant) and key.value is None
     keys = [item if no_key else ctx.real(ctx.call(key, [item], {})) for item in items]
-    for found in keys:
-        if not found.is_constant():
-            found.no("sorting by values that are not known", DATA_DEPENDENT_VALUE)
-    known = [found.constant() for found in keys]
+    if all(found.is_constant() for found in keys):
+        known: list[Any] = [found.constant() for found in keys]
+    else:
+        known = [_SortKey(ctx, found) for found in keys]
     order = fold(ctx, sorted, range(len(items)), key=lambda i: known[i], reverse=bool(reverse.constant()))
     return [items[i] for i in order.constant()]  # type: ignore[attr-defined]  # a list of positions
+
+
+class _SortKey:
+    """A value that the real sort compares by evaluating `<` in the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value) -> None:
+        self.ctx = ctx
+        self.value = value
+
+    def __lt__(self, other: "_SortKey") -> bool:
+        return self.ctx.less(self.value, other.value)
 
 
 def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -336,10 +347,17 @@ def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     return Constant(None)
 
 
+def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items[:] = ctx.unpack(args[0]) if args else []
+    self.trim(left=False)
+    ctx.mutated(self)
+    return Constant(None)
+
+
 _LIST_METHODS = {
     "append": _append, "appendleft": _append_left, "extend": _extend, "insert": _insert, "pop": _pop,
     "popleft": _pop_left, "remove": _remove, "clear": _clear, "reverse": _reverse, "copy": _copy, "sort": _sort,
-    "rotate": _rotate,
+    "rotate": _rotate, "__init__": _initialise,
 }
 _DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate"})
 

@@ -198,8 +198,16 @@ class CaptureContext(ABC):
         """Raise an exception in the evaluated program."""
 
     @abstractmethod
+    def needs_own_frame(self, what: str) -> NoReturn:
+        """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one."""
+
+    @abstractmethod
     def equal(self, left: Value, right: Value) -> bool:
         """Evaluate `left is right or left == right` as containers do."""
+
+    @abstractmethod
+    def less(self, left: Value, right: Value) -> bool:
+        """Evaluate `left < right`."""
 
     @abstractmethod
     def unpack(self, value: Value) -> list[Value]:
