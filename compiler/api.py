@@ -13,6 +13,7 @@ from .backends import list_backends, register_backend
 from .base.errors import UserError
 from .base.events import Event, Recompiled, forget_stage_times, listen, stage_times
 from .base.options import Options, options_from_environment
+from .base.seam import Seam
 from .explanation import Explanation, explanation_of
 from .frontend.compiled_module import CompiledModule
 from .frontend.unit import FROZEN, Family
@@ -56,7 +57,11 @@ def compile(  # noqa: A001 - the name users know
     if disable:
         return model
     _FAMILIES.add(family)
-    return compile_callable(_original(model), family)
+    original = _original(model)
+    compiled = compile_callable(original, family)
+    if Seam.wrap is None or not isinstance(backend, str):
+        return compiled
+    return Seam.wrap(original, compiled, family.fullgraph, dynamic)
 
 
 def _chosen_options(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Options:

@@ -1,10 +1,15 @@
 """Replaces torch.compile as soon as torch is imported; imports no torch itself, so that installing costs nothing."""
 
+import functools
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
+
+STOCK = "_plumbline_stock"
+"""Attribute of the doorman that holds stock torch.compile."""
 
 
 class _TorchFinder(importlib.abc.MetaPathFinder):
@@ -57,15 +62,38 @@ def uninstall_import_interception() -> None:
     """Give torch.compile back and watch imports no longer."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    if "plumbline.oracle.session" in sys.modules:
+    torch = sys.modules.get("torch")
+    stock = getattr(getattr(torch, "compile", None), STOCK, None)
+    if torch is not None and stock is not None:
+        vars(torch)["compile"] = stock
+    elif "plumbline.oracle.session" in sys.modules:
         from .session import stop_intercepting  # loaded already: nothing heavy is imported here
 
         stop_intercepting()
 
 
 def _intercept() -> None:
+    """Put a doorman in place of torch.compile: the judge behind it is loaded when the first program knocks.
+
+    Not at once, because torch may be on its way in through a module of the judge's own.
+    """
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    from .session import start_intercepting  # imports torch, which is what we have waited for
+    session = sys.modules.get("plumbline.oracle.session")
+    if hasattr(session, "start_intercepting"):  # loaded before, and wholly
+        session.start_intercepting()
+        return
+    torch = sys.modules["torch"]
+    stock = torch.compile
+    if hasattr(stock, STOCK):
+        return
 
-    start_intercepting()
+    @functools.wraps(stock)
+    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name it stands for
+        from .session import start_intercepting  # imports torch's compiler, which nobody needs before this call
+
+        start_intercepting()
+        return sys.modules["torch"].compile(*args, **kwargs)
+
+    setattr(compile, STOCK, stock)
+    vars(torch)["compile"] = compile

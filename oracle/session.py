@@ -11,18 +11,21 @@ from typing import Any, Self
 import torch
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.compiler.base.seam import Seam
 from plumbline.compiler.base.torch_facts import (
     backward_is_running,
     fake_mode_is_active,
     functorch_is_active,
     jit_is_tracing,
 )
+from plumbline.compiler.frontend.compiled_module import CompiledModule
 
 from . import stock_torch
 from .boundary import Boundary, JudgedCall
 from .compilers import CompileRequest, CompilerUnderTest, CompileStatistics
 from .judge import Judgement
 from .options import JudgeOptions
+from .own_compiler import OwnCompiler
 from .targets import Target, find_target
 from .walk import is_library_file, is_library_module
 
@@ -33,8 +36,9 @@ _current: "list[JudgeSession]" = []
 
 
 def compilers() -> dict[str, CompilerUnderTest]:
-    """Return the compilers that can be judged here, by name."""
-    return {compiler.name: compiler for compiler in (stock_torch.StockTorch(),)}
+    """Return the compilers that can be judged here, by name; ours first."""
+    both: tuple[CompilerUnderTest, ...] = (OwnCompiler(), stock_torch.StockTorch())
+    return {compiler.name: compiler for compiler in both}
 
 
 def available_compilers() -> Mapping[str, tuple[str, ...]]:
@@ -235,13 +239,24 @@ def user_frame() -> FrameType | None:
 
 
 def start_intercepting() -> None:
-    """Make every torch.compile from now on visible to sessions."""
+    """Make every torch.compile and plumbline.compile from now on visible to sessions."""
     stock_torch.install(_compiled_call)
+    Seam.wrap = _wrap_own
 
 
 def stop_intercepting() -> None:
-    """Give torch.compile back."""
+    """Give torch.compile and plumbline.compile back."""
     stock_torch.uninstall()
+    Seam.wrap = None
+
+
+def _wrap_own(original: Any, compiled: Any, fullgraph: bool, dynamic: bool | None) -> Any:
+    """Return what plumbline.compile gives its user while a judge may want the calls."""
+    request = CompileRequest(fullgraph=fullgraph, dynamic=dynamic)
+    boundary = stock_torch.boundary_function(original, request, compiled)
+    if isinstance(compiled, CompiledModule):
+        return CompiledModule(original, lambda _module: boundary)
+    return boundary
 
 
 def _compiled_call(boundary: Any, request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -196,12 +196,14 @@ def boundary_function(target: Callable[..., Any], request: CompileRequest, other
         return _Seam.call(boundary, request, args, kwargs)
 
     skip_code(boundary.__code__)  # after a break stock must not trace the wrapper
-    functools.update_wrapper(boundary, target)
+    if not isinstance(target, torch.nn.Module):
+        functools.update_wrapper(boundary, target)
     vars(boundary).update(
         _plumbline_target=target,
         _plumbline_otherwise=otherwise,
         _torchdynamo_inline=target,  # stock traces the target, not this wrapper
         _torchdynamo_orig_callable=target,  # stock unwraps to the target
+        _plumbline_original=target,  # and so does ours
     )
     return boundary
 

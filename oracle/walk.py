@@ -279,9 +279,14 @@ def _unwrapped(member: object) -> object:
     return member.fget if isinstance(member, property) else member
 
 
+_REBINDING = frozenset({dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]})
+
+
 @functools.lru_cache(maxsize=4096)
 def _stored_globals(code: types.CodeType) -> frozenset[str]:
-    own = {str(i.argval) for i in dis.get_instructions(code) if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")}
+    own: set[str] = set()
+    if not _REBINDING.isdisjoint(code.co_code[::2]):  # the bytes first: decoding costs more than most tests
+        own = {str(i.argval) for i in dis.get_instructions(code) if i.opcode in _REBINDING}
     nested = (_stored_globals(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
     return frozenset(own).union(*nested)
 

@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping
 
-# First: interception runs oracle code as soon as torch is there, and must not meet a half-loaded oracle module.
-import torch  # noqa: F401
-
 from plumbline.oracle.boundary import JudgedCall
 from plumbline.oracle.compilers import CompileStatistics
 from plumbline.oracle.options import JudgeOptions

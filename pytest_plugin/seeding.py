@@ -1,14 +1,11 @@
 """Seeds that do not depend on the backend, so that every variant of a test sees the same inputs."""
 
-import random
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-import numpy
 import pytest
-import torch
 
 from .judge_access import RandomState, seed_everything
 
@@ -18,19 +15,9 @@ def seed_for(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def _seed_all(seed: int) -> None:
-    # Without an accelerator torch.manual_seed only queues work for devices that will never be, at 0.07 ms a test.
-    if torch.accelerator.is_available():
-        seed_everything(seed)
-    else:
-        torch.default_generator.manual_seed(seed)
-        numpy.random.seed(seed)
-        random.seed(seed)
-
-
 @lru_cache(maxsize=1)
 def _states_of(test_id: str) -> RandomState:
-    _seed_all(seed_for(test_id))
+    seed_everything(seed_for(test_id))
     return RandomState.now()
 
 
@@ -50,7 +37,7 @@ def seeded_fixture(fixture: str, request: pytest.FixtureRequest) -> Iterator[Non
     """
     before = RandomState.now()
     index = getattr(request, "param_index", 0)
-    _seed_all(seed_for(f"{request.node.nodeid}::{fixture}[{index}]"))
+    seed_everything(seed_for(f"{request.node.nodeid}::{fixture}[{index}]"))
     try:
         yield
     finally:

@@ -2,6 +2,7 @@
 
 import threading
 
+import plumbline
 import pytest
 import torch
 from plumbline.compiler.base.errors import UserError
@@ -257,3 +258,26 @@ def test_a_constant_that_changes_anywhere_in_reach_has_the_call_judged():
     Settings.factor = 3
     assert [call.index for call in judge.calls] == [1, 2, 4, 6]
     assert judge.calls[-1].verdict.recompiles == 2
+
+
+@pytest.mark.parametrize("compiler", ["torch", "plumbline"])
+def test_what_users_give_to_plumbline_compile_is_a_boundary_too(compiler):
+    function = plumbline.compile(lambda x: x + 1, dynamic=False)
+    module = plumbline.compile(torch.nn.Linear(3, 3))
+    with JudgeSession(compiler=compiler, backend="eager", boundary="explicit") as judge:
+        assert function(torch.ones(2)).tolist() == [2, 2]
+        module(torch.ones(1, 3))
+    assert kinds(judge) == [Kind.EQUAL, Kind.EQUAL]
+    assert labels(judge) == ["<lambda>", "Linear"]
+    assert function(torch.ones(2)).tolist() == [2, 2]
+    assert list(module.state_dict()) == ["weight", "bias"]
+
+
+@pytest.mark.parametrize("compiler", ["torch", "plumbline"])
+def test_a_boundary_inside_a_boundary_is_the_plain_program(compiler):
+    inner = torch.compile(lambda x: x * 3)
+    outer = plumbline.compile(lambda x: inner(x) + 1)
+    with JudgeSession(compiler=compiler, backend="eager") as judge:
+        assert outer(torch.ones(2)).tolist() == [4, 4]
+    assert len(judge.calls) == 1
+    assert judge.statistics().breaks == ()

@@ -170,11 +170,13 @@ def test_exceptions_pass_through():
 """
 
 
-def test_a_suite_with_state_hooks_modes_and_training_passes(real: PluginRuns) -> None:
+@pytest.mark.parametrize("compiler", ["torch", "plumbline"])
+def test_a_suite_with_state_hooks_modes_and_training_passes(real: PluginRuns, compiler: str) -> None:
     real.write(STATE)
-    result = real.run("-rA", "--compile-report=page", backends="eager,aot_eager")
+    chosen = f"--compile-compilers={compiler}"
+    result = real.run("-rA", "--compile-report=page", chosen, backends="eager,aot_eager")
     assert outcomes(result) == {"passed": 14}
-    assert "torch:aot_eager" in Path("page/index.html").read_text()
+    assert f"{compiler}:aot_eager" in Path("page/index.html").read_text()
 
 
 def test_module_level_torch_compile_is_a_boundary_and_keeps_working_outside(real: PluginRuns) -> None:

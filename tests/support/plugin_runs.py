@@ -34,6 +34,7 @@ class PluginRuns:
         self.pytester = pytester
         self.sessions = FakeSession.opened
         self.sessions.clear()
+        self.fake = fake
         if fake:
             monkeypatch.setattr("plumbline.pytest_plugin.judged_run.open_session", FakeSession)
             monkeypatch.setattr("plumbline.pytest_plugin.active.available_compilers", lambda: COMPILERS)
@@ -44,8 +45,11 @@ class PluginRuns:
         self.pytester.makepyfile(**{name: f"import pytest\nfrom support.fake_judge import planned\n{text}"})
 
     def run(self, *args: str, backends: str | None = "all", quiet: bool = True) -> pytest.RunResult:
-        """Run pytest in this process."""
+        """Run pytest in this process; real judges, and those of xdist's workers, judge stock unless told otherwise."""
         chosen = () if backends is None else (f"--compile-backends={backends}",)
+        real = not self.fake or any(arg.startswith("-n") for arg in args) or "dist" in args
+        if chosen and real and not any(arg.startswith("--compile-compilers") for arg in args):
+            chosen = (*chosen, "--compile-compilers=torch")
         return self.pytester.runpytest_inprocess(*(QUIET if quiet else ()), *chosen, *args)
 
 
