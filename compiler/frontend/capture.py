@@ -101,6 +101,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             return _after_failure(unit, error, recorder.guards)
         finally:
             set_grad_mode(grad_mode)
+            recorder.restore_autocast()
 
 
 def _root_frame(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> FrameState:

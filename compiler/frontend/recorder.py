@@ -129,6 +129,7 @@ class Recorder(CaptureContext):
         self.root_step = 0
         self.stop_at = -1
         self.graph_free = False
+        self.nesting = 0  # autocast blocks entered and not left
         self.changed_states: set[str] = set()
         self.mutates_inputs = False
         self.autocast_at_entry = autocast_state()
@@ -368,6 +369,8 @@ class Recorder(CaptureContext):
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
         """Change a global state of torch now, for what is captured next, and in the graph."""
         setter(*args)
+        self.nesting += int(setter is torch.autocast_increment_nesting)
+        self.nesting -= int(setter is torch.autocast_decrement_nesting)
         constants: Any = args  # flags, dtypes and device names
         node = self.graph.call_function(setter, constants)
         node.meta["origin"] = self.here()
@@ -383,9 +386,9 @@ class Recorder(CaptureContext):
         named = {name: to_graph(self, value) for name, value in kwargs.items()}
         fake_args = [fake for _, fake in pairs]
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
-        versions = [value.fake._version for value in self.inputs]
+        versions = [_version(value) for value in self.inputs]
         result = self._fake_run(kind, target, fake_args, fake_kwargs)
-        if any(value.fake._version != old for value, old in zip(self.inputs, versions, strict=True)):
+        if any(_version(value) != old for value, old in zip(self.inputs, versions, strict=True)):
             self.mutates_inputs = True
         if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
@@ -446,6 +449,19 @@ class Recorder(CaptureContext):
         """Return which inputs share storage."""
         return storage_pattern(*(value.real for value in self.inputs if value.real is not None))
 
+    def restore_autocast(self) -> None:
+        """Put autocast back to what it was at entry: capture leaves no trace on the thread."""
+        if "autocast" not in self.changed_states:
+            return
+        cpu, cpu_dtype, cuda, cuda_dtype, cache = self.autocast_at_entry
+        for device, enabled, dtype in (("cpu", cpu, cpu_dtype), ("cuda", cuda, cuda_dtype)):
+            torch.set_autocast_enabled(device, enabled)
+            torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(cache)
+        for _ in range(self.nesting):
+            torch.autocast_decrement_nesting()
+        torch.clear_autocast_cache()
+
     def autocast_changed(self) -> bool:
         """Return whether autocast is not as it was at entry."""
         return self.autocast_at_entry != autocast_state()
@@ -455,6 +471,11 @@ class Recorder(CaptureContext):
         self.steps += 1
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+def _version(value: TensorValue) -> int:
+    """Return how often the input was changed; inference tensors do not count."""
+    return 0 if value.fake.is_inference() else value.fake._version
 
 
 def _holds_by_construction(value: object, kind: Kind) -> bool:
@@ -472,7 +493,7 @@ def _has_tensor(value: object) -> bool:
     return False
 
 
-def autocast_state() -> tuple[object, ...]:
+def autocast_state() -> tuple[bool, torch.dtype, bool, torch.dtype, bool]:
     """Return what autocast does now, on the devices that have a kernel for it here."""
     return (
         torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cuda"),

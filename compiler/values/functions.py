@@ -222,7 +222,8 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
         bound[names[slot]] = TupleValue(list(args[positional:]))
         slot += 1
     elif len(args) > positional:
-        ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args)))
+        by_keyword = sum(parameter in kwargs for parameter in names[positional:slot_end])
+        ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args), by_keyword))
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in given.items()])
     elif given:
@@ -234,11 +235,16 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     return bound
 
 
-def _too_many(name: str, positional: int, defaults: int, given: int) -> str:
+def _too_many(name: str, positional: int, defaults: int, given: int, by_keyword: int) -> str:
     """Return Python's message for too many positional arguments."""
     takes = f"from {positional - defaults} to {positional}" if defaults else str(positional)
     plural = "" if positional == 1 and not defaults else "s"
-    return f"{name}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
+    found = str(given)
+    if by_keyword:
+        found += f" positional argument{'s' if given > 1 else ''}"
+        found += f" (and {by_keyword} keyword-only argument{'s' if by_keyword > 1 else ''})"
+    verb = "was" if given == 1 and not by_keyword else "were"
+    return f"{name}() takes {takes} positional argument{plural} but {found} {verb} given"
 
 
 def _missing(name: str, kind: str, missing: list[str]) -> str:

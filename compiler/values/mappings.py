@@ -131,7 +131,7 @@ class DictValue(Value):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over the keys."""
-        return SequenceIterator(TupleValue([entry.key for entry in self.read_all(ctx).values()]))
+        return MappingIterator(self, [entry.key for entry in self.read_all(ctx).values()])
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""
@@ -237,6 +237,21 @@ class DictValue(Value):
             else:
                 lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
         return lines
+
+
+class MappingIterator(SequenceIterator):
+    """An iterator over a dictionary, which must not change size meanwhile."""
+
+    def __init__(self, mapping: DictValue, elements: list[Value]) -> None:
+        super().__init__(TupleValue(elements))
+        self.mapping = mapping
+        self.size = len(elements)
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element; raise RuntimeError if the size changed."""
+        if len(self.mapping.entries) != self.size:
+            ctx.throw(RuntimeError, "dictionary changed size during iteration")
+        return super().next(ctx)
 
 
 def _is_none(value: Value) -> bool:
@@ -368,7 +383,7 @@ class DictView(Value):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
-        return SequenceIterator(TupleValue(self.elements(ctx)))
+        return MappingIterator(self.owner, self.elements(ctx))
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of entries."""

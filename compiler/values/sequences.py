@@ -152,7 +152,10 @@ class SequenceValue(Value):
         for position in range(*slice(*(bounds or [None])).indices(len(self.items))):
             if ctx.equal(self.element(ctx, position), args[0]):
                 return Constant(position)
-        ctx.throw(ValueError, "value is not in the sequence")
+        wanted = ctx.real(args[0])
+        if isinstance(self, ListValue) and wanted.is_constant():
+            ctx.throw(ValueError, f"{wanted.constant()!r} is not in list")
+        ctx.throw(ValueError, "tuple.index(x): x not in tuple")
 
 
 class ListValue(SequenceValue):
