@@ -14,18 +14,18 @@ import torch
 from torch import fx
 
 from ..base.errors import InternalError, PlumblineError, Unsupported
-from ..base.events import Artifact, RanEagerly, is_recording, record, stage
+from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
-from ..graph.interpret import interpret
+from ..graph.interpret import interpret, run_op_by_op
 from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.printing import graph_text
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
 from .function import CompiledBackward, CompiledPair, Pattern
-from .joint import Program, Traced, trace_call
+from .joint import Program, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
 Tensors = Sequence[torch.Tensor]
@@ -76,10 +76,7 @@ def facts_of_call(arguments: Sequence[object]) -> Assumptions:
             facts.append((*kind, value.shape, value.stride(), same))
         else:
             facts.append((type(value), value))
-    autocast: tuple[object, ...] = ()
-    if torch.is_autocast_enabled("cpu"):
-        autocast = ("cpu", torch.get_autocast_dtype("cpu"))
-    return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast, tuple(facts))
+    return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_state(), tuple(facts))
 
 
 @dataclass(slots=True, eq=False)
@@ -131,8 +128,7 @@ class CompiledCall:
         return lambda arguments: interpret(self.gm, arguments)
 
     def _compile(self, arguments: tuple[object, ...]) -> Call:
-        autocast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
-        program = Program(self.gm, arguments, torch.is_grad_enabled(), autocast, self.decompositions)
+        program = Program(self.gm, arguments, torch.is_grad_enabled(), autocast_state(), self.decompositions)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
@@ -228,7 +224,13 @@ class _Backwards:
         gradients = list(graph.graph.output_node().args[0])  # type: ignore[arg-type]  # ours: a tuple
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)
-        call = self.owner._compile_graph(graph)
+        try:
+            call = self.owner._compile_graph(graph)
+        except Exception as error:  # the forward ran already: there is no eager backward to go back to
+            if self.owner.options.strict:
+                raise
+            record(FellBack("backward graph", f"{type(error).__name__}: {error}"))
+            call = run_op_by_op(graph, ())
         return CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
 
     def _trace_again(self, pattern: Pattern) -> Traced:

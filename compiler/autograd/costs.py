@@ -10,7 +10,7 @@ from ..graph.aliasing import view_source
 from ..graph.facts import Kind, is_random, op_facts
 from ..graph.node_values import is_tensor, tensor_of
 
-ALIVE_ANYWAY = 1  # a value that the caller holds in any case costs no memory, but cutting elsewhere must not look equal
+ALIVE_ANYWAY = 0  # bytes that keeping a value costs which the caller holds in any case
 
 
 def kept_bytes(node: fx.Node) -> int:

@@ -21,6 +21,7 @@ from ..base.torch_facts import (
     FakeTensor,
     FakeTensorMode,
     OpOverload,
+    any_autocast,
     lazy_module,
     next_gradient_number,
     quiet_fake_failures,
@@ -33,6 +34,15 @@ from ..graph.tracer import Decomposition, Recorder, fake_like
 from .analyze import Analysis, TracedCall, analyze
 from .functionalize import Functionalizer
 from .partition import JointGraph
+
+AUTOCAST_DEVICES = ("cpu", "cuda")
+
+
+def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
+    """Return the devices where autocast is on, each with its dtype."""
+    if not any_autocast():
+        return ()
+    return tuple((d, torch.get_autocast_dtype(d)) for d in AUTOCAST_DEVICES if torch.is_autocast_enabled(d))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ class Program:
     gm: fx.GraphModule
     arguments: tuple[object, ...]
     grad_enabled: bool
-    autocast: torch.dtype | None  # on the CPU; None: off
+    autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
 
     def state(self) -> ExitStack:
@@ -70,8 +80,10 @@ class Program:
         stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
-        enabled = self.autocast is not None
-        stack.enter_context(torch.autocast("cpu", dtype=self.autocast, enabled=enabled))
+        states = dict(self.autocast)
+        for device in AUTOCAST_DEVICES:
+            if device in states or torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, dtype=states.get(device), enabled=device in states))
         return stack
 
 

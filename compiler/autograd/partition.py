@@ -142,7 +142,7 @@ def _capacity(node: fx.Node, visible: bool, read: bool) -> int:
         return INFINITE
     if visible:
         return ALIVE_ANYWAY if read else INFINITE
-    return 2 * kept_bytes(node)
+    return kept_bytes(node)
 
 
 def _read_by_backward(sides: _Sides, candidates: list[fx.Node]) -> set[fx.Node]:

@@ -36,6 +36,7 @@ __all__ = [
     "is_operator",
     "jit_is_tracing",
     "lazy_module",
+    "leave_forward_mode",
     "leave_functorch",
     "make_fake",
     "module_call_path",
@@ -72,6 +73,20 @@ def functorch_is_active() -> bool:
 def leave_functorch() -> None:
     """Leave every functorch transform that a failing compiler left entered (the fuzzer goes on in this process)."""
     torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(0)
+
+
+def leave_forward_mode() -> bool:
+    """Leave a forward-mode level that a failing compiler left entered; return whether there was one (as above).
+
+    torch's public function refuses: the level was not entered through it.
+    """
+    try:
+        level = torch._C._enter_dual_level()
+    except RuntimeError:
+        torch._C._exit_dual_level(level=0)
+        return True
+    torch._C._exit_dual_level(level=level)
+    return False
 
 
 def jit_is_tracing() -> bool:

@@ -4,12 +4,13 @@ A pass is found by name when it runs, so that `plumbline.testing.replace_pass` c
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import fx
 
-from ..base.errors import InternalError
+from ..base.errors import InternalError, UserError
 from ..base.events import PassDone, record
 from ..base.options import Options
 from ..base.torch_facts import OpOverload, lazy_module
@@ -31,6 +32,21 @@ def graph_pass(function: GraphPass) -> GraphPass:
         raise InternalError(f"two passes are named {name}", hint="rename one")
     PASSES[name] = function
     return function
+
+
+@contextmanager
+def replace_pass(name: str, function: GraphPass) -> Iterator[None]:
+    """Run `function` in place of the named pass inside the block: how a wrong compiler is planted for tests.
+
+    Raises UserError for an unknown name. Whoever caches compiled code adds the name to its key (Options.replaced).
+    """
+    if name not in PASSES:
+        raise UserError(f"no pass is named {name!r}", hint=f"one of: {', '.join(PASSES)}")
+    before, PASSES[name] = PASSES[name], function
+    try:
+        yield
+    finally:
+        PASSES[name] = before
 
 
 def run_passes(

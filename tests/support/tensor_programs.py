@@ -142,6 +142,15 @@ one_line("determinant", lambda x: torch.linalg.det(x))
 one_line("roll_flip", lambda x: x.roll(1, 0).flip(1))
 one_line("tril", lambda x: x.tril() + x.triu(1))
 one_line("scatter_add", lambda x: torch.zeros(4, 4).scatter_add(0, torch.tensor([[0, 1, 2, 0]] * 4), x))
+
+
+@program(pair)
+def two_modulated_norms(x, table):
+    first, shift, second, last = table.unbind(0)
+    h = F.layer_norm(x, (4,)) * (1 + first) + shift
+    return F.layer_norm(h, (4,)) * (1 + second) + last
+
+
 one_line("mse", lambda x, y: F.mse_loss(x, y), pair)
 one_line("huber", lambda x, y: F.smooth_l1_loss(x, y), pair)
 one_line("prelu", lambda x, y: F.prelu(x, y[0, :1]), pair)
@@ -271,6 +280,10 @@ one_line("scatter_copy_outlives", lambda x, y: (lambda z: (x.zero_(), z)[1])(tor
          branch_pair)  # fmt: skip
 one_line("clone_after_index_write", lambda c, x: (c.__setitem__(torch.tensor([0]), x), c.clone())[1],
          lambda: (torch.tensor([0, 0]), torch.tensor([2])))  # fmt: skip
+one_line("repeated_index_write", lambda x, y: (lambda i: (y.__setitem__(i, y[i] + y[i]), y)[1])(x + 10),
+         lambda: (torch.full((1, 2), -10), leaf(2, 8, grad=False)))  # fmt: skip
+one_line("squeezed_alias", lambda a: (lambda c: (a.__setitem__(0, 2), c)[1])(a[0:1].squeeze()),
+         lambda: (torch.tensor([1]),))  # fmt: skip
 one_line("move_rows", lambda t, s: (t.__setitem__(slice(0, None), s), s.add_(1))[1],
          lambda: (torch.zeros(3, 4), torch.arange(12.0).view(3, 4)))  # fmt: skip
 

@@ -8,10 +8,12 @@ from torch import fx
 
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.errors import InternalError, Unsupported
-from plumbline.compiler.base.events import Partitioned, RanEagerly, recording
+from plumbline.compiler.base.events import FellBack, Partitioned, RanEagerly, recording
 from plumbline.compiler.base.options import Options
+from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.base.torch_facts import FakeTensor, FakeTensorMode
 from plumbline.compiler.graph.interpret import run_op_by_op
+from plumbline.compiler.graph.node_values import origin_of
 from support.alike import differences, run
 
 OPTIONS = Options(verify=True, strict=True)
@@ -282,6 +284,43 @@ def test_our_own_errors_surface_under_strict():
     call = compile_with_autograd(fx.GraphModule({}, graph), (ones(3),), broken, Options())
     assert call.fallback_reason == "planted"
     assert torch.equal(call(ones(3))[0], ones(3).sin())
+
+
+def test_a_backward_that_cannot_be_compiled_runs_op_by_op():
+    made = []
+
+    def only_forward(gm, example_inputs):
+        made.append(gm)
+        if len(made) > 1:
+            raise RuntimeError("no backward here")
+        return run_op_by_op(gm, example_inputs)
+
+    graph = fx.Graph()
+    graph.output((graph.call_method("exp", (graph.placeholder("x"),)),))
+    call = compile_with_autograd(fx.GraphModule({}, graph), (ones(3),), only_forward, Options())
+    x = ones(3)
+    with recording() as events:
+        call(x)[0].sum().backward()
+    assert torch.equal(x.grad, torch.ones(3).exp())
+    assert [event.why for event in events if isinstance(event, FellBack)] == ["RuntimeError: no backward here"]
+
+
+def test_user_lines_reach_the_backward():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    first = graph.call_function(torch.sin, (x,))
+    second = graph.call_function(torch.exp, (first,))
+    graph.output((second,))
+    first.meta["origin"], second.meta["origin"] = Origin("m.py", 1, "f"), Origin("m.py", 2, "f")
+    graphs = []
+
+    def keep(gm, example_inputs):
+        graphs.append(gm)
+        return run_op_by_op(gm, example_inputs)
+
+    compile_with_autograd(fx.GraphModule({}, graph), (ones(3),), keep, OPTIONS)(ones(3))[0].sum().backward()
+    places = [(str(n.target), origin_of(n).line) for n in graphs[1].graph.nodes if n.op == "call_function"]
+    assert places == [("aten.mul.Tensor", 2), ("aten.cos.default", 1), ("aten.mul.Tensor", 1)]  # e * g, cos(x), chain
 
 
 ACTIONS = {

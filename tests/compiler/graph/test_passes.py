@@ -1,10 +1,12 @@
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.interpret import interpret
-from plumbline.compiler.graph.passes import SIMPLIFY, run_passes
+from plumbline.compiler.graph.passes import SIMPLIFY, replace_pass, run_passes
 from plumbline.compiler.graph.printing import graph_text
 from plumbline.compiler.graph.tracer import trace
 
@@ -77,6 +79,24 @@ def test_scalar_constants_are_computed_once():
     gm = simplified(lambda x: x + torch.full((), 2.0).sqrt() * 3, torch.ones(3))
     assert targets(gm) == [aten.full.default, aten.add.Tensor]
     assert torch.equal(interpret(gm, (torch.ones(3),))[0], torch.ones(3) + torch.full((), 2.0).sqrt() * 3)
+
+
+def test_a_pass_can_be_replaced_in_a_scope():
+    def drop_everything_random(gm):
+        for node in reversed(list(gm.graph.nodes)):
+            if node.target is aten.rand.default and not node.users:
+                gm.graph.erase_node(node)
+        return gm
+
+    def f(x):
+        torch.ops.aten.rand([3])
+        return x + 1
+
+    with replace_pass("drop_dead_nodes", drop_everything_random):
+        assert aten.rand.default not in targets(simplified(f, torch.ones(3)))
+    assert aten.rand.default in targets(simplified(f, torch.ones(3)))
+    with pytest.raises(UserError, match="no pass"), replace_pass("polish", drop_everything_random):
+        pass
 
 
 STEPS = {
