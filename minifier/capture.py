@@ -15,7 +15,7 @@ from plumbline.oracle.gradients import differentiable
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.options import JudgeOptions
 from plumbline.oracle.runs import Runs
-from plumbline.oracle.session import JudgeSession, find_compiler
+from plumbline.oracle.session import JudgeSession, find_compiler, user_frame
 from plumbline.oracle.snapshot import Snapshot
 from plumbline.oracle.verdict import Finding, Kind, Verdict
 
@@ -139,7 +139,11 @@ class FailureSession(JudgeSession):
         self.judged += 1
         self.graphs, self.ops = max(self.graphs, verdict.graphs), max(self.ops, verdict.ops)
         if verdict.failed and self.failure is None:
-            failing = FailingCall(target, request, args, kwargs, before, verdict, self.compiler.name, self.backend)
+            frame = user_frame()
+            failing = FailingCall(
+                target, request, args, kwargs, before, verdict, self.compiler.name, self.backend, self._label(target),
+                frame.f_code.co_filename if frame else "", frame.f_lineno if frame else 0,
+            )  # fmt: skip
             self._deal_with(failing)
         self.mode = "reference"
         try:

@@ -118,7 +118,7 @@ def run_node(node_id: str, session: FailureSession) -> None:
     """
     one = _OneTest(session)
     output = io.StringIO()
-    arguments = [node_id, "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--no-header"]
+    arguments = [node_id, "-q", "-s", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--no-header"]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         status = pytest.main(arguments, plugins=[one])
     if session.failure is not None:

@@ -116,12 +116,18 @@ def minify_case(case: str, compiler: str, backend: str, options: MinifyOptions, 
     if session.trouble is not None:
         raise session.trouble
     if not results:
-        hint = _ANOTHER if session.judged else "compile something with torch.compile, or call an nn.Module"
+        hint = _ANOTHER if session.judged else _nothing_called(case)
         raise UserError(f"nothing to minify: {session.what_happened()}", where=case, hint=hint)
     return results[0]
 
 
 _ANOTHER = "the case is fine under this backend; name another with --backend or --compiler"
+
+
+def _nothing_called(case: str) -> str:
+    if "::" not in case and Path(case).name.startswith("test_"):
+        return f"name a test in it: {case}::test_..."
+    return "compile something with torch.compile, or call an nn.Module"
 
 
 def _default_name(case: str) -> str:

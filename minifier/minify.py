@@ -99,7 +99,7 @@ def minify_failing(call: FailingCall, options: MinifyOptions, progress: Progress
     progress(f"{found.graph.label} after {found.after}: {len(found.case)} operators")
     reduced = _reduced(found, options)
     progress(f"{reduced.ops_before} -> {len(reduced.case)} operators in {reduced.queries} queries")
-    return _written(call, found, reduced, stage, compiler.settings(), options)
+    return _written(call, found, reduced, stage, compiler, options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +190,7 @@ def _reduced(found: _Found, options: MinifyOptions) -> Reduced:
 
 
 def _written(
-    call: FailingCall, found: _Found, reduced: Reduced, stage: str, settings: str, options: MinifyOptions
+    call: FailingCall, found: _Found, reduced: Reduced, stage: str, compiler: GraphCompiler, options: MinifyOptions
 ) -> MinifyResult:
     """Write the script where nobody sees it, prove it, and only then put it in its place."""
     place = place_of(call)
@@ -198,8 +198,8 @@ def _written(
         f"{call.label}, call of {call.compiler}:{call.backend}", place, found.graph.label, reduced.ops_before,
         reduced.queries, reduced.report.sentence, options.command,
     )  # fmt: skip
-    pipeline = replace(found.pipeline, settings=settings)
     try:
+        pipeline = replace(found.pipeline, settings=compiler.settings())
         script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)
     except Unsupported as error:
         raise NotMinified("UNWRITABLE", error.what, why=error.why, hint=error.hint) from error

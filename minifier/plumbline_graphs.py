@@ -15,6 +15,8 @@ from plumbline.compiler.pipeline import compile_callable, make_family
 from plumbline.oracle.captured import CapturedGraph, cloned_inputs
 from plumbline.oracle.compilers import CompileRequest
 
+from .planted_faults import planted_faults
+
 Program = Callable[..., object]
 
 
@@ -61,13 +63,14 @@ class PlumblineGraphs:
         return run(graph, list(inputs))
 
     def settings(self) -> str:
-        """Plumbline is configured by its environment; nothing of the process needs to be told."""
-        return ""
+        """Return the planted faults; everything else plumbline reads from its environment."""
+        return planted_faults()
 
 
 def options_of(request: CompileRequest) -> Options:
-    """Return the compiler's options for what a user asked: eager's draws, so that values can be compared."""
-    return options_from_environment().replace(**{**(request.options or {}), "fallback_random": True})
+    """Return the compiler's options: eager's draws, so that values can be compared; stock's options mean nothing."""
+    del request
+    return options_from_environment().replace(fallback_random=True)
 
 
 def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> Program:

@@ -48,6 +48,7 @@ class Written:
         if self.script.blob is not None:
             part = beside.with_name(f".{beside.name}.part")
             try:
+                beside.parent.mkdir(parents=True, exist_ok=True)
                 part.write_bytes(self.script.blob)
                 os.replace(part, beside)
             except OSError as error:
@@ -68,9 +69,8 @@ def check_place(place: Path) -> None:
         raise UserError("the script must be a .py file", where=str(place), hint="write for example --out repro.py")
     if place.is_dir():
         raise UserError("cannot write", where=str(place), why="it is a directory", hint="choose another --out")
-    folder = place.parent if str(place.parent) else Path(".")
+    folder = next(parent for parent in place.absolute().parents if parent.exists())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -1,11 +1,10 @@
 """The repro script: graph, inputs, configuration, judgement and expected signature in one file that runs by itself."""
 
 import hashlib
-import importlib
 import os
 import platform
 import re
-import sys
+import textwrap
 from dataclasses import asdict, dataclass
 
 import torch
@@ -17,6 +16,7 @@ from plumbline.oracle.compilers import CompileRequest
 
 from .graph_case import GraphCase, case_key
 from .graph_judge import GraphRules
+from .import_path import import_path
 from .repro_template import BUILD_GRAPH, COMPILE, MAIN
 from .signature import Signature
 from .value_text import inputs_text
@@ -136,9 +136,9 @@ def _configure_function(settings: str) -> str:
         lines.append(f"torch.set_float32_matmul_precision({torch.get_float32_matmul_precision()!r})")
     if torch.are_deterministic_algorithms_enabled():
         lines.append("torch.use_deterministic_algorithms(True)")
-    modules = sorted({line.split(" = ")[0].split(".config.")[0] + ".config" for line in settings.splitlines()})
+    modules = sorted({line.split(".config.")[0] + ".config" for line in settings.splitlines() if ".config." in line})
     lines = [f"import {module}" for module in modules] + lines + settings.splitlines()
-    body = "\n".join(f"    {line}" for line in lines)
+    body = textwrap.indent("\n".join(lines), "    ")
     return f'\ndef configure():\n    """Bring about the configuration under which it failed."""\n{body}\n'
 
 
@@ -160,7 +160,7 @@ def _imports(written: GraphText) -> str:
     """Return statements that bind the names which the graph's text leaves open."""
     lines = []
     for name, value in written.scope.items():
-        path = _import_path(value)
+        path = import_path(value)
         if path is None:
             what = f"the graph uses {value!r:.80}, which no import can name"
             raise Unsupported(what, why="a script must run by itself", hint="minify with --after aot")
@@ -169,24 +169,3 @@ def _imports(written: GraphText) -> str:
             lines.append(f"import {module}")
         lines.append(f"{name} = {module}.{attribute}")
     return "\n".join(dict.fromkeys(lines)) + "\n" * bool(lines)
-
-
-def _import_path(value: object) -> tuple[str, str] | None:
-    """Return (module, attribute path) under which a fresh process finds `value`."""
-    module, attribute = str(getattr(value, "__module__", None)), str(getattr(value, "__qualname__", ""))
-    name = str(getattr(value, "__name__", ""))
-    if not attribute or "<locals>" in attribute or module == "__main__":
-        return None
-    # A builtin method of Tensor says neither module nor class of its own.
-    homes = [(module, attribute), ("builtins", attribute), ("torch", f"Tensor.{name}"), ("torch", f"{name}")]
-    return next((home for home in homes if home[0] and _found_at(*home) is value), None)
-
-
-def _found_at(module: str, attribute: str) -> object:
-    try:
-        value: object = sys.modules.get(module) or importlib.import_module(module)
-        for part in attribute.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError):
-        return None
-    return value

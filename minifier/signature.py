@@ -2,6 +2,7 @@
 
 import math
 import re
+import sysconfig
 import traceback
 from dataclasses import dataclass, replace
 
@@ -98,14 +99,19 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def _site(error: BaseException) -> str:
-    """Return `folder/file.py:function` of the innermost frame; line numbers move from release to release."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """Return `folder/file.py:function` of the innermost frame outside Python's library; line numbers do not last."""
+    everything = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in everything if not _is_pythons_own(frame.filename)] or everything
     if not frames:
         return ""
     parts = frames[-1].filename.replace("\\", "/").split("/")
     if _GENERATED.fullmatch(parts[-1]):
         return f"generated code:{frames[-1].name}"
     return f"{'/'.join(parts[-2:])}:{frames[-1].name}"
+
+
+def _is_pythons_own(file: str) -> bool:
+    return file.startswith(sysconfig.get_path("stdlib")) and "site-packages" not in file
 
 
 _GENERATED = re.compile(r"[a-z0-9]{20,}\.py|<.*>")  # files named by their hash, graphs compiled from text

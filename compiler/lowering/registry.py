@@ -50,6 +50,11 @@ def replaced_names() -> tuple[str, ...]:
     return tuple(sorted(str(operator) for operator in _REPLACED.get()))
 
 
+def replaced_lowerings() -> dict[OpOverload, Lowering]:
+    """Return the lowerings that are replaced here; repro scripts plant them again."""
+    return dict(_REPLACED.get())
+
+
 @contextmanager
 def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]:
     """Put another lowering in force inside the block: how tests plant a wrong one.
