@@ -16,6 +16,7 @@ from plumbline.oracle.compilers import CompilerUnderTest
 from plumbline.oracle.verdict import Finding, Kind, Verdict
 
 from .corpus import save
+from .even_draws import BACKEND, seed_draws
 from .findings import Signature, Tried
 from .leftovers import clear_leftovers
 from .modes import Mode
@@ -31,12 +32,13 @@ class Settings:
     """How long and on what a campaign runs.
 
     examples: how many are drawn, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
-    saved, None to keep them in memory only.
+    saved, None to keep them in memory only.  most_failures: a compiler that fails more ways than this is told enough.
     """
 
     examples: int
     seed: int = 0
     folder: Path | None = None
+    most_failures: int = 20
     shrink_tries: int = SHRINK_TRIES
     shrink_seconds: float = SHRINK_SECONDS
 
@@ -110,7 +112,7 @@ def run_campaign(
     report = Report(mode.name, compiler.name, backend, options.seed)
     started = time.monotonic()
     try:
-        while report.examples < options.examples:
+        while report.examples < options.examples and len(report.found) < options.most_failures:
             before = report.examples
             hunt = _Hunt(mode, compiler, backend, options, report)
             hunt.search(options.seed * ROUND_STRIDE + len(report.found))
@@ -154,7 +156,10 @@ class _Hunt:
             report_multiple_bugs=False,
             print_blob=False,
             verbosity=Verbosity.quiet,
+            backend=BACKEND,
         )
+
+        seed_draws(number)
 
         @seed(number)
         @drawn

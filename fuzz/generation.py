@@ -17,7 +17,7 @@ from .tensors import DTYPES, FLOATS, SIZES, TensorSpec, shapes, tensor_specs
 from .vocabulary import VOCABULARY, Attribute, Operator
 
 MOST_INPUTS = 3
-MOST_STEPS = 8
+MOST_STEPS = 12
 MOST_LEVELS = 3
 MOST_OUTPUTS = 3
 MOST_VALUE_ELEMENTS = 4096

@@ -85,7 +85,7 @@ class _Play:
     def _call(self, number: int) -> Verdict:
         step = self.namespace["step"]
         args: tuple[Any, ...] = eval(CALL.replace("step(", "(", 1), self.namespace)
-        roots = {**call_roots(step, "function", args, {}), "compiled": self.candidate}
+        roots = call_roots(step, "function", args, {})  # not the candidate: what it remembers is its own business
         before = self.candidate.statistics().graphs
         verdict = judge_call(step, self.candidate, args, {}, OPTIONS, roots).verdict
         made = self.candidate.statistics().graphs - before

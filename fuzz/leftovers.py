@@ -4,9 +4,7 @@ Stock torch 2.13 does so: a backend that fails under a forward-mode transform le
 forward-mode call after it raises.
 """
 
-import torch
-
-from plumbline.compiler.base.torch_facts import functorch_is_active, leave_functorch
+from plumbline.compiler.base.torch_facts import functorch_is_active, leave_forward_mode, leave_functorch
 
 
 def clear_leftovers() -> tuple[str, ...]:
@@ -15,10 +13,6 @@ def clear_leftovers() -> tuple[str, ...]:
     if functorch_is_active():
         leave_functorch()
         left.append("leaves a functorch transform entered")
-    try:
-        with torch.autograd.forward_ad.dual_level():
-            pass
-    except RuntimeError:
-        torch.autograd.forward_ad.exit_dual_level(level=0)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    if leave_forward_mode():
         left.append("leaves the forward-mode level entered")
     return tuple(left)

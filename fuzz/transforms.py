@@ -29,8 +29,7 @@ def try_program(program: Program, compiler: CompilerUnderTest, backend: str, *, 
     compiled = namespace[program.entry]
     args = program.arguments()
     target = reference[program.entry]
-    roots = {**call_roots(target, "function", args, {}), "compiled": compiled}
-    verdict = judge_call(target, compiled, args, {}, OPTIONS, roots).verdict
+    verdict = judge_call(target, compiled, args, {}, OPTIONS, call_roots(target, "function", args, {})).verdict
     done = candidate.statistics()
     compiler.reset()
     verdict = replace(verdict, graphs=done.graphs, ops=done.ops, breaks=done.breaks, recompiles=done.recompiles)

@@ -80,7 +80,7 @@ def _intercept() -> None:
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     session = sys.modules.get("plumbline.oracle.session")
-    if hasattr(session, "start_intercepting"):  # loaded before, and wholly
+    if session is not None and hasattr(session, "start_intercepting"):  # loaded before, and wholly
         session.start_intercepting()
         return
     torch = sys.modules["torch"]

@@ -66,7 +66,8 @@ def _counted(event: Event) -> CompileStatistics:
         stage = CompileEvent("stage", event.stage, seconds=event.seconds)
         return CompileStatistics(compile_seconds=seconds, events=(stage,))
     if isinstance(event, KernelBuilt):
-        what = f"{event.name}: {event.kernels} kernels in {event.language}" + (", from the cache" if event.cached else "")
+        source = ", from the cache" if event.cached else ""
+        what = f"{event.name}: {event.kernels} kernels in {event.language}{source}"
         return CompileStatistics(events=(CompileEvent("kernel", what, seconds=event.seconds),))
     return CompileStatistics()
 

@@ -363,9 +363,7 @@ class SavedTensor:
 
     def rewindable(self) -> bool:
         """Return False if the tensor's place in the autograd graph has changed for good."""
-        if self.value.grad_fn is self.grad_fn or self.grad_fn is None:
-            return True
-        return False
+        return self.value.grad_fn is self.grad_fn or self.grad_fn is None
 
     def restore(self) -> None:
         """Set memory, requires_grad and `.grad` back."""

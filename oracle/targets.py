@@ -57,11 +57,11 @@ _ABSENT = object()
 
 def _call_of(kind: type) -> Callable[..., Any]:
     """Return the `__call__` that instances of a class have; raises UserError for a class without one."""
-    found = getattr(kind, "__call__", None)
-    if found is None or not hasattr(found, "__get__") or not any("__call__" in vars(base) for base in kind.__mro__):
-        raise UserError(f"target {kind.__qualname__} is a class without __call__", hint="name one of its methods")
-    call: Callable[..., Any] = found
-    return call
+    for base in kind.__mro__:
+        if "__call__" in vars(base):
+            call: Callable[..., Any] = vars(base)["__call__"]
+            return call
+    raise UserError(f"target {kind.__qualname__} is a class without __call__", hint="name one of its methods")
 
 
 def find_target(path: str) -> Target:

@@ -1,10 +1,10 @@
 """What a judgement says: kinds ordered by weight, findings with numbers, one sentence."""
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """The kinds of verdict, lightest first; a call's verdict is the heaviest of its findings."""
 
     EQUAL = "EQUAL"  # bitwise equal

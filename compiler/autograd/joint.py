@@ -128,6 +128,9 @@ class _Run:
         with self.program.state(), self.mode, self.recorder:
             results = interpret(self.program.gm, arguments, before=self._note_origin)
         self.recorder.origin = None
+        self.recorder.demand_untouched_generator()
+        if any(primal.grad is not None for primal in self.primals):
+            raise Unsupported("the program runs a backward itself", hint="expected: the graph runs eagerly")
         if any(isinstance(item, FakeTensor) and item.is_inference() for item in results):
             raise Unsupported("an output is made in inference mode", hint="expected: the graph runs eagerly")
         self.worker.take(list(self.recorder.graph.nodes))

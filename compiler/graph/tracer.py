@@ -80,6 +80,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         self._mode = mode
         self._decompositions = dict(decompositions or {})
         self._paused = False
+        self._generator_state = torch.get_rng_state()
         self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
         self._objects: dict[fx.Node, torch.Tensor] = {}
         self._described: dict[int, list[fx.Node]] = {}  # tensor -> nodes whose example value it is
@@ -111,6 +112,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether `tensor` has been seen."""
         return id(tensor) in self._known
+
+    def demand_untouched_generator(self) -> None:
+        """Raise Unsupported if the program seeded the generator: a graph draws, it does not seed."""
+        if not torch.equal(torch.get_rng_state(), self._generator_state):
+            raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -148,6 +154,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         return self._record(*_canonical(func, args, kwargs))
 
     def _record(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self.demand_untouched_generator()
         fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
         node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
         if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):

@@ -4,8 +4,9 @@ import os
 
 import pytest
 import torch
-from plumbline.oracle import JudgeOptions, Kind, check
 from torch.nn import functional
+
+from plumbline.oracle import JudgeOptions, Kind, check
 
 torch.manual_seed(0)
 X = torch.randn(64, 48)

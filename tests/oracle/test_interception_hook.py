@@ -23,7 +23,8 @@ print('torch' in sys.modules)
 
 
 @pytest.mark.parametrize(
-    "first", ["import torch", "from torch import compile", "import plumbline.oracle.boundary", "import plumbline.oracle.walk"]
+    "first",
+    ["import torch", "from torch import compile", "import plumbline.oracle.boundary", "import plumbline.oracle.walk"],
 )
 def test_whoever_imports_torch_first_what_is_compiled_then_is_judged(first):
     code = f"""

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from plumbline.oracle import Kind, check
 from plumbline.oracle.running_sums import LONGEST_CHAIN, _loop_error
 

@@ -2,9 +2,10 @@
 
 import threading
 
-import plumbline
 import pytest
 import torch
+
+import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle import Kind
 from plumbline.oracle.session import JudgeSession, start_intercepting, stop_intercepting
@@ -177,7 +178,15 @@ def test_loops_judge_calls_one_two_and_powers_of_two_and_new_shapes():
 
 
 def test_targets_are_replaced_where_they_are_bound_and_restored(tmp_path, monkeypatch):
-    (tmp_path / "library_of_mine.py").write_text("def scale(x, by=2):\n    return x * by\n\nclass Op:\n    def __call__(self, x):\n        return x + 1\n")
+    source = """
+def scale(x, by=2):
+    return x * by
+
+class Op:
+    def __call__(self, x):
+        return x + 1
+"""
+    (tmp_path / "library_of_mine.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     import library_of_mine
 

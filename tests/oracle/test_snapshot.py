@@ -8,6 +8,7 @@ import unittest.mock
 import numpy
 import pytest
 import torch
+
 from plumbline.oracle.snapshot import Snapshot
 from plumbline.oracle.walk import walk
 
@@ -23,8 +24,6 @@ class Slotted:
 
 
 class Holder:
-    shared = [1]
-
     def __init__(self, **fields: object) -> None:
         self.__dict__.update(fields)
 
@@ -218,7 +217,8 @@ def test_cycles_end():
 
 
 def test_generators_of_the_users_own_come_back():
-    owned = [torch.Generator().manual_seed(1), random.Random(2), numpy.random.default_rng(3), numpy.random.RandomState(4)]
+    owned = [torch.Generator().manual_seed(1), random.Random(2), numpy.random.default_rng(3)]
+    owned.append(numpy.random.RandomState(4))
 
     def draw():
         return [float(torch.rand(1, generator=owned[0])), owned[1].random(), owned[2].random(), owned[3].rand()]

@@ -5,6 +5,7 @@ import random
 import time
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()

@@ -4,6 +4,7 @@ import itertools
 from collections import OrderedDict, defaultdict, deque
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()

@@ -196,12 +196,13 @@ def raise_through_three_frames(a):
         try:
             return inner(x)
         finally:
-                pass
+            seen.append("middle")
 
+    seen = []
     try:
         middle(a)
     except Problem as problem:
-        return a * problem.code
+        return a * problem.code, seen
 
 
 @program(A, graphs=0)

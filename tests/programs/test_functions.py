@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()
@@ -326,8 +327,8 @@ def named_tuple_argument(p):
 @program(A)
 def getattr_setattr_hasattr(a):
     s = Settings()
-    setattr(s, "extra", 4.0)
-    return a * getattr(s, "extra") + getattr(s, "missing", 1.0) + int(hasattr(s, "scale"))
+    s.extra = 4.0
+    return a * s.extra + getattr(s, "missing", 1.0) + int(hasattr(s, "scale"))
 
 
 @program(A)
@@ -412,7 +413,7 @@ def max_min_sorted_with_keys(a):
 def strings(a):
     name = f"{a.shape[0]}-{3.14159:.2f}-{'x'!r}"
     parts = name.upper().split("-")
-    return a * len(name), name, "_".join(parts), "%s:%d" % ("k", 3), "{}".format(2)
+    return a * len(name), name, "_".join(parts), "%s:%d" % ("k", 3), f"{2}"
 
 
 @corpus.parametrize()

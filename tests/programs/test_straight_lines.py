@@ -4,6 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everyone writes it
+
 from support.programs import Corpus, check
 
 corpus = Corpus()

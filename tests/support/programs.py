@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, Event, RanEagerly, Recompiled, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.pipeline import compile_callable, make_family

@@ -436,8 +436,23 @@ one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None
          pair)  # fmt: skip
 GENERATOR = torch.Generator()
 one_line("own_generator", lambda x: x * torch.rand(4, generator=GENERATOR.manual_seed(3)), square, "generator")
+one_line("seeds", lambda x: (torch.rand(2), torch.manual_seed(3), x * torch.rand(4))[::2], square, "seeds")
 one_line("channel_dropout", lambda x: F.feature_alpha_dropout(x, 0.5, training=True))
 one_line("write_random", lambda x: x.uniform_(), plain)
+
+@program(square, "seeds")
+def seeds_aside(x):
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        noise = torch.rand(4)
+    return x * noise + torch.rand(4)
+
+
+@program(square, "backward itself")
+def backward_inside(x):
+    x.sin().sum().backward()
+    return x * 2
+
 
 # -- what cannot be traced ---------------------------------------------------------------------------------------------
 

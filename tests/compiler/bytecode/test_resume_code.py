@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+
 from plumbline.compiler.bytecode.instruction import decode, encode_exception_table, exception_table
 from plumbline.compiler.bytecode.liveness import live_locals
 from plumbline.compiler.bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
