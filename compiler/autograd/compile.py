@@ -110,14 +110,12 @@ class CompiledCall:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
         key = facts_of_call(arguments)
         self.fallback_reason = None
-        generator_state = torch.get_rng_state()
         try:
             with _without_collection():
                 call = self._compile(arguments)
         except Exception as error:  # whatever goes wrong here, the program itself still runs
             if self.options.strict and isinstance(error, InternalError):
                 raise
-            torch.set_rng_state(generator_state)  # a program that seeds did so while it was traced
             call = self._run_as_it_is(error)
         self._calls[key] = self._only = call
         return call

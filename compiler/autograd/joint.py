@@ -30,7 +30,7 @@ from ..base.torch_facts import (
 from ..graph.fx_face import add_output
 from ..graph.interpret import interpret
 from ..graph.node_values import in_backward, origin_of, set_value, tensor_of
-from ..graph.tracer import Decomposition, Recorder, fake_like
+from ..graph.tracer import Decomposition, Recorder, demand_untouched_generator, fake_like, watched_generator
 from .analyze import Analysis, TracedCall, analyze
 from .functionalize import Functionalizer
 from .partition import JointGraph
@@ -128,8 +128,8 @@ class _Run:
         with self.program.state(), self.mode, self.recorder:
             results = interpret(self.program.gm, arguments, before=self._note_origin)
         self.recorder.origin = None
-        self.recorder.demand_untouched_generator()
-        if any(primal.grad is not None for primal in self.primals):
+        demand_untouched_generator()
+        if any(primal.is_leaf and primal.grad is not None for primal in self.primals):
             raise Unsupported("the program runs a backward itself", hint="expected: the graph runs eagerly")
         if any(isinstance(item, FakeTensor) and item.is_inference() for item in results):
             raise Unsupported("an output is made in inference mode", hint="expected: the graph runs eagerly")
@@ -229,6 +229,11 @@ def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Trace
 
     Raises Unsupported for what cannot be rebuilt exactly, and whatever the program raises on fake tensors.
     """
+    with watched_generator():
+        return _trace_call(program, tangents)
+
+
+def _trace_call(program: Program, tangents: Sequence[int] | None) -> Traced:
     run = _Run(program)
     analysis = run.forward()
     targets = tuple(node.target for node in run.worker.graph.nodes if node.op == "call_function")

@@ -64,6 +64,29 @@ def fake_like(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     return fake.requires_grad_(tensor.requires_grad)
 
 
+_WATCHED_SEED = 0x5EED_0F_ACE5  # nobody seeds with it by chance
+
+
+@contextmanager
+def watched_generator() -> Iterator[None]:
+    """Put a seed of ours into the CPU generator for the time of a trace, and the former state back afterwards.
+
+    Tracing draws nothing, so a program that seeds shows itself by another seed (`demand_untouched_generator`).
+    """
+    before = torch.get_rng_state()
+    torch.default_generator.manual_seed(_WATCHED_SEED)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(before)
+
+
+def demand_untouched_generator() -> None:
+    """Raise Unsupported if the traced program seeded the generator: a graph draws, it does not seed."""
+    if torch.initial_seed() != _WATCHED_SEED:
+        raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
+
+
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
     """Records ATen calls into `graph` while it is the active mode; `mode` makes the fake results.
 
@@ -80,7 +103,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         self._mode = mode
         self._decompositions = dict(decompositions or {})
         self._paused = False
-        self._generator_state = torch.get_rng_state()
         self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
         self._objects: dict[fx.Node, torch.Tensor] = {}
         self._described: dict[int, list[fx.Node]] = {}  # tensor -> nodes whose example value it is
@@ -112,11 +134,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether `tensor` has been seen."""
         return id(tensor) in self._known
-
-    def demand_untouched_generator(self) -> None:
-        """Raise Unsupported if the program seeded the generator: a graph draws, it does not seed."""
-        if not torch.equal(torch.get_rng_state(), self._generator_state):
-            raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -155,7 +172,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
 
     def _record(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         if torch.Tag.nondeterministic_seeded in func.tags:
-            self.demand_untouched_generator()
+            demand_untouched_generator()
         fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
         node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
         if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):
@@ -300,7 +317,7 @@ def trace(
     values = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in example_inputs]
     for index, value in enumerate(values):
         recorder.add_input(f"input_{index}", value)
-    with mode, recorder:
+    with watched_generator(), mode, recorder:
         result = function(*values)
     results = result if isinstance(result, (tuple, list)) else (result,)
     return recorder.finish(results)
