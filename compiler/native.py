@@ -26,7 +26,7 @@ from .graph.decompositions import Decomposition, default_decompositions
 from .graph.interpret import interpret
 from .graph.node_values import has_value, placeholders, set_value
 from .graph.tracer import fake_like
-from .loops.ir import Program
+from .loops.ir import Extern, Program
 from .loops.printing import print_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
@@ -103,7 +103,7 @@ def _compile(gm: fx.GraphModule, example_inputs: Sequence[object], options: Opti
     with stage("codegen"):
         host = write_host(program)
         segments = [(segment.loops, segment.parameters) for segment in host.segments]
-        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features())
+        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features(), options.threads)
     _record_texts(program, host, file)
     with stage("build"):
         library = build(file.text, file.addresses, "graph", len(file.kernels), options) if host.segments else None
@@ -170,10 +170,14 @@ def _bind(gm: fx.GraphModule, program: Program, host: HostProgram, library: ctyp
         (buffer.shape, buffer.strides, buffer.dtype) if (buffer := program.buffers.get(name)) else None
         for name in program.inputs
     )
-    return _guarded(run, expected, gm, repeats=not any(getattr(step, "ordered", False) for step in program.steps))
+    calls = [step for step in program.steps if isinstance(step, Extern)]
+    repeats = not any(step.ordered for step in calls)
+    return _guarded(run, expected, gm, repeats=repeats, calls_aten=bool(calls))
 
 
-def _guarded(run: Callable[..., object], expected: Sequence[object], gm: fx.GraphModule, *, repeats: bool) -> Compiled:
+def _guarded(
+    run: Callable[..., object], expected: Sequence[object], gm: fx.GraphModule, *, repeats: bool, calls_aten: bool
+) -> Compiled:
     """Return run with its inputs checked; an unexpected layout or a failed kernel goes op by op.
 
     repeats: whether running the graph again from the start is harmless (no random draws, no mutation).
@@ -184,7 +188,10 @@ def _guarded(run: Callable[..., object], expected: Sequence[object], gm: fx.Grap
         for value, form in zip(inputs, expected, strict=True):
             if form is not None and (value.shape, value.stride(), value.dtype) != form:
                 return slow(*inputs)
-        with torch.no_grad():
+        if calls_aten:
+            with torch.no_grad():
+                result = run(*inputs)
+        else:
             result = run(*inputs)
         if isinstance(result, _Failed):
             if not repeats:

@@ -30,10 +30,12 @@ def write_file(
     buffers: Mapping[str, Buffer],
     symbols: frozenset[str],
     features: CpuFeatures,
+    threads: int = 0,
 ) -> CFile:
     """Return the C file of all segments.
 
     segments: per entry `segment_<n>`, its loops in order and the names of the tensors that it takes, in order.
+    threads: the most threads a kernel may use, 0 for as many as torch uses at the time of the call.
     """
     library = Library(symbols, has_f16c=features.has_f16c)
     kernels: list[tuple[str, str]] = []
@@ -43,7 +45,7 @@ def write_file(
         body = ["  int failed;"]
         for loop in loops:
             name = f"kernel_{len(kernels)}"
-            kernels.append((name, write_kernel(loop, buffers, library, name, features.vector_bytes)))
+            kernels.append((name, write_kernel(loop, buffers, library, name, features.vector_bytes, threads)))
             given = ", ".join(slots[buffer] for buffer in sorted(loop.reads | loop.writes))
             body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p))) return failed; }}")
         taken = ", ".join(f"void *{slot}" for slot in slots.values()) or "void"

@@ -10,6 +10,7 @@ from ..loops.phases import Phase, roots_of
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol, coefficient, substitute
 from .c_library import Library
+from .c_parallel import range_text, shared_variable, wrapper_text
 from .c_reductions import BLOCK, ReductionWriter
 from .c_types import ELEMENT, REGISTER, STORED, number_text
 from .c_values import PLAIN, lane_names, lane_variable, offset_text
@@ -21,8 +22,12 @@ COLUMNS = 1024  # columns whose accumulators stand in memory together
 class KernelWriter(ReductionWriter):
     """Writes one kernel; lives for one call of `write_kernel`."""
 
-    def write(self, name: str) -> str:
-        """Return the C function `static int <name>(void **p)`; buffers in sorted order are its pointers."""
+    def write(self, name: str, threads: int) -> str:
+        """Return the C function `static int <name>(void **p)`; buffers in sorted order are its pointers.
+
+        threads: the most threads that may share it, 0 for as many as torch uses.
+        """
+        self.shared = self._shared(threads)
         if self._wide_columns():
             self._write_columns()
         else:
@@ -34,10 +39,21 @@ class KernelWriter(ReductionWriter):
             const = "" if buffer in self.loop.writes else "const "
             pointers.append(f"  {const}{kind} *__restrict__ p_{position} = p[{position}];")
         comment = [f"/* {origin.replace('*/', '* /')} */" for origin in self.loop.origins]
-        return "\n".join(
-            [*comment, f"static int {name}(void **p) {{", *pointers, "  int failed = 0, *error = &failed; (void)error;",
-             *self.head, *self.lines, "  return failed;", "}"]
-        )  # fmt: skip
+        body = [*pointers, *self.head, *self.lines]
+        if self.shared is None:
+            opening = f"static int {name}(void **p) {{\n  int failed = 0, *error = &failed; (void)error;"
+            return "\n".join([*comment, opening, *body, "  return failed;", "}"])
+        opening = f"static void {name}_run(void **p, int thread, int threads, int *error) {{\n  (void)error;"
+        share = range_text(self.shared, self.step_of(self.shared))
+        return "\n".join([*comment, opening, share, *body, "}", wrapper_text(name, self.library, self.shape, threads)])
+
+    def _shared(self, threads: int) -> Symbol | None:
+        if not self.library.has_threads:
+            return None
+        if self._wide_columns() and len(self.shape.outer) == 1:
+            chunks = self._chunks()
+            return chunks if chunks.size > 1 and shared_variable(self.shape, threads) else None
+        return shared_variable(self.shape, threads)
 
     def _write_passes(self) -> None:
         self._choose_stashes()
@@ -194,9 +210,12 @@ class KernelWriter(ReductionWriter):
         (phase,) = self.plan.phases
         for symbol in self.shape.outer[:-1]:
             self._open_loop(symbol)
-        chunks = max(vector.size // COLUMNS, 1)
+        chunks = self._chunks().size
         width = vector.size - (chunks - 1) * COLUMNS  # the last chunk takes the rest, so none is narrower than a vector
-        self.line(f"for (long long chunk = 0; chunk < {chunks}; chunk++) {{")
+        first, last = (
+            ("begin", "end") if self.shared is not None and self.shared.name == "chunk" else ("0", str(chunks))
+        )
+        self.line(f"for (long long chunk = {first}; chunk < {last}; chunk++) {{")
         self.depth += 1
         end = f"chunk == {chunks - 1} ? {vector.size} : ({COLUMNS}LL*chunk + {COLUMNS})"
         self.line(f"const long long column0 = {COLUMNS}LL*chunk, column1 = {end};")
@@ -235,6 +254,10 @@ class KernelWriter(ReductionWriter):
         self._close()
         for _ in self.shape.outer[:-1]:
             self._close()
+
+    def _chunks(self) -> Symbol:
+        """Return the variable that counts groups of columns."""
+        return Symbol("chunk", max(self.shape.outer[-1].size // COLUMNS, 1))
 
     def _declare_row(self, name: str, reduction: Scalar, width: int) -> None:
         register = REGISTER[reduction.dtype]
@@ -310,10 +333,12 @@ class KernelWriter(ReductionWriter):
         self.names = outer_names
 
 
-def write_kernel(loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int) -> str:
+def write_kernel(
+    loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int, threads: int = 0
+) -> str:
     """Return a loop as the C function `static int <name>(void **p)`, its buffers in sorted order in p.
 
     The function returns 0, 1 for an index out of range, 2 for an integer division by zero.
     """
     shape = shape_kernel(loop, buffers, vector_bytes)
-    return KernelWriter(shape, buffers, library).write(name)
+    return KernelWriter(shape, buffers, library).write(name, threads)

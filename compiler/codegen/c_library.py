@@ -38,6 +38,7 @@ class Library:
         """symbols: the vector functions that the process offers; has_f16c: hardware half conversion."""
         self._offered = symbols
         self._has_f16c = has_f16c
+        self.has_threads = "GOMP_parallel" in symbols
         self._types: dict[str, str] = {}
         self._functions: dict[str, str] = {}
         self.addresses: dict[str, int] = {}

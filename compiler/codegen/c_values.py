@@ -62,6 +62,7 @@ class ValueWriter:
         self.names: dict[tuple[int, int], str] = {}  # (scalar, lanes) -> C name, in the scope being written
         self.constants: dict[tuple[str, str, int], str] = {}
         self.stashed: dict[int, str] = {}
+        self.shared: Symbol | None = None  # the variable whose loop threads share
 
     def _inner_values(self) -> frozenset[int]:
         """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
@@ -88,18 +89,15 @@ class ValueWriter:
         return f"p_{sorted(self.loop.reads | self.loop.writes).index(buffer)}"
 
     def _open_loop(self, symbol: Symbol) -> None:
-        if symbol is not self.shape.vector:
-            self.line(f"for (long long {symbol.name} = 0; {symbol.name} < {symbol.size}; {symbol.name}++) {{")
-            self.depth += 1
-            return
-        lanes, name = self.shape.lanes, symbol.name
+        lanes, name = self.step_of(symbol), symbol.name
+        first, end = ("begin", "end") if symbol is self.shared else ("0", str(symbol.size))
         if symbol.size % lanes == 0:
-            self.line(f"for (long long {name} = 0; {name} < {symbol.size}; {name} += {lanes}) {{")
+            self.line(f"for (long long {name} = {first}; {name} < {end}; {name} += {lanes}) {{")
             self.depth += 1
             return
         # the last step overlaps the one before, so that no partial vector is ever read or written
         last = symbol.size - lanes
-        self.line(f"for (long long {name}_next = 0; {name}_next < {symbol.size}; {name}_next += {lanes}) {{")
+        self.line(f"for (long long {name}_next = {first}; {name}_next < {end}; {name}_next += {lanes}) {{")
         self.depth += 1
         self.line(f"long long {name} = {name}_next > {last} ? {last} : {name}_next;")
 

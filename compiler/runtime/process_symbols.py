@@ -20,6 +20,8 @@ def _libraries() -> tuple[ctypes.CDLL, ...]:
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).exists():
             found.append(ctypes.CDLL(str(folder / name)))  # loaded already: this only finds the handle
+    # torch's own OpenMP runtime; another one in the process would double the threads
+    found += [ctypes.CDLL(str(path)) for path in sorted(folder.glob("libgomp*.so*"))[:1]]
     mathematics = "libm.so.6" if sys.platform == "linux" else ctypes.util.find_library("m")
     if mathematics:
         found.append(ctypes.CDLL(mathematics))
@@ -38,7 +40,7 @@ def address_of(symbol: str) -> int | None:
 
 
 class OfferedSymbols(frozenset[str]):
-    """The vector functions of this process as a set that is asked, not listed."""
+    """The functions of this process that generated code asks for, as a set that is asked, not listed."""
 
     def __contains__(self, symbol: object) -> bool:
         return isinstance(symbol, str) and _is_offered(symbol)
@@ -46,6 +48,8 @@ class OfferedSymbols(frozenset[str]):
 
 @cache
 def _is_offered(symbol: str) -> bool:
+    if not symbol.startswith("Sleef_"):
+        return address_of(symbol) is not None
     width = {"16": 64, "d8": 64, "f8": 32, "d4": 32, "f4": 16, "d2": 16}
     stem = symbol.split("_")[1]
     needed = next((size for ending, size in width.items() if stem.endswith(ending)), 128)

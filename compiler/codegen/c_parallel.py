@@ -1,0 +1,71 @@
+"""Sharing a kernel between threads: one outermost loop is cut into equal runs, by torch's own OpenMP pool.
+
+Results never depend on the number of threads: only kept points are shared out, no reduction is cut.  The pool is
+entered by GOMP's own calls through the address table, so there is one pool in the process, torch's, and
+`torch.set_num_threads` holds for our kernels too.  With one thread the kernel is an ordinary call.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..symbolic.expr import Symbol
+from .c_library import Library
+from .kernel_shape import KernelShape
+
+POINTS_PER_THREAD = 16_384  # fewer are not worth waking a thread: a region costs about as much as this many additions
+_WRAPPER = """struct {name}_job {{ void **p; int failed; }};
+static void {name}_thread(void *data) {{
+  struct {name}_job *job = data;
+  {name}_run(job->p, ((int (*)(void))plumbline_functions[{number}])(), ((int (*)(void))plumbline_functions[{count}])(),
+    &job->failed);
+}}
+static int {name}(void **p) {{
+  struct {name}_job job = {{p, 0}};
+  int threads = ((int (*)(void))plumbline_functions[{most}])();
+  if (threads > {limit}) threads = {limit};
+  if (threads > 1)
+    ((void (*)(void (*)(void *), void *, unsigned, unsigned))plumbline_functions[{start}])(
+      {name}_thread, &job, threads, 0);
+  else {name}_run(p, 0, 1, &job.failed);
+  return job.failed;
+}}"""
+
+
+def shared_variable(shape: KernelShape, limit: int) -> Symbol | None:
+    """Return the variable whose loop is shared out, or None where the kernel is too small or has no such loop.
+
+    limit: the most threads allowed; 0 means as many as torch uses.
+    """
+    points = prod(symbol.size for symbol in (*shape.outer, *shape.inner))
+    if points < 2 * POINTS_PER_THREAD or limit == 1:
+        return None
+    if shape.outer:
+        candidate = shape.outer[0]
+    elif shape.inner and not shape.loop.reduced and not shape.loop.reduces:
+        candidate = shape.inner[0]
+    else:
+        return None
+    return candidate if candidate.size > 1 else None
+
+
+def wrapper_text(name: str, library: Library, shape: KernelShape, limit: int) -> str:
+    """Return `static int <name>(void **p)`, which runs `<name>_run(p, thread, threads, error)` in as many threads."""
+    points = prod(symbol.size for symbol in (*shape.outer, *shape.inner))
+    most = points // POINTS_PER_THREAD
+    return _WRAPPER.format(
+        name=name,
+        number=library.address("omp_get_thread_num"),
+        count=library.address("omp_get_num_threads"),
+        most=library.address("omp_get_max_threads"),
+        start=library.address("GOMP_parallel"),
+        limit=min(most, limit) if limit else most,
+    )
+
+
+def range_text(symbol: Symbol, lanes: int) -> str:
+    """Return the C declarations of `begin` and `end`: this thread's share, whole vector steps."""
+    steps = -(-symbol.size // lanes)
+    share = f"const long long begin = {lanes}LL * ({steps}LL * thread / threads)"
+    last = f"{lanes}LL * ({steps}LL * (thread + 1) / threads)"
+    return f"  {share}, last = {last}, end = last < {symbol.size} ? last : {symbol.size};"
