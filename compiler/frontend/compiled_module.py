@@ -19,6 +19,7 @@ class CompiledModule(torch.nn.Module):
     """
 
     __slots__ = ("_entry", "_original")
+    _plumbline_compiled = True  # inside other compiled code the original is evaluated
 
     def __init__(self, original: torch.nn.Module, entry: Callable[[torch.nn.Module], Callable[..., Any]]) -> None:
         object.__setattr__(self, "__dict__", original.__dict__)

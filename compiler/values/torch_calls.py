@@ -1,5 +1,6 @@
 """Calls into torch: which become nodes of the graph, which are constants, which change state, which break."""
 
+import contextlib
 import types
 from collections.abc import Callable
 
@@ -256,6 +257,11 @@ def _nesting(function: Callable[[], int]) -> CallRule:
 
 for _step in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
     calls(_step)(_nesting(_step))
+
+
+@constructs(torch.autograd.profiler.record_function)
+def _profiler_label(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.call(ctx.known(contextlib.nullcontext), [], {})  # labels of a profile do not reach into graphs
 
 
 @calls(torch.is_tensor)

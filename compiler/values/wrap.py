@@ -62,6 +62,8 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guard(source, Kind.TYPE, kind)
     if isinstance(value, tuple):
         return _elements(ctx, value, source, kind)
+    if getattr(kind, "_plumbline_compiled", False):
+        return ctx.wrap(object.__getattribute__(value, "_original"), Attribute(source, "_original"))
     if isinstance(value, torch.nn.Module):
         return ModuleValue(kind, value, source)
     if isinstance(value, BaseException):
