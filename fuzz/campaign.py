@@ -1,7 +1,6 @@
 """A campaign: hypothesis draws examples, each is tried; failures are shrunk, told apart and saved."""
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,7 +17,7 @@ from plumbline.oracle.verdict import Finding, Kind, Verdict
 from .corpus import save
 from .even_draws import BACKEND, seed_draws
 from .findings import Signature, Tried
-from .leftovers import clear_leftovers
+from .isolation import run_apart
 from .modes import Mode
 from .programs import forget_sources
 
@@ -210,13 +209,10 @@ class _Hunt:
         return same
 
     def _try(self, example: Any) -> Tried:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of programs and of compilers: nobody wrote these programs
-            try:
-                tried = self.mode.attempt(example, self.compiler, self.backend)
-            except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
-                tried = _judge_failed(error)
-        left = clear_leftovers()
+        try:
+            tried, left = run_apart(lambda: self.mode.attempt(example, self.compiler, self.backend))
+        except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
+            return _judge_failed(error)
         return replace(tried, notes=(*tried.notes, *left)) if left else tried
 
     def conclude(self) -> Found:
