@@ -8,17 +8,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]  # it ships no types
 import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
+from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+)
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
+from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
 
 __all__ = [
     "FakeTensor",
     "FakeTensorMode",
     "OpOverload",
+    "ShapeEnv",
     "TorchDispatchMode",
     "any_autocast",
     "any_autocast_enabled",
@@ -27,6 +35,7 @@ __all__ = [
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
+    "expression_text",
     "fake_mode_is_active",
     "fake_run_failure",
     "forward_ad_is_active",
@@ -39,6 +48,8 @@ __all__ = [
     "leave_forward_mode",
     "leave_functorch",
     "make_fake",
+    "make_shape_environment",
+    "make_symbolic_fake",
     "module_call_path",
     "native_functions",
     "next_gradient_number",
@@ -51,6 +62,8 @@ __all__ = [
     "quiet_fake_runs",
     "running_gradient_number",
     "set_grad_mode",
+    "size_conditions",
+    "size_expression",
     "state_questions",
     "storage_key",
     "torch_assertion",
@@ -273,3 +286,39 @@ def lazy_module(root: Any, graph: torch.fx.Graph) -> torch.fx.GraphModule:
     Most of our graphs are never called; the text costs a fifth of a compilation.
     """
     return _LazyGraphModule(root, graph)
+
+
+def make_shape_environment() -> ShapeEnv:
+    """Return an environment for symbolic sizes: each dimension its own symbol, 0 and 1 always fixed.
+
+    Nothing that depends on data becomes a symbol: such operations break the graph.
+    """
+    return ShapeEnv(duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+
+
+def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: frozenset[int]) -> torch.Tensor:
+    """Return the fake twin of an input in which some dimensions are symbols."""
+    kinds = [DimDynamic.DYNAMIC if index in dimensions else DimDynamic.STATIC for index in range(tensor.dim())]
+    context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
+    return mode.from_tensor(tensor, symbolic_context=context)
+
+
+def size_expression(symbol: Any) -> Any:
+    """Return the sympy expression of a SymInt, SymFloat or SymBool, simplified by what is known by now."""
+    return symbol.node.expr
+
+
+def expression_text(expression: Any) -> str:
+    """Return a sympy expression of sizes as Python text over the names of its symbols."""
+    return str(PythonPrinter().doprint(expression))
+
+
+def size_conditions(environment: ShapeEnv) -> list[Any]:
+    """Return what was assumed of the symbols: comparisons as sympy expressions."""
+    found: list[Any] = [guard.expr for guard in environment.guards]
+    found += [sympy.Eq(symbol, value, evaluate=False) for symbol, value in environment.replacements.items()]
+    for symbol, span in environment.var_to_range.items():
+        found.append(sympy.Ge(symbol, span.lower, evaluate=False))
+        if span.upper.is_Integer:
+            found.append(sympy.Le(symbol, span.upper, evaluate=False))
+    return found
