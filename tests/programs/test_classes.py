@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()

@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()

@@ -4,8 +4,9 @@ import copy
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everyone writes it
-from support.programs import Corpus, check
 from torch import nn
+
+from support.programs import Corpus, check
 
 corpus = Corpus()
 program = corpus.program
@@ -320,7 +321,7 @@ def flags_are_set_inside(m, x):
     return y, m.training
 
 
-@program(make=call(seeded(Block)), stable=True)
+@program(make=call(seeded(Block)), stable=True, breaks=1)
 def requires_grad_is_set_inside(m, x):
     m.linear.weight.requires_grad_(False)
     return m(x)

@@ -1,6 +1,7 @@
 """Changes of what is outside, made during capture: replayed in order, identities kept, eager's state after errors."""
 
 import torch
+
 from support.programs import Corpus, check
 
 corpus = Corpus()
@@ -82,7 +83,7 @@ def global_name_is_deleted(a):
 
 @program(make=lambda: (A.clone(), [1, 2, 3]))
 def every_list_method(a, xs):
-    xs.append(a)
+    xs.append(3.5)
     xs.insert(1, "one")
     xs.extend((4, 5))
     xs += [6]
@@ -92,6 +93,7 @@ def every_list_method(a, xs):
     first = xs.pop(0)
     xs.remove(4)
     xs.reverse()
+    xs.append(a * 3)
     return a * 2, last, first, xs.index("one"), xs.copy()
 
 
@@ -264,7 +266,7 @@ def changes_on_both_sides_of_a_break(a, xs, d):
     return a * len(d["k"])
 
 
-@program(make=lambda: (A.clone(), Node()), graphs=2, breaks=1)
+@program(make=lambda: (A.clone(), Node()), breaks=1)
 def new_object_lives_across_a_break(a, n):
     fresh = Node([a])
     n.value = fresh
@@ -317,7 +319,7 @@ def dict_view_lives_across_a_break(a):
     return sum(values)
 
 
-@program(make=lambda: (A.clone(),))
+@program(make=lambda: (A.clone(),), graphs=0)
 def augmented_assignment_on_containers(a):
     xs, d, t = [a], {"n": 1}, (1,)
     xs += [2]

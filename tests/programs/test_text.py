@@ -11,8 +11,9 @@ from collections import namedtuple
 from dataclasses import dataclass
 
 import torch
-from support.programs import Corpus, check
 from torch.utils import _pytree as pytree
+
+from support.programs import Corpus, check
 
 corpus = Corpus()
 program = corpus.program

@@ -10,7 +10,7 @@ import numpy
 import torch
 
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Size, type, Enum,
-          types.ModuleType, types.BuiltinFunctionType, range, slice)  # fmt: skip
+          types.ModuleType, range, slice)  # fmt: skip
 
 
 class Pairing:
@@ -44,9 +44,10 @@ class Pairing:
         elif isinstance(left, numpy.ndarray):
             assert numpy.array_equal(left, right), f"{path}: {left} is not {right}"
         elif isinstance(left, dict):
-            assert list(left) == list(right), f"{path}: keys {list(left)} are not {list(right)}"
-            for key in left:
-                self.alike(left[key], right[key], f"{path}[{key!r}]")
+            assert len(left) == len(right), f"{path}: keys {list(left)} are not {list(right)}"
+            for key, other in zip(left, right, strict=True):
+                self.alike(key, other, f"a key of {path}")
+                self.alike(left[key], right[other], f"{path}[{str(key)[:40]}]")
         elif isinstance(left, list | tuple | deque):
             assert len(left) == len(right), f"{path}: length {len(left)} is not {len(right)}"
             for position, (a, b) in enumerate(zip(left, right, strict=True)):
@@ -60,6 +61,9 @@ class Pairing:
             assert left.__code__ == right.__code__, f"{path}: another function"
             self.alike([_inside(cell) for cell in left.__closure__ or ()],
                        [_inside(cell) for cell in right.__closure__ or ()], f"{path}.__closure__")  # fmt: skip
+        elif isinstance(left, types.BuiltinFunctionType):
+            assert left.__name__ == right.__name__, f"{path}: {left!r} is not {right!r}"
+            self.alike(left.__self__, right.__self__, f"{path}.__self__")
         elif isinstance(left, types.MethodType):
             self.alike(left.__self__, right.__self__, f"{path}.__self__")
         elif isinstance(left, functools.partial):

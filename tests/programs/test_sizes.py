@@ -1,0 +1,214 @@
+"""Sizes: a size that changed becomes a symbol, which flows through arithmetic, range, view, slicing and branches."""
+
+import math
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - as everyone writes it
+
+from support.programs import Corpus, check
+
+corpus = Corpus()
+program = corpus.program
+
+
+def rows(n, m=3):
+    """Return a maker of an (n, m) tensor."""
+    return lambda: (torch.arange(float(n * m)).reshape(n, m) / 10,)
+
+
+def growing(*sizes, m=3):
+    """Return calls: the first new size compiles (a symbol from then on), the others do not."""
+    return tuple((rows(n, m), number == 0) for number, n in enumerate(sizes))
+
+
+def marked(n, dimension=0):
+    def make():
+        t = rows(n)()[0]
+        torch._dynamo.mark_dynamic(t, dimension) if False else None
+        t.__dict__.setdefault("_plumbline_dynamic", set()).add(dimension)
+        return (t,)
+
+    return make
+
+
+@program(make=rows(4), then=growing(5, 6, 17))
+def pointwise_over_sizes(a):
+    return torch.relu(a) + 1
+
+
+@program(make=rows(4), then=growing(5, 6, 9), dynamic=False, graphs=1)
+def without_dynamic(a):
+    return a * 2
+
+
+@program(make=rows(4), then=((rows(5), False), (rows(9), False)), dynamic=True)
+def dynamic_from_the_start(a):
+    return a * 2
+
+
+@program(make=rows(4), then=((rows(5, 4), True), (rows(6, 7), False)))
+def both_sizes_change(a):
+    return (a * 2).sum(0) + a.shape[1]
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_in_arithmetic(a):
+    n = a.shape[0]
+    return a * n + (n * 2 - 1) // 3 + n % 2 + n / 2
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_in_factories(a):
+    n = a.shape[0]
+    return a + torch.arange(n)[:, None] + torch.zeros(n, 1) + torch.ones(a.size(0), 3)
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_in_view_and_reshape(a):
+    n, m = a.shape
+    return a.view(n * m), a.reshape(m, n), a.view(-1, m).sum(1), a.expand(2, n, m)
+
+
+@program(make=rows(4), then=growing(6, 8, 10))
+def size_in_slices(a):
+    half = a.shape[0] // 2
+    return a[:half], a[half:], a[1 : a.size(0) - 1], a[-1]
+
+
+@program(make=rows(4), then=growing(5, 6, 7), graphs=0)
+def size_is_returned(a):
+    return a.shape[0], a.shape, a.numel(), len(a), a.shape[0] + 1
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_in_a_list_and_dict(a):
+    sizes = [a.shape[0], 3]
+    named = {"n": a.shape[0]}
+    return a.reshape(sizes) + named["n"], sizes
+
+
+@program(make=rows(4), then=((rows(5), True), (rows(6), False), (rows(20), True), (rows(30), False)))
+def branch_on_a_size(a):
+    if a.shape[0] > 10:
+        return a * 2
+    return a * 3
+
+
+@program(make=rows(4), then=((rows(5), True), (rows(1), True), (rows(7), False)))
+def one_is_special(a):
+    return a * 2
+
+
+@program(make=rows(4), then=((rows(5), True), (rows(0), True)))
+def zero_is_special(a):
+    return a.sum()
+
+
+@program(make=rows(3), then=((rows(4), True), (rows(5), True)))
+def range_over_a_size_unrolls(a):
+    total = 0
+    for i in range(a.shape[0]):
+        total = total + a[i] * i
+    return total
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def softmax_and_matmul(a):
+    return F.softmax(a @ a.T / math.sqrt(a.shape[0]), dim=-1) @ a
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def cat_and_stack(a):
+    return torch.cat([a, a]), torch.stack([a, a * 2]).sum(0), F.pad(a, (0, 1))
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def causal_mask(a):
+    n = a.shape[0]
+    mask = torch.tril(torch.ones(n, n, dtype=torch.bool))
+    return (a @ a.T).masked_fill(~mask, -1.0)
+
+
+@program(make=rows(4), then=growing(6, 8, 12))
+def pairs_by_view(a):
+    return a.view(a.shape[0] // 2, 2, 3).mean(1)
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def minimum_of_a_size(a):
+    return a[: min(a.shape[0], 2)] * max(a.shape[0], 3)
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_converted(a):
+    n = a.shape[0]
+    return a * float(n), int(n) + 1, bool(n)
+
+
+@program(make=lambda: (rows(4)()[0], rows(4)()[0]),
+         then=((lambda: (rows(5)()[0], rows(5)()[0]), True), (lambda: (rows(6)()[0], rows(6)()[0]), False)))
+def two_tensors_of_one_size(a, b):
+    return a + b
+
+
+@program(make=lambda: (rows(4)()[0], rows(5)()[0]),
+         then=((lambda: (rows(6)()[0], rows(7)()[0]), True), (lambda: (rows(9)()[0], rows(8)()[0]), False)))
+def two_tensors_of_different_sizes(a, b):
+    return torch.cat([a, b]) * 2
+
+
+@program(make=lambda: (rows(4)()[0], 2), then=((lambda: (rows(4)()[0], 3), True), (lambda: (rows(4)()[0], 5), False),
+                                              (lambda: (rows(4)()[0], 9), False)))
+def changing_integer_becomes_a_symbol(a, k):
+    return a * k + k
+
+
+@program(make=lambda: (rows(4)()[0], 2.5), then=((lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 5.5), False)))
+def changing_float_becomes_a_symbol(a, k):
+    return a * k
+
+
+@program(make=marked(4), then=((marked(5), False), (marked(8), False)))
+def marked_dimension(a):
+    return a * 2
+
+
+@program(make=lambda: ([rows(4)()[0]],), then=((lambda: ([rows(5)()[0]],), True), (lambda: ([rows(7)()[0]],), False)))
+def tensor_in_a_list_changes_size(xs):
+    return xs[0] * 2
+
+
+@program(make=rows(4), then=growing(5, 6), graphs=2, breaks=1)
+def symbol_across_a_break(a):
+    n = a.shape[0]
+    b = a * n
+    print("here")
+    return b + n
+
+
+@program(make=rows(4), then=growing(5, 6), backward=True)
+def gradients_over_sizes(a):
+    w = torch.ones(3, requires_grad=True)
+    return (a * w).sum() / a.shape[0]
+
+
+@program(make=rows(4), then=((rows(5), True), (rows(6), False)))
+def size_as_a_string_specialises_nothing_else(a):
+    return a * 2, a.dim()
+
+
+@program(make=rows(4), then=growing(5, 6))
+def view_chain_with_minus_one(a):
+    b = a.unsqueeze(0).repeat(2, 1, 1)
+    return b.flatten(0, 1).unflatten(0, (2, -1)).transpose(0, 1).contiguous()
+
+
+@program(make=rows(4), then=growing(5, 6))
+def embedding_positions(a):
+    positions = torch.arange(a.shape[0], device=a.device).unsqueeze(0)
+    return F.one_hot(positions % 3, 3).to(a.dtype) + a
+
+
+@corpus.parametrize()
+def test_program(program):
+    check(program)
