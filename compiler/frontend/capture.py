@@ -53,6 +53,9 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except BackendError as error:
             raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
         except Exception as error:
+            if unit.varying and not unit.family.options.strict:
+                unit.give_up_symbols()
+                return capture_unit(unit, args)
             return _after_failure(unit, error, [])
 
 
@@ -71,7 +74,7 @@ def _after_failure(unit: Unit, error: Exception, guards: list[Guard]) -> Special
 def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     stop, pending = -1, None
     while True:
-        recorder = Recorder(unit.family.options, run_frame, make_generator)
+        recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
         recorder.stop_at = stop
         recorder.graph_free = unit.graph_free
         grad_mode = torch.is_grad_enabled()
@@ -98,6 +101,8 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except PlumblineError:
             raise
         except Exception as error:
+            if recorder.shape_env is not None:
+                raise
             return _after_failure(unit, error, recorder.guards)
         finally:
             set_grad_mode(grad_mode)
@@ -246,6 +251,9 @@ class _Writer:
     def specialise(self, tail: list[str], origin: Origin | None) -> Specialisation:
         """Compile the graph and return the finished specialisation."""
         call = self._graph_call()
+        sizes = self.recorder.size_guards()  # last: compiling the graph and writing values may assume more
+        self.guards += sizes
+        self.checks += guard_lines(sizes, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
         run, text = assemble(
             _identifier(self.unit.name), self.unit.parameters, self.checks, body, self.names, origin,

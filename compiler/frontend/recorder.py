@@ -3,6 +3,7 @@
 import builtins
 import inspect
 import operator
+import re
 import types
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
@@ -15,10 +16,15 @@ from ..base.origin import Origin
 from ..base.torch_facts import (
     FakeTensorMode,
     any_autocast_enabled,
+    expression_text,
     fake_run_failure,
     function_mode_depth,
     make_fake,
+    make_shape_environment,
+    make_symbolic_fake,
     outside_transforms,
+    size_conditions,
+    size_expression,
 )
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
@@ -45,6 +51,7 @@ from ..values.reasons import (
     Break,
     SkipFrame,
 )
+from ..values.scalar import SizeValue
 from ..values.sequences import ListValue, TupleValue, tuple_fields
 from ..values.source import Injected, Item, Source
 from ..values.tensor import TensorValue
@@ -57,6 +64,7 @@ from .skip_rules import compiled_original, refusal
 _SHARED = (ListValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 _UNTOUCHED = object()
 
+SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 RunFrame = Callable[["Recorder", FrameState], None]
 MakeGenerator = Callable[["Recorder", FrameState], Value]
 
@@ -109,12 +117,18 @@ class LazyValue(Value):
 class Recorder(CaptureContext):
     """One capture."""
 
-    def __init__(self, options: Options, run_frame: RunFrame, make_generator: MakeGenerator) -> None:
+    def __init__(
+        self, options: Options, run_frame: RunFrame, make_generator: MakeGenerator, symbolic: SymbolicDimensions
+    ) -> None:
         self.options = options
+        self.symbolic = symbolic
+        self.shape_env = make_shape_environment() if symbolic is not no_symbols else None
+        self.dimensions: dict[str, tuple[TensorValue, int]] = {}  # name of a size symbol -> the input that gives it
+        self.size_nodes: dict[str, object] = {}
         self.run_frame = run_frame
         self.make_generator = make_generator
         self.graph = fx.Graph()
-        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.shape_env)
         self.guards: list[Guard] = []
         self.guard_keys: set[object] = set()
         self.shared: dict[int, Value] = {}
@@ -200,22 +214,93 @@ class Recorder(CaptureContext):
             self.guard(source, Kind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
         bits = (value.is_conj(), value.is_neg(), value.is_inference())
+        varying = self._varying(value, source)
+        shape = tuple(None if index in varying else size for index, size in enumerate(value.shape))
+        strides = (None,) * value.dim() if varying else tuple(value.stride())
         facts = TensorFacts(
-            kind, value.dtype, value.device, tuple(value.shape), tuple(value.stride()), value.requires_grad, bits,
-            value.is_leaf,
+            kind, value.dtype, value.device, shape, strides, value.requires_grad, bits, value.is_leaf
         )
         self.guard(source, Kind.TENSOR, facts)
-        fake = make_fake(self.fake_mode, value)
+        if varying:
+            self.guard(source, Kind.EXPRESSION, "{0}.is_contiguous() and {0}.storage_offset() == 0")
+            fake = make_symbolic_fake(self.fake_mode, value, varying)
+        else:
+            fake = make_fake(self.fake_mode, value)
         node = self.graph.placeholder(f"input_{len(self.inputs)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.here())
         made = TensorValue(node, fake, kind, source, value)
         self.inputs.append(made)
         self.by_fake[id(fake)] = made
+        for index in varying:
+            self.dimensions[str(size_expression(fake.shape[index]))] = (made, index)
         return made
+
+    def _varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
+        """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
+        if self.shape_env is None or not value.is_contiguous() or value.storage_offset() or not value.dim():
+            return frozenset()
+        wanted = self.symbolic(value, source)
+        return frozenset(index for index in wanted if value.shape[index] > 1)
+
+    def size_argument(self, value: Value) -> object:
+        """Return the node that computes a symbolic size."""
+        assert isinstance(value, SizeValue)
+        made = self._size_node(size_expression(value.symbol))
+        return value.constant() if made is None else made
+
+    def _size_node(self, expression: Any) -> Any:
+        """Return the node of an expression, None if it is made of something that has no node."""
+        text = str(expression)
+        if text in self.size_nodes:
+            return self.size_nodes[text]
+        if expression.is_Integer:
+            return int(expression)
+        operation = _SIZE_OPERATIONS.get(type(expression).__name__)
+        if text in self.dimensions:
+            tensor, index = self.dimensions[text]
+            made: Any = self.graph.call_method("size", (tensor.node, index))
+        elif operation is None:
+            return None
+        else:
+            parts = [self._size_node(part) for part in expression.args]
+            if any(part is None for part in parts):
+                return None
+            made = parts[0]
+            for part in parts[1:]:
+                made = self.graph.call_function(operation, (made, part))
+        if isinstance(made, fx.Node):
+            made.meta["origin"] = self.here()
+        self.size_nodes[text] = made
+        return made
+
+    def size_guards(self) -> list[Guard]:
+        """Return the guards on symbolic sizes that the capture relied on."""
+        if self.shape_env is None:
+            return []
+        guards: list[Guard] = []
+        for condition in size_conditions(self.shape_env):
+            text, sources = self.size_text(condition)
+            guards.append(Guard(None, Kind.EXPRESSION, text, None, sources))
+        return guards
+
+    def size_text(self, expression: Any) -> tuple[str, tuple[Source, ...]]:
+        """Return Python text with places {1}, {2}, ... for the inputs that give the sizes, and their sources."""
+        text = expression_text(expression).replace("{", "{{").replace("}", "}}")
+        sources: list[Source] = []
+        for name in sorted((str(symbol) for symbol in expression.free_symbols), key=len, reverse=True):
+            tensor, index = self.dimensions[name]
+            assert tensor.source is not None
+            if tensor.source not in sources:
+                sources.append(tensor.source)
+            place = f"{{{sources.index(tensor.source) + 1}}}.shape[{index}]"
+            text = re.sub(rf"\b{name}\b", place, text)
+        return text, tuple(sources)
 
     def known(self, value: object) -> Value:
         """Return the value of an object computed while evaluating."""
         kind = type(value)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return _size_value(value)
         if kind in LITERAL_TYPES:
             return Constant(value)
         if kind is slice:
@@ -471,6 +556,28 @@ class Recorder(CaptureContext):
         self.steps += 1
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+_SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
+    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv,
+}
+
+
+def _size_value(value: torch.SymInt | torch.SymFloat | torch.SymBool) -> Value:
+    """Return the value of a symbol; one that is known by now becomes a constant."""
+    kind = int if isinstance(value, torch.SymInt) else float if isinstance(value, torch.SymFloat) else bool
+    expression = size_expression(value)
+    if expression.is_number or expression in (True, False):
+        number: Any = value
+        return Constant(kind(number))
+    return SizeValue(value, kind)
+
+
+def no_symbols(value: torch.Tensor, source: Source) -> frozenset[int]:
+    """Say that no dimension of any input is a symbol."""
+    del value, source
+    return frozenset()
 
 
 def _version(value: TensorValue) -> int:

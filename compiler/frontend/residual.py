@@ -7,9 +7,10 @@ from types import CodeType, FunctionType
 import torch
 
 from ..base.origin import Origin
-from ..base.torch_facts import set_grad_mode
+from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
 from ..values.reasons import CANNOT_RESUME, SkipFrame
+from ..values.scalar import SizeValue
 from ..values.source import Argument, Injected, Source
 from ..values.tensor import TensorValue
 from ..values.value import Rebuilder, Value
@@ -116,6 +117,12 @@ class Residual(Rebuilder):
         self.outputs.append(value)
         return f"_o{len(self.outputs) - 1}"
 
+    def size(self, value: Value) -> str:
+        """Return an expression over the sizes of inputs."""
+        assert isinstance(value, SizeValue)
+        text, sources = self.recorder.size_text(size_expression(value.symbol))
+        return f"({text.format('', *(self.fetch(source) for source in sources))})"
+
     def fetch(self, source: Source) -> str:
         """Return the name of what a source gave."""
         return self.names.fetch(source, self.lines)
@@ -209,7 +216,7 @@ def assemble(
     return made, text
 
 
-_GUARD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError)
+_GUARD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
 
 
 def _renamed(code: CodeType, name: str) -> CodeType:

@@ -20,9 +20,11 @@ from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
-from ..values.guard import Guard
+from ..values.guard import Guard, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
+from ..values.source import Source
+from .recorder import SymbolicDimensions, no_symbols
 from .residual import MISS, Names
 from .skip_rules import compiled_original, is_disabled, refusal
 
@@ -182,6 +184,9 @@ class Unit:
         self.lock = threading.RLock()
         self.exhausted = False
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
+        self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
+        self.static_only = False
+        self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[..., object] | None = None
         code = decoded.code
         self.name = code.co_name
@@ -242,6 +247,7 @@ class Unit:
                 detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
                 record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
                 return self.eager(*args)
+            self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
             made = self.family.capture(self, args)
             self.entries.append(made)
             self.runs.append(made.run)
@@ -251,6 +257,25 @@ class Unit:
             return self.eager(*args)
         return result
 
+    def symbolic_dimensions(self) -> SymbolicDimensions:
+        """Return which dimensions of inputs are to be symbols in the next capture."""
+        wanted = self.family.dynamic if self.family.dynamic is not None else self.family.options.dynamic_shapes
+        if wanted is False or self.static_only:
+            return no_symbols
+        if wanted:
+            return _every_dimension
+        varying = self.varying
+
+        def chosen(value: torch.Tensor, source: Source) -> frozenset[int]:
+            return varying.get(source, frozenset()) | marked_dimensions(value)
+
+        return chosen if varying or self.marks else no_symbols
+
+    def give_up_symbols(self) -> None:
+        """Capture with fixed sizes from now on: symbols have failed here."""
+        self.static_only = True
+        self.varying.clear()
+
     def origin(self) -> Origin:
         """Return the first line of the code."""
         code = self.decoded.code
@@ -258,10 +283,40 @@ class Unit:
 
     def _note_recompile(self, args: tuple[object, ...]) -> None:
         guard, actual = self.failing_guard(args)
-        if guard is not None:
-            record(Recompiled(self.name, guard.words(), str(guard.expected), actual, len(self.entries), guard.origin))
+        if guard is None:
+            return
+        for other in self.entries[-1].guards:
+            self._note_varying(other, args)
+        words, expected = guard.words(), str(guard.expected)
+        record(Recompiled(self.name, words, expected, _short(actual), len(self.entries), guard.origin))
 
-    def failing_guard(self, args: tuple[object, ...]) -> tuple[Guard | None, str]:
+    def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
+        """Remember the dimensions in which an input differs from what was captured."""
+        facts = guard.expected
+        if not isinstance(facts, TensorFacts) or guard.source is None:
+            return
+        actual = self._fetch(guard.source, args)
+        if not isinstance(actual, torch.Tensor):
+            return
+        if len(facts.shape) != actual.dim() or isinstance(actual, torch.nn.Parameter):
+            return
+        pairs = enumerate(zip(facts.shape, actual.shape, strict=True))
+        changed = frozenset(index for index, (old, new) in pairs if old is not None and old != new)
+        if changed:
+            self.varying[guard.source] = self.varying.get(guard.source, frozenset()) | changed
+
+    def _fetch(self, source: Source, args: tuple[object, ...]) -> object:
+        """Return what a source gives for these arguments; None if it cannot be reached."""
+        names, lines = Names(), list[str]()
+        name = names.fetch(source, lines)
+        place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
+        try:
+            exec("\n".join(lines), place)
+        except Exception:
+            return None
+        return place.get(name)
+
+    def failing_guard(self, args: tuple[object, ...]) -> tuple[Guard | None, object]:
         """Return the first guard of the newest specialisation that these arguments fail, and what was found."""
         for guard in self.entries[-1].guards:
             names, lines = Names(), list[str]()
@@ -272,9 +327,9 @@ class Unit:
                 place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
                 exec("\n".join(lines), place)
                 if not eval(check, place):
-                    return guard, _short(place.get(value))
+                    return guard, place.get(value)
             except Exception as error:
-                return guard, f"{type(error).__name__}: {error}"
+                return guard, f"<error>{type(error).__name__}: {error}"
         return None, ""
 
     def eager(self, *args: object) -> object:
@@ -320,7 +375,22 @@ class Unit:
                 unit.exhausted = False
 
 
+def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
+    """Make every dimension of an input a symbol, but not of parameters."""
+    del source
+    return frozenset() if isinstance(value, torch.nn.Parameter) else frozenset(range(value.dim()))
+
+
+def marked_dimensions(value: torch.Tensor) -> frozenset[int]:
+    """Return the dimensions that `mark_dynamic`, ours or torch's, was applied to."""
+    namespace = value.__dict__
+    ours, theirs = namespace.get("_plumbline_dynamic", ()), namespace.get("_dynamo_dynamic_indices", ())
+    return frozenset(ours) | frozenset(theirs)
+
+
 def _short(value: object) -> str:
+    if isinstance(value, str) and value.startswith("<error>"):
+        return value.removeprefix("<error>")
     if isinstance(value, torch.Tensor):
         return f"tensor({value.dtype}, {tuple(value.shape)}, requires_grad={value.requires_grad})"
     text = repr(value)

@@ -30,6 +30,7 @@ from .objects import (
 )
 from .operators import binary, compare, is_same, unary
 from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from .scalar import SizeValue
 from .sequences import (
     ListValue,
     SequenceIterator,
@@ -107,6 +108,8 @@ def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
             if verdict.truth(ctx):
                 return Constant(True)
             kinds = tuple(other for other in kinds if other is not wanted)
+    if isinstance(value, SizeValue):
+        return Constant(issubclass(kind, kinds))
     if value.is_constant():
         return Constant(isinstance(value.constant(), kinds))
     return fold(ctx, issubclass, kind, kinds)
@@ -213,6 +216,8 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     values = [ctx.real(arg) for arg in args]
+    if len(values) == 1 and isinstance(values[0], SizeValue) and values[0].kind is kind:
+        return values[0]
     if values and isinstance(values[0], ObjectValue):
         method = values[0].method(ctx, f"__{kind.__name__}__")
         if method is not None:
@@ -440,6 +445,8 @@ def _slice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
     """Return a slice of three bounds."""
     parts = [ctx.real(part) for part in parts]
+    if any(isinstance(part, SizeValue) for part in parts):
+        return SliceValue(parts)
     if all(isinstance(part, Constant) for part in parts):
         return Constant(slice(*(part.constant() for part in parts)))
     return SliceValue(parts)

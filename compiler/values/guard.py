@@ -23,7 +23,7 @@ class Kind(Enum):
     LACKS_KEY = "lacks key"
     MEMBERS = "has members"
     CODE = "has code"
-    TENSOR = "is a tensor with"
+    TENSOR = "is a tensor like"
     TRUTH = "has truth value"
     HAS_ATTRIBUTE = "has attribute"
     LACKS_ATTRIBUTE = "lacks attribute"
@@ -49,6 +49,12 @@ class TensorFacts:
     requires_grad: bool
     bits: tuple[bool, bool, bool]  # conjugate, negative, inference
     leaf: bool = True
+
+    def __str__(self) -> str:
+        dtype = str(self.dtype).removeprefix("torch.")
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        gradient = ", requires_grad" if self.requires_grad else ""
+        return f"{self.kind.__name__} {dtype}[{sizes}] on {self.device}{gradient}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,6 +85,10 @@ class Guard:
         expected = self.expected
         if isinstance(expected, type):
             expected = expected.__qualname__
+        if self.kind is Kind.EXPRESSION:
+            return str(expected).format(place, *(other.words() for other in self.others))
+        if self.kind is Kind.STATE and isinstance(expected, tuple):
+            return f"{getattr(expected[0], '__name__', expected[0])}() is {expected[1]}"
         if self.others:
             expected = ", ".join(other.words() for other in self.others)
         return f"{place} {self.kind.value} {expected}".strip()

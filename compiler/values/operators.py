@@ -9,6 +9,7 @@ from .guard import Kind
 from .mappings import DictValue, DictView, SetValue
 from .objects import ObjectValue
 from .reasons import UNSUPPORTED_OPERATION, Break
+from .scalar import SizeValue
 from .sequences import ListValue, SequenceValue, TupleValue
 from .source import Injected
 from .tensor import TensorValue
@@ -57,6 +58,10 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
         if plain_objects and not isinstance(left, TensorValue) and not isinstance(right, TensorValue):
             names = f"'{left.python_type().__name__}' and '{right.python_type().__name__}'"
             ctx.throw(TypeError, f"unsupported operand type(s) for {symbol}{'=' if inplace else ''}: {names}")
+    if isinstance(left, SizeValue) or isinstance(right, SizeValue):
+        sizes = _sizes(left, right)
+        if sizes is not None and symbol != "@":
+            return fold(ctx, plain, *sizes)
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         in_place = inplace and isinstance(left, TensorValue)
         return ctx.call_torch("call_function", assigning if in_place else plain, [left, right], {})
@@ -131,10 +136,25 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     return None
 
 
+def _sizes(*values: Value) -> list[object] | None:
+    """Return the numbers, symbolic ones as torch's symbols; None if one of the values is no number."""
+    found: list[object] = []
+    for value in values:
+        if isinstance(value, SizeValue):
+            found.append(value.symbol)
+        elif isinstance(value, Constant) and isinstance(value.value, int | float):
+            found.append(value.value)
+        else:
+            return None
+    return found
+
+
 def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
     """Evaluate `-value`, `+value` or `~value`."""
     value = ctx.real(value)
     function, method_name = _UNARY[symbol]
+    if isinstance(value, SizeValue) and symbol != "~":
+        return fold(ctx, function, value.symbol)
     if isinstance(value, TensorValue):
         return ctx.call_torch("call_function", function, [value], {})
     if isinstance(value, ObjectValue):
@@ -154,6 +174,10 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         found = _compare_objects(ctx, symbol, left, right, method, reflected)
         if found is not None:
             return found
+    if isinstance(left, SizeValue) or isinstance(right, SizeValue):
+        sizes = _sizes(left, right)
+        if sizes is not None:
+            return fold(ctx, function, *sizes)
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         other = right if isinstance(left, TensorValue) else left
         if symbol in ("==", "!=") and isinstance(other, Constant) and (other.value is None or type(other.value) is str):

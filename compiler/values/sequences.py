@@ -443,6 +443,14 @@ class SliceValue(Value):
         """Return slice."""
         return slice
 
+    def is_constant(self) -> bool:
+        """Return whether every bound can be fixed."""
+        return all(part.is_constant() for part in self.parts)
+
+    def constant(self) -> object:
+        """Fix the bounds."""
+        return slice(*(part.constant() for part in self.parts))
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return start, stop or step."""
         names = ("start", "stop", "step")

@@ -21,6 +21,7 @@ from .constant import CALL_FAMILIES, CallRule, Constant, Known, calls, fold
 from .mappings import DictValue
 from .objects import ClassValue, ExceptionValue, constructs
 from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
+from .scalar import SizeValue
 from .sequences import SequenceValue, SliceValue, TupleValue
 from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Value
@@ -159,6 +160,9 @@ def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
     value = ctx.real(value)
     if isinstance(value, TensorValue):
         return value.node, value.fake
+    if isinstance(value, SizeValue):
+        node = ctx.size_argument(value)
+        return node, value.symbol if not isinstance(node, int | float | bool) else node
     if isinstance(value, Constant | Known | ClassValue):
         return value.constant(), value.constant()
     if isinstance(value, SequenceValue):

@@ -50,6 +50,10 @@ class Rebuilder(ABC):
         """Return the name of a tensor that the graph gives."""
 
     @abstractmethod
+    def size(self, value: "Value") -> str:
+        """Return an expression that computes a symbolic size from the inputs."""
+
+    @abstractmethod
     def fetch(self, source: Source) -> str:
         """Return the name of what the source gave at entry."""
 
@@ -188,6 +192,10 @@ class CaptureContext(ABC):
     @abstractmethod
     def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Add an operation to the graph; kind: `call_function` or `call_method` (target: the name)."""
+
+    @abstractmethod
+    def size_argument(self, value: Value) -> object:
+        """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
 
     @abstractmethod
     def mutated(self, value: Value) -> None:

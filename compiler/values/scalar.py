@@ -1,0 +1,56 @@
+"""Symbolic sizes: ints, floats and bools computed from dimensions that may vary.
+
+A rule that knows nothing of them asks for `constant()`, which fixes the size to what it is now and guards that: the
+answer is right, only less general.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from .constant import Constant, MethodOf
+from .value import CaptureContext, Rebuilder, Value
+
+
+class SizeValue(Value):
+    """A symbolic int, float or bool; symbol: torch's SymInt, SymFloat or SymBool."""
+
+    def __init__(self, symbol: Any, kind: type) -> None:
+        self.symbol = symbol
+        self.kind = kind
+
+    def python_type(self) -> type:
+        """Return int, float or bool."""
+        return self.kind
+
+    def describe(self) -> str:
+        """Return the expression."""
+        return f"size {self.symbol}"
+
+    def is_constant(self) -> bool:
+        """Return True: it can be fixed."""
+        return True
+
+    def constant(self) -> object:
+        """Fix the value to what it is now."""
+        return self.kind(self.symbol)
+
+    def identity(self) -> object:
+        """Return the value itself: numbers made by arithmetic share no identity."""
+        return self
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Fix the value."""
+        number: Hashable = self.kind(self.symbol)
+        return number
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Decide by the present sizes, guarded."""
+        return bool(self.symbol != 0) if self.kind is not bool else bool(self.symbol)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Fix the value; methods of numbers are rare."""
+        return MethodOf(Constant(self.constant()), name)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Compute the number from the sizes of the inputs."""
+        return out.size(self)
