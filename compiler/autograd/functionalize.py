@@ -441,13 +441,23 @@ def _overlaps_itself(value: torch.Tensor) -> bool:
     return False
 
 
+_COUNTED_ELEMENTS = 1 << 24  # larger memory is not marked place by place: it counts as overlapping
+
+
 def _overlap(first: Handle, second: Handle) -> bool:
     """Return whether two views of one memory may share a place, the very same view excepted."""
     a, b = first.example, second.example
     if a.dtype == b.dtype and _geometry(a) == _geometry(b):
         return False
     (a_first, a_last), (b_first, b_last) = _interval(a), _interval(b)
-    return a_first <= b_last and b_first <= a_last
+    if a_last < b_first or b_last < a_first:
+        return False
+    end = max(a_last, b_last) // a.element_size() + 1
+    if a.dtype != b.dtype or end > _COUNTED_ELEMENTS:
+        return True
+    places = torch.zeros(end, dtype=torch.bool)  # interleaved parts, as the two ends of a circular padding
+    places.as_strided(a.shape, a.stride(), int(a.storage_offset())).fill_(True)
+    return bool(places.as_strided(b.shape, b.stride(), int(b.storage_offset())).any())
 
 
 def _geometry(value: torch.Tensor) -> tuple[object, ...]:
