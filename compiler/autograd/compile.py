@@ -128,18 +128,19 @@ class CompiledCall:
         return lambda arguments: interpret(self.gm, arguments)
 
     def _compile(self, arguments: tuple[object, ...]) -> Call:
-        program = Program(self.gm, arguments, torch.is_grad_enabled(), autocast_state(), self.decompositions)
+        looks = Program.looks(arguments)
+        program = Program(self.gm, looks, torch.is_grad_enabled(), autocast_state(), self.decompositions)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
         joint = self._simplified(traced.joint, "joint")
-        if traced.analysis.signature.is_differentiable:
+        if traced.signature.is_differentiable:
             if torch.is_inference_mode_enabled():
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             run = self._compile_pair(program, traced, joint)
         else:
             run = self._compile_forward(traced, joint)
-        signature = traced.analysis.signature
+        signature = traced.signature
         written = [signature.inputs[fact.input] for fact in signature.writes]
         finish, positions = finisher(signature), signature.inputs
 
@@ -175,7 +176,7 @@ class CompiledCall:
         given = placeholders(joint.graph.graph)[joint.inputs :]
         layouts = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
         return CompiledPair(
-            signature=traced.analysis.signature,
+            signature=traced.signature,
             forward=self._compile_graph(cut.forward),
             kept=cut.kept,
             constants=traced.constants,
@@ -263,7 +264,7 @@ def _keep_outputs(gm: fx.GraphModule, present: Sequence[int]) -> None:
 
 
 def _demand_written_apart(traced: Traced, arguments: Sequence[object]) -> None:
-    signature = traced.analysis.signature
+    signature = traced.signature
     written = [signature.inputs[fact.input] for fact in signature.writes]
     if written and _shares_memory(arguments, signature.inputs, written):
         raise Unsupported("a written input shares memory with another input", hint=_APART)

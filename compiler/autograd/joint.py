@@ -27,13 +27,15 @@ from ..base.torch_facts import (
     quiet_fake_failures,
     running_gradient_number,
 )
-from ..graph.fx_face import add_output
+from ..graph.aliasing import memory_root
+from ..graph.fx_face import add_call, add_output
 from ..graph.interpret import interpret
-from ..graph.node_values import in_backward, origin_of, set_value, tensor_of
-from ..graph.tracer import Decomposition, Recorder, demand_untouched_generator, fake_like, watched_generator
+from ..graph.node_values import in_backward, origin_of, set_value, tensor_of, value_of
+from ..graph.tracer import Decomposition, Recorder, TensorLooks, demand_untouched_generator, looks_of, watched_generator
 from .analyze import Analysis, TracedCall, analyze
 from .functionalize import Functionalizer
 from .partition import JointGraph
+from .signature import CallSignature
 
 AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -55,7 +57,7 @@ class Traced:
     """
 
     joint: JointGraph
-    analysis: Analysis
+    signature: CallSignature
     constants: tuple[torch.Tensor, ...]
     gradients_of: tuple[int, ...]
     forward_targets: tuple[object, ...]
@@ -65,7 +67,8 @@ class Traced:
 class Program:
     """A torch-level graph with the arguments it is specialised to, and how to trace it.
 
-    arguments: the example arguments; tensors may be real or fake.  grad_enabled, autocast: the state of the call.
+    arguments: numbers as they are, for a tensor its looks; the same tensor given twice is the same object here.
+    grad_enabled, autocast: the state of the call.
     """
 
     gm: fx.GraphModule
@@ -73,6 +76,15 @@ class Program:
     grad_enabled: bool
     autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
+
+    @staticmethod
+    def looks(arguments: Sequence[object]) -> tuple[object, ...]:
+        """Return the arguments with each tensor replaced by its looks; raises Unsupported for odd tensors."""
+        seen: dict[int, TensorLooks] = {}
+        for value in arguments:
+            if isinstance(value, torch.Tensor) and id(value) not in seen:
+                seen[id(value)] = looks_of(value)
+        return tuple(seen[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
 
     def state(self) -> ExitStack:
         """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
@@ -146,11 +158,11 @@ class _Run:
         seen: dict[int, torch.Tensor] = {}
         nodes: list[fx.Node] = []
         for position, value in enumerate(self.program.arguments):
-            if not isinstance(value, torch.Tensor):
+            if not isinstance(value, TensorLooks):
                 arguments.append(value)
                 continue
             if id(value) not in seen:
-                primal = fake_like(value, self.mode)
+                primal = value.fake(self.mode)
                 node = self.recorder.add_input(f"input_{len(nodes)}", primal)
                 seen[id(value)] = self._program_side(primal, value, node)
                 self.positions.append(position)
@@ -159,7 +171,7 @@ class _Run:
             arguments.append(seen[id(value)])
         return arguments, list(seen.values()), nodes
 
-    def _program_side(self, primal: torch.Tensor, value: torch.Tensor, node: fx.Node) -> torch.Tensor:
+    def _program_side(self, primal: torch.Tensor, value: TensorLooks, node: fx.Node) -> torch.Tensor:
         if not value.requires_grad or value.is_leaf:
             return primal
         with self.mode, torch.enable_grad():
@@ -242,7 +254,7 @@ def _trace_call(program: Program, tangents: Sequence[int] | None) -> Traced:
     wanted, gradients = run.gradients(analysis, chosen) if chosen else ([], [])
     inputs = len(run.primals)
     worker = run.worker
-    add_output(worker.graph, [*analysis.values, *gradients])
+    add_output(worker.graph, [*_own_memory(worker.graph, analysis.values), *gradients])
     names = [str(node.target) for node in worker.constants]
     joint = JointGraph(
         lazy_module({}, worker.graph),
@@ -253,7 +265,20 @@ def _trace_call(program: Program, tangents: Sequence[int] | None) -> Traced:
         frozenset(fact.input for fact in analysis.signature.writes),
     )
     constants = tuple(run.recorder.constants[name] for name in names)
-    return Traced(_ordered(joint, worker), analysis, constants, tuple(wanted), targets)
+    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets)
+
+
+def _own_memory(graph: fx.Graph, values: Sequence[fx.Node]) -> list[fx.Node]:
+    """Copy a value that shares memory with an input or an earlier value: what a call returns is the caller's own."""
+    seen: set[fx.Node] = set()
+    found = []
+    for value in values:
+        root = memory_root(value)
+        if root.op == "placeholder" or root in seen:
+            value = add_call(graph, torch.ops.aten.clone.default, (value,), value=value_of(value))
+        seen.add(root)
+        found.append(value)
+    return found
 
 
 def _ordered(joint: JointGraph, worker: Functionalizer) -> JointGraph:

@@ -9,6 +9,7 @@ mode is recorded, also the calls of a backward pass that runs inside it. Mutatio
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import fx
@@ -44,11 +45,34 @@ _QUESTIONS = frozenset(
 _METADATA_CHANGES = torch.Tag.inplace_view
 
 
+@dataclass(frozen=True, slots=True)
+class TensorLooks:
+    """What a trace needs to know of a tensor, without holding its memory; shape and stride in elements."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+    requires_grad: bool
+    is_leaf: bool
+
+    def fake(self, mode: FakeTensorMode) -> torch.Tensor:
+        """Return a fake leaf of its own storage that looks like this."""
+        with mode, torch.no_grad():
+            fake = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
+        return fake.requires_grad_(self.requires_grad)
+
+
 def fake_like(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
     """Return a fake leaf of its own storage with the sizes, strides, dtype, device and requires_grad of `tensor`.
 
     Raises Unsupported for what is not a plain strided tensor (sparse, quantised, subclasses, conjugate views).
     """
+    return looks_of(tensor).fake(mode)
+
+
+def looks_of(tensor: torch.Tensor) -> TensorLooks:
+    """Return what a trace needs to know of `tensor`; raises Unsupported for what is not a plain strided tensor."""
     if isinstance(tensor, FakeTensor):
         plain = True
     else:
@@ -59,9 +83,8 @@ def fake_like(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
             why="only plain strided tensors are traced",
             hint="expected: the graph runs eagerly",
         )
-    with mode, torch.no_grad():
-        fake = torch.empty_strided(tuple(tensor.shape), tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return fake.requires_grad_(tensor.requires_grad)
+    geometry = (tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
+    return TensorLooks(*geometry, tensor.requires_grad, tensor.is_leaf)
 
 
 _WATCHED_SEED = 0x5EED_0F_ACE5  # nobody seeds with it by chance

@@ -1,5 +1,8 @@
 """What a compiled call owes its caller beyond one call: new facts, hooks, second backwards, version errors."""
 
+import gc
+import weakref
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -303,6 +306,16 @@ def test_a_backward_that_cannot_be_compiled_runs_op_by_op():
         call(x)[0].sum().backward()
     assert torch.equal(x.grad, torch.ones(3).exp())
     assert [event.why for event in events if isinstance(event, FellBack)] == ["RuntimeError: no backward here"]
+
+
+def test_a_compiled_call_does_not_hold_its_example_inputs():
+    x = torch.ones(3, requires_grad=True) * 1
+    watch = weakref.ref(x)
+    call = compiled(lambda x: (x.sin(), x[0]), x)
+    assert call.fallback_reason is None
+    del x
+    gc.collect()
+    assert watch() is None
 
 
 def test_user_lines_reach_the_backward():

@@ -20,7 +20,7 @@ def joint_of(function, *inputs):
     graph = fx.Graph()
     nodes = [graph.placeholder(f"arg_{index}") for index in range(len(inputs))]
     graph.output(graph.call_function(function, tuple(nodes)))
-    return trace_call(Program(fx.GraphModule({}, graph), inputs, True)).joint
+    return trace_call(Program(fx.GraphModule({}, graph), Program.looks(inputs), True)).joint
 
 
 def run_cut(joint, cut, inputs, tangents):
