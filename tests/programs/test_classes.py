@@ -687,7 +687,10 @@ def named_tuple_with_defaults(a):
 @program(A)
 def class_identity_and_type_calls(a):
     b = Left(2.0)
-    return type(b)(3.0).go(a), type(b) is Left, b.__class__.__name__, isinstance(b, (Right, Base)), issubclass(Left, Base)
+    return (
+        type(b)(3.0).go(a), type(b) is Left, b.__class__.__name__, isinstance(b, (Right, Base)),
+        issubclass(Left, Base),
+    )  # fmt: skip
 
 
 @program(A)

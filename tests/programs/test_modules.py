@@ -287,7 +287,10 @@ def walking_over_modules_and_parameters(m, x):
 
 @program(make=call(seeded(Block)))
 def module_attributes(m, x):
-    return x * m.scale, m.nothing is None, hasattr(m, "linear"), m.linear.in_features, isinstance(m, nn.Module), m.training
+    return (
+        x * m.scale, m.nothing is None, hasattr(m, "linear"), m.linear.in_features, isinstance(m, nn.Module),
+        m.training,
+    )  # fmt: skip
 
 
 @program(make=call(seeded(Block)), stable=True)

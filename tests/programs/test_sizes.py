@@ -163,7 +163,8 @@ def changing_integer_becomes_a_symbol(a, k):
     return a * k + k
 
 
-@program(make=lambda: (rows(4)()[0], 2.5), then=((lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 5.5), False)))
+@program(make=lambda: (rows(4)()[0], 2.5), then=((lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 5.5),
+         False)))
 def changing_float_becomes_a_symbol(a, k):
     return a * k
 

@@ -67,24 +67,34 @@ def string_methods(a):
     return (
         a * len(s.strip()), s.split("."), s.strip().rsplit(".", 1), s.replace("0", "1"), s.find("0"), s.count("."),
         s.strip().startswith(("Layer", "x")), s.strip().endswith("weight"), s.lower(), s.upper(), "a,b".partition(","),
-        "-".join(["x", "y"]), "abc"[::-1], "b" in "abc", "ab" * 2, "ab" + "cd", s.isspace(), "12".isdigit(), "x".zfill(3),
+        "-".join(["x", "y"]), "abc"[::-1], "b" in "abc", "ab" * 2, "ab" + "cd", s.isspace(), "12".isdigit(),
+        "x".zfill(3),
         "a b".title(), "prefix_x".removeprefix("prefix_"), "tEsT".swapcase(), "x".ljust(3) + "|", "é".encode("utf-8"),
     )  # fmt: skip
 
 
 @program(A, graphs=0)
 def string_comparisons_and_conversions(a):
-    return a, "a" < "b", str(3), str(2.5), repr("x"), int("12"), float("1e3"), ord("a"), chr(98), bool(""), str(None), "x" == 1
+    return (
+        a, "a" < "b", str(3), str(2.5), repr("x"), int("12"), float("1e3"), ord("a"), chr(98), bool(""),
+        str(None), "x" == 1,
+    )  # fmt: skip
 
 
 @program(A, graphs=0)
 def bytes_and_numbers(a):
-    return a, b"ab" + b"c", 7 // 2, -7 % 3, 2**10, 5 & 3, 5 | 3, 5 ^ 3, ~5, 1 << 4, 0.1 + 0.2, 1e300 * 1e10, (3).bit_length(), 3.0.is_integer()
+    return (
+        a, b"ab" + b"c", 7 // 2, -7 % 3, 2**10, 5 & 3, 5 | 3, 5 ^ 3, ~5, 1 << 4, 0.1 + 0.2, 1e300 * 1e10,
+        (3).bit_length(), 3.0.is_integer(),
+    )  # fmt: skip
 
 
 @program(A)
 def math_functions(a):
-    return a * math.sqrt(16) + math.floor(2.7) + math.ceil(2.1), math.prod([2, 3]), math.isnan(math.nan), math.gcd(4, 6), math.log2(8), math.inf
+    return (
+        a * math.sqrt(16) + math.floor(2.7) + math.ceil(2.1), math.prod([2, 3]), math.isnan(math.nan),
+        math.gcd(4, 6), math.log2(8), math.inf,
+    )  # fmt: skip
 
 
 @program(A, "relu", changed=lambda: (A.clone(), "tanh"))
@@ -94,21 +104,29 @@ def function_by_name(a, name):
 
 @program(A, graphs=0)
 def text_of_known_objects(a):
-    return a, str(torch.float32), f"{a.shape}", str(a.dtype), repr(a.device), f"{type(a).__name__}", str([1, "x"]), f"{ {'k': (1,)} }", f"{None}"
+    return (
+        a, str(torch.float32), f"{a.shape}", str(a.dtype), repr(a.device), f"{type(a).__name__}", str([1,
+        "x"]), f"{ {'k': (1,)} }", f"{None}",
+    )  # fmt: skip
 
 
 @program(A, graphs=0)
 def questions_about_types(a):
     values = [1, True, 2.0, "x", None, [1], (1,), {1: 2}, {1}, a, torch.float32, print, int, len]
-    return a, [isinstance(v, (int, str)) for v in values], [type(v).__name__ for v in values], [callable(v) for v in values]
+    return (
+        a, [isinstance(v, (int, str)) for v in values], [type(v).__name__ for v in values],
+        [callable(v) for v in values],
+    )  # fmt: skip
 
 
 @program(A, graphs=0)
 def abstract_types(a):
     return (
         a, isinstance(1, numbers.Number), isinstance([], typing.Sequence), isinstance({}, typing.Mapping),
-        isinstance(1.0, numbers.Integral), isinstance(3, int | str), isinstance(a, torch.Tensor), isinstance(None, type(None)),
-        isinstance(print, typing.Callable), issubclass(bool, int), isinstance(torch.nn.Parameter(a), torch.nn.Parameter),
+        isinstance(1.0, numbers.Integral), isinstance(3, int | str), isinstance(a, torch.Tensor), isinstance(None,
+        type(None)),
+        isinstance(print, typing.Callable), issubclass(bool, int), isinstance(torch.nn.Parameter(a),
+        torch.nn.Parameter),
     )  # fmt: skip
 
 
@@ -251,7 +269,8 @@ def dtype_questions(a):
     return (
         a, a.dtype.is_floating_point, torch.finfo(a.dtype).eps, torch.iinfo(torch.int32).max, a.dtype.itemsize,
         torch.promote_types(torch.float32, torch.int64), torch.is_tensor(a), torch.is_floating_point(a),
-        a.is_contiguous(), a.T.is_contiguous(), a.device.type, a.layout, a.is_leaf, a.element_size(), a.storage_offset(),
+        a.is_contiguous(), a.T.is_contiguous(), a.device.type, a.layout, a.is_leaf, a.element_size(),
+        a.storage_offset(),
     )  # fmt: skip
 
 
