@@ -13,7 +13,7 @@ from .constant import Constant, MethodOf
 from .guard import Kind
 from .reasons import UNSUPPORTED_OBJECT
 from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
-from .source import BaseItem, Item, ListedItem, Source
+from .source import BaseItem, Item, ListedItem, ListedValue, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
@@ -87,13 +87,16 @@ class DictValue(Value):
             if token in self.deleted:
                 continue
             known = early.pop(token, None)
-            self.entries[token] = known or Entry(wrapped, ctx.lazy(value, self.item(key)))
+            place = self.item(key) if wrapped.is_constant() else ListedValue(source, position)
+            self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
         self.entries.update(early)
         return self.entries
 
     def item(self, key: object) -> Source:
         """Return how a value of the original is reached."""
         assert self.source is not None
+        if self.kind is collections.defaultdict:  # a plain subscript would make the missing entry
+            return BaseItem(self.source, dict, key)
         return BaseItem(self.source, self.subclass_of, key) if self.subclass_of else Item(self.source, key)
 
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:

@@ -99,10 +99,11 @@ def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, 
         made = left.call_method(ctx, _SET_METHODS[symbol], [right], {})
         if not inplace or left.kind is frozenset:
             return made
-        if symbol == "|":
-            left.call_method(ctx, "update", [right], {})
-        else:
-            left.call_method(ctx, {"&": "intersection_update", "-": "difference_update"}[symbol], [right], {})
+        for member in list(left.members.values()):
+            left.discard(ctx, member)
+        assert isinstance(made, SetValue)
+        for member in made.members.values():
+            left.add(ctx, member)
         return left
     return None
 

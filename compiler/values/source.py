@@ -108,6 +108,22 @@ class ListedItem(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class ListedValue(Source):
+    """The value at a position of a dictionary whose keys are objects: `list(of.values())[position]`."""
+
+    of: Source
+    position: int
+
+    def base(self) -> Source:
+        """Return the dictionary."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `list(base.values())[position]`."""
+        return f"{inject(list)}({inject(dict.values)}({base}))[{self.position}]"
+
+
+@dataclass(frozen=True, slots=True)
 class BaseItem(Source):
     """An item of a container subclass, fetched without running the subclass's methods."""
 

@@ -158,6 +158,8 @@ class TensorValue(Value):
             return self
         if reason is not None:
             raise Break(reason, f"{name}() of {self.describe()}")
+        if name in ("addcdiv_", "addcmul_") and isinstance(ctx.real(kwargs.get("value", self)), TensorValue) and kwargs:
+            return self._add_scaled(ctx, name, args, kwargs["value"])
         if name == "__len__":
             return self.length(ctx)
         if name == "__iter__":
@@ -165,6 +167,13 @@ class TensorValue(Value):
         if name in ("register_hook",):
             raise Break(AUTOGRAD_CALL, name)
         return ctx.call_torch("call_method", name, [self, *args], kwargs)
+
+    def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
+        """Evaluate addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""
+        operation = operator.truediv if name == "addcdiv_" else operator.mul
+        part = ctx.call_torch("call_function", operation, list(args), {})
+        part = ctx.call_torch("call_function", operator.mul, [part, scale], {})
+        return ctx.call_torch("call_method", "add_", [self, part], {})
 
     def _keeps_requires_grad(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> bool:
         wanted = ctx.real(args[0] if args else kwargs.get("requires_grad", Constant(True)))
