@@ -42,7 +42,9 @@ def main() -> None:
     for mode in ("transforms", "guards"):
         report = hunt(mode, PlantedCompiler(), chosen.examples, chosen.seed)
         rate = report.examples / report.seconds
-        print(f"{mode}: identity compiler, {len(report.found)} false alarms in {report.examples}, {rate:.0f} examples/s")
+        print(
+            f"{mode}: identity compiler, {len(report.found)} false alarms in {report.examples}, {rate:.0f} examples/s"
+        )
         started = time.monotonic()
         report = hunt(mode, find_compiler("torch", "eager"), 60, chosen.seed)
         rate = report.examples / (time.monotonic() - started)

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import HypothesisException
 
 from plumbline.oracle.compilers import CompilerUnderTest
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.verdict import Verdict
 
 from .corpus import save
 from .even_draws import BACKEND, seed_draws
 from .findings import Signature, Tried
-from .isolation import run_apart
+from .isolation import Workshop
 from .modes import Mode
 from .programs import forget_sources
 
@@ -110,10 +110,12 @@ def run_campaign(
     """
     report = Report(mode.name, compiler.name, backend, options.seed)
     started = time.monotonic()
+    workshop = Workshop(lambda example: mode.attempt(example, compiler, backend))
+    hunt = _Hunt(mode, workshop, options, report)
     try:
         while report.examples < options.examples and len(report.found) < options.most_failures:
             before = report.examples
-            hunt = _Hunt(mode, compiler, backend, options, report)
+            hunt = _Hunt(mode, workshop, options, report)
             hunt.search(options.seed * ROUND_STRIDE + len(report.found))
             if hunt.best is not None:
                 found = hunt.conclude()
@@ -127,6 +129,8 @@ def run_campaign(
         if found_so_far is not None:
             report.found.append(found_so_far)
             on_found(found_so_far)
+    finally:
+        workshop.close()
     report.seconds = time.monotonic() - started
     forget_sources()
     return report
@@ -135,10 +139,8 @@ def run_campaign(
 class _Hunt:
     """One round: examples until the first failure that is news, then that one shrunk."""
 
-    def __init__(
-        self, mode: Mode, compiler: CompilerUnderTest, backend: str, options: Settings, report: Report
-    ) -> None:
-        self.mode, self.compiler, self.backend, self.options, self.report = mode, compiler, backend, options, report
+    def __init__(self, mode: Mode, workshop: Workshop, options: Settings, report: Report) -> None:
+        self.mode, self.workshop, self.options, self.report = mode, workshop, options, report
         self.tried: dict[Any, Tried] = {}
         self.best: tuple[Any, Tried] | None = None
         self.first_failure = 0.0
@@ -209,11 +211,10 @@ class _Hunt:
         return same
 
     def _try(self, example: Any) -> Tried:
-        try:
-            tried, left = run_apart(lambda: self.mode.attempt(example, self.compiler, self.backend))
-        except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
-            return _judge_failed(error)
-        return replace(tried, notes=(*tried.notes, *left)) if left else tried
+        tried = self.workshop.try_one(example)
+        if tried.signature is not None and not tried.signature.involved:  # a crash knows nothing of its example
+            return replace(tried, signature=replace(tried.signature, involved=example.names))
+        return tried
 
     def conclude(self) -> Found:
         """Return the failure after the last simplifications, tried once more, and save it."""
@@ -222,6 +223,7 @@ class _Hunt:
         self._simplify()
         assert self.best is not None
         example, tried = self.best
+        self.workshop.close()  # the last word has a fresh process
         again = self._try(example)
         assert tried.signature is not None
         repeats = again.signature is not None and again.signature.same_trouble(tried.signature)
@@ -246,17 +248,10 @@ class _Hunt:
 
     def _saved(self, example: Any, tried: Tried, repeats: bool) -> Found:
         assert tried.signature is not None
-        place = (self.mode.name, self.compiler.name, self.backend)
-        script = self.mode.script(example, self.compiler.name, self.backend, tried.verdict)
+        compiler, backend = self.report.compiler, self.report.backend
+        place = (self.mode.name, compiler, backend)
+        script = self.mode.script(example, compiler, backend, tried.verdict)
         file = None
         if self.options.folder is not None:
             file = save(self.options.folder, tried.signature, example, script, tried.verdict, place)
         return Found(tried.signature, example, tried.verdict, script, repeats, file)
-
-
-def _judge_failed(error: Exception) -> Tried:
-    text = str(error).splitlines()[0][:200] if str(error) else ""
-    sentence = f"raises {type(error).__name__}: {text}"
-    finding = Finding(Kind.CRASH, "judge", "judge", sentence)
-    verdict = Verdict(Kind.CRASH, f"the judge itself {sentence}", (finding,))
-    return Tried(verdict, Signature(Kind.CRASH.value, "judge", type(error).__name__))

@@ -47,12 +47,13 @@ class Tried:
     """What became of one example.
 
     verdict: of the judge, the worst of all its calls.  signature: of the failure, None without one.
-    notes: said without failing, such as over-guarding.
+    notes: said without failing, such as over-guarding.  tainted: the process may not be as it was before.
     """
 
     verdict: Verdict
     signature: Signature | None = None
     notes: tuple[str, ...] = ()
+    tainted: bool = False
 
 
 def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> Signature | None:

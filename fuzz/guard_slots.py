@@ -97,7 +97,7 @@ _add(
         "total = total + (1.0 if x.requires_grad else 5.0)",
         "total = total + x.shape[0]",
         "total = total + (1.0 if x.shape[0] > 2 else 4.0)",
-        "total = total.reshape(x.shape[0], -1)",
+        "total = total.reshape(x.shape[-1], -1) if x.numel() else total",
         "total = total + x.storage_offset()",
         "total = total + x.dim()",
     ),

@@ -1,47 +1,137 @@
-"""One attempt at a time in a thread of its own: what a failing compiler leaves in its thread's state ends with it.
+"""Attempts in a process of their own: a crash, a hang or poisoned state is one failure and not the cause of the next.
 
-Stock torch 2.13 leaves transforms, forward-mode levels and dispatch state behind when a backend fails under a
-transform; later programs then fail, or crash the interpreter, for no fault of theirs.
+Stock torch 2.13 needs it: a backend that fails under a transform leaves forward-mode levels and dispatch state behind,
+after which eager programs raise, and garbage collection may crash.
 """
 
+import contextlib
 import logging
-import threading
+import multiprocessing
+import signal
+import sys
 import warnings
 from collections.abc import Callable
-from typing import TypeVar
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkContext, ForkProcess
+from typing import Any
 
+from plumbline.oracle.verdict import Finding, Kind, Verdict
+
+from .findings import Signature, Tried
 from .leftovers import clear_leftovers
 
-_Result = TypeVar("_Result")
+ATTEMPT_SECONDS = 180.0
+"""A first compile takes seconds; a program of a dozen operators that takes this long hangs."""
+
+Attempt = Callable[[Any], Tried]
 
 
-def run_apart(attempt: Callable[[], _Result]) -> tuple[_Result, tuple[str, ...]]:
-    """Return what the attempt returns, and in words what it left behind for the whole process.
+class Workshop:
+    """Makes attempts in a child process, and a new child whenever one is dead or may be poisoned.
 
-    Raises what the attempt raises, interrupts included.  Warnings and log records of the attempt are dropped: nobody
-    wrote these programs.
+    A context manager.  attempt: from an example to what became of it; inherited by the child, so it may be anything.
+    Where there is no fork, attempts run in this process.
     """
-    results: list[_Result] = []
-    errors: list[BaseException] = []
-    left: list[str] = []
 
-    def work() -> None:
+    def __init__(self, attempt: Attempt, seconds: float = ATTEMPT_SECONDS) -> None:
+        self._attempt = attempt
+        self._seconds = seconds
+        self._child: tuple[ForkProcess, Connection] | None = None
+
+    def __enter__(self) -> "Workshop":
+        """Return the workshop; the child is made at the first attempt."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the child."""
+        self.close()
+
+    def close(self) -> None:
+        """End the child; the next attempt makes a new one."""
+        if self._child is not None:
+            process, connection = self._child
+            self._child = None
+            connection.close()
+            process.kill()
+            process.join()
+
+    def try_one(self, example: Any) -> Tried:
+        """Return what became of an example; a dead or hanging child is a crash of the program.
+
+        Raises KeyboardInterrupt when the attempt was interrupted, never what the attempt raises otherwise.
+        """
+        if sys.platform == "win32":
+            return _attempted(self._attempt, example)
+        tried = self._in_child(example)
+        if tried.tainted:
+            self.close()
+        return tried
+
+    def _in_child(self, example: Any) -> Tried:
+        process, connection = self._child or self._fork()
+        self._child = process, connection
         try:
-            results.append(attempt())
-        except BaseException as error:  # handed to the caller's thread
-            errors.append(error)
-        finally:
-            left.extend(clear_leftovers())
+            connection.send(example)
+            if not connection.poll(self._seconds):
+                self.close()
+                return _crash("process", "hang", f"does not end within {self._seconds:g} s")
+            answer = connection.recv()
+        except (EOFError, ConnectionError):
+            process.join()
+            self.close()
+            return _crash("process", _death(process.exitcode), f"ends the process ({_death(process.exitcode)})")
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if answer is None:
+            self.close()
+            raise KeyboardInterrupt
+        tried: Tried = answer
+        return tried
 
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
+    def _fork(self) -> tuple[ForkProcess, Connection]:
+        context: ForkContext = multiprocessing.get_context("fork")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, ours, self._attempt), daemon=True)
+        with warnings.catch_warnings():  # Python 3.12 warns of threads; the parent runs none of torch's kernels
             warnings.simplefilter("ignore")
-            thread = threading.Thread(target=work, daemon=True)
-            thread.start()
-            thread.join()
-    finally:
-        logging.disable(logging.NOTSET)
-    if errors:
-        raise errors[0]
-    return results[0], tuple(left)
+            process.start()
+        theirs.close()
+        return process, ours
+
+
+def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> None:
+    """Answer examples until the parent closes its end; the child's whole life."""
+    other_end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")  # nobody wrote these programs
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            try:
+                connection.send(_attempted(attempt, connection.recv()))
+            except KeyboardInterrupt:
+                connection.send(None)
+
+
+def _attempted(attempt: Attempt, example: Any) -> Tried:
+    try:
+        tried = attempt(example)
+    except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
+        text = str(error).splitlines()[0][:200] if str(error) else ""
+        tried = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
+    left = clear_leftovers()
+    raised = tried.signature is not None and tried.signature.aspect == "exceptions"
+    return Tried(tried.verdict, tried.signature, (*tried.notes, *left), tainted=raised or bool(left))
+
+
+def _crash(aspect: str, detail: str, sentence: str) -> Tried:
+    finding = Finding(Kind.CRASH, aspect, "the attempt", sentence)
+    verdict = Verdict(Kind.CRASH, f"the attempt {sentence}", (finding,))
+    return Tried(verdict, Signature(Kind.CRASH.value, aspect, detail), tainted=True)
+
+
+def _death(status: int | None) -> str:
+    if status is not None and status < 0:
+        return signal.Signals(-status).name
+    return f"exit status {status}"

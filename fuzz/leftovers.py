@@ -1,4 +1,4 @@
-"""Modes of torch that a failing compiler leaves switched on, found and cleared, so that one fault stays one fault.
+"""Modes of torch that a failing compiler leaves switched on: found, told and cleared.
 
 Stock torch 2.13 does so: a backend that fails under a forward-mode transform leaves the dual level entered, and every
 forward-mode call after it raises.

@@ -17,7 +17,7 @@ from plumbline.reports.store import open_store
 
 from .campaign import Found, Report, Settings, run_campaign
 from .corpus import load, prepare_folder
-from .isolation import run_apart
+from .isolation import Workshop
 from .modes import Mode, find_mode
 
 Say = Callable[[str], None]
@@ -64,9 +64,10 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
     example = mode.read(saved.example)
     backend = backend or saved.backend
     compiler: CompilerUnderTest = find_compiler(compiler_name or saved.compiler, backend)
-    tried, left = run_apart(lambda: mode.attempt(example, compiler, backend))
+    with Workshop(lambda example: mode.attempt(example, compiler, backend)) as workshop:
+        tried = workshop.try_one(example)
     say(str(tried.verdict))
-    for note in (*tried.notes, *left):
+    for note in tried.notes:
         say(f"note: {note}")
     if tried.signature is None:
         say(f"passes under {compiler.name}:{backend}; it was saved as: {saved.signature}")

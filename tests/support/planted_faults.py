@@ -332,5 +332,3 @@ class CountingCompiler(PlantedCompiler):
 
     def compile(self, target: Any, backend: str, request: CompileRequest, *, rng: str) -> CountingCandidate:
         return CountingCandidate(target, self.changed)
-
-

@@ -1,0 +1,147 @@
+"""Campaigns: seeds repeat, failures are told apart, shrunk, confirmed and kept, whatever the compiler does."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from plumbline.fuzz.campaign import Report, Settings, run_campaign
+from plumbline.fuzz.findings import Signature, Tried
+from plumbline.fuzz.isolation import Workshop
+from plumbline.fuzz.leftovers import clear_leftovers
+from plumbline.fuzz.modes import find_mode
+from plumbline.oracle.verdict import Kind, Verdict
+from support.planted_compilers import PlantedCandidate, PlantedCompiler
+from support.planted_faults import FreezingCompiler, faulty_compiler
+
+GUARDS, TRANSFORMS = find_mode("guards"), find_mode("transforms")
+EQUAL = Tried(Verdict(Kind.EQUAL, ""))
+
+
+class Told(PlantedCompiler):
+    """Does something at each compile."""
+
+    def __init__(self, action):
+        super().__init__()
+        self.action, self.count = action, 0
+
+    def compile(self, target, backend, request, *, rng):
+        self.count += 1
+        self.action(self.count)
+        return PlantedCandidate(target, self.fault)
+
+
+def facts(report: Report) -> object:
+    return [(f.signature, f.example) for f in report.found], report.verdicts, report.duplicates, report.examples
+
+
+def test_a_seed_repeats_a_campaign():
+    options = Settings(40, seed=5, shrink_tries=20)
+    first, second = (run_campaign(GUARDS, FreezingCompiler("number"), "eager", options) for _ in range(2))
+    assert facts(first) == facts(second)
+    assert first.found
+
+
+def test_a_failure_found_once_is_not_found_again():
+    report = run_campaign(GUARDS, FreezingCompiler("thing.gain"), "eager", Settings(150, seed=3, shrink_tries=60))
+    assert report.examples == 150
+    assert report.duplicates > 0
+    assert len({found.signature for found in report.found}) == len(report.found)
+    values = [found for found in report.found if found.signature.aspect == "values"]
+    assert [found.signature.involved for found in values] == [("instance_attribute",)]
+
+
+def test_two_faults_are_two_failures():
+    report = run_campaign(TRANSFORMS, faulty_compiler("view_becomes_a_copy"), "eager", Settings(150, seed=3))
+    involved = {name for found in report.found for name in found.signature.involved}
+    assert {"transpose", "permute"} <= involved
+
+
+def test_an_interrupt_ends_cleanly_with_what_was_found():
+    def interrupted(count):
+        if count == 8:
+            raise KeyboardInterrupt
+
+    report = run_campaign(GUARDS, Told(interrupted), "eager", Settings(100))
+    assert report.interrupted
+    assert report.examples == 7
+    assert "interrupted" in report.summary()
+
+
+def test_an_interrupt_while_shrinking_keeps_the_failure():
+    class Impatient(FreezingCompiler):
+        count = 0
+
+        def compile(self, target, backend, request, *, rng):
+            Impatient.count += 1
+            if Impatient.count == 60:
+                raise KeyboardInterrupt
+            return super().compile(target, backend, request, rng=rng)
+
+    told = []
+    report = run_campaign(GUARDS, Impatient("number"), "eager", Settings(500, seed=5), on_found=told.append)
+    assert report.interrupted
+    assert report.found
+    assert told == report.found
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
+    def crash(count):
+        if count == 3:
+            os.kill(os.getpid(), number)
+
+    report = run_campaign(GUARDS, Told(crash), "eager", Settings(12, shrink_tries=2))
+    assert {found.signature.detail for found in report.found} == {number.name}
+    assert report.found[0].signature.involved
+    assert report.examples == 12
+    assert not report.found[0].repeats  # a crash at the third compile of a process is not the example's
+
+
+def test_a_hang_is_a_failure():
+    with Workshop(lambda example: time.sleep(60), seconds=0.5) as workshop:
+        tried = workshop.try_one(1)
+        assert tried.signature == Signature("CRASH", "process", "hang")
+
+
+def test_an_exception_of_the_judge_is_a_failure_by_name():
+    def broken(example):
+        raise ZeroDivisionError("the judge")
+
+    with Workshop(broken) as workshop:
+        tried = workshop.try_one(1)
+    assert tried.signature == Signature("CRASH", "judge", "ZeroDivisionError")
+
+
+def test_a_tainted_process_makes_no_further_attempts():
+    def attempt(example):
+        if example == "raise":
+            return replace(EQUAL, signature=Signature("WRONG", "exceptions", "E"))
+        return replace(EQUAL, notes=(str(os.getpid()),))
+
+    with Workshop(attempt) as workshop:
+        first, second = workshop.try_one("a"), workshop.try_one("b")
+        assert first.notes == second.notes
+        assert workshop.try_one("raise").tainted
+        assert workshop.try_one("c").notes != first.notes
+
+
+def test_leftovers_are_told_and_cleared():
+    assert clear_leftovers() == ()
+    torch._C._enter_dual_level()
+    assert clear_leftovers() == ("leaves the forward-mode level entered",)
+    torch._C._functorch._vmap_increment_nesting(2, "error")
+    assert clear_leftovers() == ("leaves a functorch transform entered",)
+    assert clear_leftovers() == ()
+    assert torch.equal(torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))[1], torch.ones(1))
+
+
+def test_a_signature_explains_what_contains_it():
+    small = Signature("WRONG", "values", "", ("sum", "vmap"))
+    assert small.explains(Signature("WRONG", "values", "", ("sin", "sum", "vmap")))
+    assert not small.explains(Signature("WRONG", "metadata", "", ("sum", "vmap")))
+    assert not small.explains(Signature("WRONG", "values", "", ("vmap",)))
+    assert small.name != Signature("WRONG", "values", "", ("sum",)).name
