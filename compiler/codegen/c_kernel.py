@@ -8,13 +8,13 @@ from ..loops.body import Scalar
 from ..loops.ir import Buffer, Loop, Store
 from ..loops.phases import Phase, roots_of
 from ..loops.scalar_ops import identity
-from ..symbolic.expr import Symbol, coefficient, substitute
+from ..symbolic.expr import Symbol, coefficient, constant, substitute
 from .c_library import Library
 from .c_parallel import range_text, shared_variable, wrapper_text
 from .c_reductions import BLOCK, ReductionWriter
 from .c_types import ELEMENT, REGISTER, STORED, number_text
 from .c_values import PLAIN, lane_names, lane_variable, offset_text
-from .kernel_shape import shape_kernel
+from .kernel_shape import crosses, shape_kernel
 
 COLUMNS = 1024  # columns whose accumulators stand in memory together
 
@@ -76,6 +76,7 @@ class KernelWriter(ReductionWriter):
         for symbol in inner[:-1]:
             self._open_loop(symbol)
         blocked = self._opens_blocks(phase, accumulators)
+        self._read_squares()
         if inner:
             self._open_innermost(inner[-1], blocked=blocked)
         else:
@@ -93,6 +94,24 @@ class KernelWriter(ReductionWriter):
         self.names = outer_names
         for reduction, accumulator in zip(phase.reductions, accumulators, strict=True):
             self._finish(reduction, accumulator)
+
+    def _read_squares(self) -> None:
+        """Read what is transposed in memory as squares, row by row, and turn them in registers."""
+        tile, vector, lanes = self.shape.tile, self.shape.vector, self.inner_lanes
+        if tile is None or vector is None:
+            return
+        for load in self.loop.loads():
+            access = load.access
+            if access.looked_up or not crosses(access, tile, vector):
+                continue
+            stride = coefficient(access.index[0], vector)
+            register = REGISTER[load.dtype]
+            name = self.squares[id(load)] = f"q{self.number[id(load)]}"
+            start = offset_text(substitute(access.index[0], {tile: constant(0)}), {})
+            self.line(f"{self.library.type(register, lanes)} {name}[{lanes}];")
+            read = f"{self.library.load(load.dtype, lanes)}({self.pointer(access.buffer)} + {start} + {stride}LL*k)"
+            self.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
+            self.line(f"{self.library.transpose(register, lanes)}({name});")
 
     def _open_innermost(self, symbol: Symbol, *, blocked: bool) -> None:
         if not blocked:

@@ -378,6 +378,26 @@ class Library:
             body = f"{held} in = {inside}; return a >> ((a_by & in) | (~in & {bits - 1}));"
         return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
 
+    def transpose(self, register: str, lanes: int) -> str:
+        """Return the function that transposes a square of vectors: pairs exchange blocks of 1, 2, 4, ... lanes."""
+        kind = self.type(register, lanes)
+        name = f"transpose_{register}_{lanes}"
+        if name in self._functions:
+            return name
+        lines = [f"{kind} {', '.join(f'r{n} = q[{n}]' for n in range(lanes))}, t;"]
+        width = 1
+        while width < lanes:
+            low = ", ".join(str(e if not e & width else lanes + e - width) for e in range(lanes))
+            high = ", ".join(str(e + width if not e & width else lanes + e) for e in range(lanes))
+            for n in range(lanes):
+                if not n & width:
+                    one, two = f"r{n}", f"r{n + width}"
+                    lines.append(f"t = __builtin_shufflevector({one}, {two}, {low});")
+                    lines.append(f"{two} = __builtin_shufflevector({one}, {two}, {high}); {one} = t;")
+            width *= 2
+        lines.append(" ".join(f"q[{n}] = r{n};" for n in range(lanes)))
+        return self._define(name, f"static void {name}({kind} *q) {{\n  " + "\n  ".join(lines) + "\n}")
+
     # -- outside functions -------------------------------------------------------------------------------------
 
     def math(self, op: str, register: str, lanes: int) -> str:

@@ -62,6 +62,7 @@ class ValueWriter:
         self.names: dict[tuple[int, int], str] = {}  # (scalar, lanes) -> C name, in the scope being written
         self.constants: dict[tuple[str, str, int], str] = {}
         self.stashed: dict[int, str] = {}
+        self.squares: dict[int, str] = {}  # loads read as turned squares
         self.shared: Symbol | None = None  # the variable whose loop threads share
 
     def _inner_values(self) -> frozenset[int]:
@@ -249,6 +250,8 @@ class ValueWriter:
         pointer, vector = self.pointer(access.buffer), self.shape.vector
         one = self.library.load(scalar.dtype, 1)
         register = REGISTER[scalar.dtype]
+        if id(scalar) in self.squares and self.shape.tile is not None:
+            return f"{self.squares[id(scalar)]}[{self.shape.tile.name}]"
         if access.looked_up:
             self._gather(scalar, lanes, name)
             return None

@@ -26,8 +26,6 @@ from ..symbolic.expr import (
 )
 from .c_types import REGISTER
 
-TILE = 16  # rows walked together: the elements of a cache line
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelShape:
@@ -35,6 +33,7 @@ class KernelShape:
 
     outer: variables around; inner: variables of each pass, the last innermost.  vector: the variable that advances
     by `lanes` (an inner one, or the last outer one when columns are reduced); None for scalar code.
+    tile: the innermost variable where transposed reads are walked in squares of lanes by lanes; else None.
     """
 
     loop: Loop
@@ -42,6 +41,7 @@ class KernelShape:
     inner: tuple[Symbol, ...]
     vector: Symbol | None
     lanes: int
+    tile: Symbol | None = None
 
     @property
     def columns(self) -> bool:
@@ -64,32 +64,35 @@ def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -
     elif vector is not None:
         inner = (*(s for s in inner if s is not vector), vector)
     if vector is not None and not loop.reduced and not loop.reduces:
-        loop, outer, inner = _tiled(loop, outer, inner, vector)
+        tiled = _tiled(loop, outer, inner, vector, lanes)
+        if tiled is not None:
+            return tiled
     return KernelShape(loop, outer, inner, vector, lanes)
 
 
 def _tiled(
-    loop: Loop, outer: tuple[Symbol, ...], inner: tuple[Symbol, ...], vector: Symbol
-) -> tuple[Loop, tuple[Symbol, ...], tuple[Symbol, ...]]:
-    """Walk a transposed read in tiles: a few rows inside each vector step, while their cache lines are near."""
+    loop: Loop, outer: tuple[Symbol, ...], inner: tuple[Symbol, ...], vector: Symbol, lanes: int
+) -> KernelShape | None:
+    """Walk transposed reads in squares: a few rows inside each vector step, while their cache lines are near."""
     crossing = [
         symbol
         for symbol in outer
-        if symbol.size % TILE == 0 and any(_crosses(load.access, symbol, vector) for load in loop.loads())
+        if symbol.size % lanes == 0 and any(crosses(load.access, symbol, vector) for load in loop.loads())
     ]
     if not crossing:
-        return loop, outer, inner
+        return None
     rows = crossing[-1]
-    block, row = Symbol(f"{rows.name}_tile", rows.size // TILE), Symbol(f"{rows.name}_row", TILE)
-    mapping = {rows: scale(as_expr(block), TILE) + as_expr(row)}
+    block, row = Symbol(f"{rows.name}_tile", rows.size // lanes), Symbol(f"{rows.name}_row", lanes)
+    mapping = {rows: scale(as_expr(block), lanes) + as_expr(row)}
     kept = tuple(each for symbol in loop.kept for each in ((block, row) if symbol is rows else (symbol,)))
     loop = _with_accesses(loop, None, mapping, kept, loop.reduced)
-    return loop, tuple(block if symbol is rows else symbol for symbol in outer), (*inner, row)
+    outer = tuple(block if symbol is rows else symbol for symbol in outer)
+    return KernelShape(loop, outer, (*inner, row), vector, lanes, row)
 
 
-def _crosses(access: Access, rows: Symbol, vector: Symbol) -> bool:
+def crosses(access: Access, rows: Symbol, vector: Symbol) -> bool:
     """Whether neighbouring rows, and not neighbouring lanes, are neighbours in memory."""
-    return coefficient(access.index[0], rows) == 1 and coefficient(access.index[0], vector) not in (0, 1)
+    return coefficient(access.index[0], rows) == 1 and coefficient(access.index[0], vector) not in (None, 0, 1)
 
 
 def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:

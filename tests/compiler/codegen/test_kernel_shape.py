@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.codegen.kernel_shape import TILE, KernelShape, shape_kernel
+from plumbline.compiler.codegen.kernel_shape import KernelShape, shape_kernel
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.loops.ir import Loop
 from plumbline.compiler.lowering.lower import lower_graph
@@ -70,7 +70,7 @@ def test_a_64_bit_value_of_the_row_costs_no_lanes() -> None:
 
 def test_transposed_reads_walk_in_tiles() -> None:
     shape = shape_of(lambda x, y: (x.t() + y).contiguous(), torch.zeros(64, 32), torch.zeros(32, 64))
-    assert sizes(shape) == ([32 // TILE], [64, TILE])
+    assert sizes(shape) == ([32 // 16], [64, 16])
 
 
 def test_places_are_counted_in_scalar_code() -> None:
