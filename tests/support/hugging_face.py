@@ -41,7 +41,9 @@ def images() -> dict[str, torch.Tensor]:
     return {"pixel_values": torch.linspace(-1, 1, 2 * 3 * 16 * 16).reshape(2, 3, 16, 16)}
 
 
-_SIZES = {"vocab_size": 100, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+_SIZES = {
+    "vocab_size": 100, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+}  # fmt: skip
 _DECODER = _SIZES | {"num_key_value_heads": 1, "max_position_embeddings": 32, "pad_token_id": 0}
 
 FAMILIES = {
