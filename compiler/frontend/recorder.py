@@ -2,6 +2,7 @@
 
 import builtins
 import inspect
+import math
 import operator
 import re
 import types
@@ -263,6 +264,8 @@ class Recorder(CaptureContext):
             return None
         else:
             parts = [self._size_node(part) for part in expression.args]
+            if not any(part is None for part in parts) and operation in (float, math.sqrt):
+                return self.graph.call_function(operation, tuple(parts))
             if any(part is None for part in parts):
                 return None
             made = parts[0]
@@ -560,7 +563,8 @@ class Recorder(CaptureContext):
 
 _SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
-    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
 }
 
 

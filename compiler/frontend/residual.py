@@ -1,6 +1,7 @@
 """The Python that runs at a call: check the guards, fetch the inputs, run the graph, rebuild values, replay effects."""
 
 import ast
+import math
 from collections.abc import Callable
 from types import CodeType, FunctionType
 
@@ -205,6 +206,7 @@ def assemble(
                 node.lineno = node.end_lineno = origin.line  # type: ignore[attr-defined]  # statements and expressions
     code = compile(tree, filename, "exec", dont_inherit=True)
     namespace = dict(names.constants)
+    namespace["math"] = math  # conditions on sizes may take roots
     namespace["__name__"] = module.get("__name__", "")  # who makes a class or warns here is the user's module
     if origin is not None:
         namespace["__warningregistry__"] = module.setdefault("__warningregistry__", {})

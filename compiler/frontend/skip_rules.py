@@ -52,7 +52,7 @@ def refusal(function: FunctionType) -> Break | None:
         return Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
-    if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.")):
+    if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.", "is")):
         return None
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":
         return Break(UNKNOWN_CALLEE, name)

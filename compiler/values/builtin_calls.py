@@ -66,6 +66,15 @@ def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arg
 
 
 _MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
+@calls(math.sqrt)
+def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, SizeValue):
+        return fold(ctx, torch.sym_sqrt, value.symbol)
+    return fold(ctx, math.sqrt, _known(ctx, value, "sqrt"))
+
+
+_MATH.remove(math.sqrt)
 for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, format, ascii, operator.index):
     calls(_pure)(_fold_rule(_pure))
 
@@ -216,8 +225,11 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     values = [ctx.real(arg) for arg in args]
-    if len(values) == 1 and isinstance(values[0], SizeValue) and values[0].kind is kind:
-        return values[0]
+    if len(values) == 1 and isinstance(values[0], SizeValue):
+        if values[0].kind is kind:
+            return values[0]
+        if kind is float and values[0].kind is int:
+            return fold(ctx, torch.sym_float, values[0].symbol)
     if values and isinstance(values[0], ObjectValue):
         method = values[0].method(ctx, f"__{kind.__name__}__")
         if method is not None:

@@ -88,6 +88,7 @@ class FunctionValue(Value):
         self.source = source
         self.real = real
         self.attributes: dict[str, Value] = {}
+        self.written: list[str] = []
 
     def python_type(self) -> type:
         """Return the function type."""
@@ -139,7 +140,8 @@ class FunctionValue(Value):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of a function made while capturing."""
-        if self.real is not None or name in ("__code__", "__kwdefaults__", "__globals__", "__closure__"):
+        fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
+        if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
             self.no(f"setting attribute {name!r}")
         if name == "__defaults__":
             self.defaults = [] if ctx.real(value).identity() is None else list(ctx.unpack(value))
@@ -148,6 +150,8 @@ class FunctionValue(Value):
             self.name, self.qualified_name = (text, self.qualified_name) if name == "__name__" else (self.name, text)
         else:
             self.attributes[name] = value
+            self.written.append(name)
+            ctx.mutated(self)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `__get__` and `__call__`."""
@@ -176,6 +180,11 @@ class FunctionValue(Value):
         for key, value in self.attributes.items():
             out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
         return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Set the attributes on the original function."""
+        name, setter = out.value(self), out.inject(setattr)
+        return [f"{setter}({name}, {key!r}, {out.value(self.attributes[key])})" for key in dict.fromkeys(self.written)]
 
 
 def wrap_function(ctx: CaptureContext, function: Function, source: Source) -> FunctionValue:

@@ -1,9 +1,10 @@
 """The iterators of itertools, as generators over values."""
 
 import itertools
+import types
 from collections.abc import Iterator
 
-from .constant import Constant
+from .constant import CALL_FAMILIES, CallRule, Constant, calls
 from .iterators import IteratorValue, accumulated, chained, elements_of, filtered
 from .objects import constructs
 from .operators import binary
@@ -30,15 +31,19 @@ def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     return IteratorValue(kind, chained(ctx, iter(args)), ctx)
 
 
-@constructs(itertools.product, itertools.permutations, itertools.combinations)
+@constructs(
+    itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement
+)
 def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if kind is itertools.product:
         pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)
         rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
     elif kind is itertools.permutations:
         rows = itertools.permutations(ctx.unpack(args[0]), _number(ctx, args[1], 0) if len(args) > 1 else None)
-    else:
+    elif kind is itertools.combinations:
         rows = itertools.combinations(ctx.unpack(args[0]), _number(ctx, args[1], 0))
+    else:
+        rows = itertools.combinations_with_replacement(ctx.unpack(args[0]), _number(ctx, args[1], 0))
     return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
 
 
@@ -111,6 +116,36 @@ def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
     chosen = itertools.takewhile if kind is itertools.takewhile else itertools.dropwhile
     return IteratorValue(kind, chosen(holds, steps), ctx)
+
+
+@constructs(itertools.compress)
+def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    data, selectors = elements_of(ctx, _iterator(ctx, args[0])), elements_of(ctx, _iterator(ctx, args[1]))
+    chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.real(keep).truth(ctx))
+    return IteratorValue(kind, chosen, ctx)
+
+
+@calls(itertools.tee)
+def _tee(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    count = _number(ctx, args[1] if len(args) > 1 else None, 2)
+    copies = itertools.tee(elements_of(ctx, _iterator(ctx, args[0])), count)
+    return TupleValue([IteratorValue(type(copy), copy, ctx) for copy in copies])
+
+
+def _chain_from_iterable(function: object) -> CallRule | None:
+    """Give `chain.from_iterable`, which is a new object at every look-up."""
+    if not isinstance(function, types.BuiltinFunctionType) or function.__name__ != "from_iterable":
+        return None
+    if function.__self__ is not itertools.chain:
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return IteratorValue(itertools.chain, chained(ctx, elements_of(ctx, _iterator(ctx, args[0]))), ctx)
+
+    return rule
+
+
+CALL_FAMILIES.append(_chain_from_iterable)
 
 
 @constructs(itertools.pairwise)

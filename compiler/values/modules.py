@@ -28,6 +28,11 @@ class ModuleValue(ObjectValue):
                 found = holder.find(ctx, Constant(name))
                 if found is not None:
                     return found
+        self.guard_missing(ctx, name)
+        for table in ("_parameters", "_buffers", "_modules"):
+            holder = self.table(ctx, table)
+            if holder is not None:
+                holder.find(ctx, Constant(name))
         ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
 
     def table(self, ctx: CaptureContext, name: str) -> DictValue | None:

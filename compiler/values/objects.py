@@ -333,7 +333,13 @@ class ObjectValue(Value):
         fallback = class_lookup(self.kind, "__getattr__")[1]
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
+        self.guard_missing(ctx, name)
         ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+
+    def guard_missing(self, ctx: CaptureContext, name: str) -> None:
+        """Demand that neither the instance nor its class has the attribute."""
+        ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
+        self.namespace.find(ctx, Constant(name))
 
     def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
         """Evaluate a `__getattribute__` written in Python, then `__getattr__` if it raises AttributeError."""
@@ -348,6 +354,7 @@ class ObjectValue(Value):
 
     def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
         """Evaluate `__getattr__`."""
+        self.guard_missing(ctx, name)
         return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
 
     def generic_attr(self, ctx: CaptureContext, name: str) -> Value | None:
