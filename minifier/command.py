@@ -55,7 +55,7 @@ _LEVEL = (
     "1: write the whole graph. 2: exceptions only. 3: each judgement in a process that may die. "
     "4: wrong values too.  [$TORCHDYNAMO_REPRO_LEVEL, else 4]"
 )
-_COMPILER = "torch or plumbline.  [default: as the test id says, else torch]"
+_COMPILER = "torch or plumbline.  [default: as the test id says, else plumbline, as in the plugin]"
 _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
 _PROOFS = "Fresh processes that must reproduce."
 
@@ -87,7 +87,7 @@ def repro_minify(
     )
     check_case(node_id)
     check_place(options.out)
-    chosen = compiler or named_compiler or "torch"
+    chosen = compiler or named_compiler or "plumbline"
     find_graph_compiler(chosen)
     try:
         result = minify_case(node_id, chosen, backend or named_backend or "inductor", options, quiet=as_json)

@@ -15,6 +15,9 @@ from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.node_values import calls, origin_of, placeholders
 from plumbline.oracle.captured import cloned_inputs
 
+SEED = 0
+"""Of torch, NumPy and Python before each run: random operators draw the same in every query and in the script."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphCase:

@@ -11,15 +11,12 @@ from plumbline.oracle.options import JudgeOptions
 from plumbline.oracle.scope import seed_everything
 from plumbline.oracle.verdict import ASPECTS, Verdict
 
-from .graph_case import GraphCase
+from .graph_case import SEED, GraphCase
 from .signature import Signature, exception_signature, signature_of
 
 Program = Callable[..., object]
 CompileGraph = Callable[[fx.GraphModule, Sequence[object]], Program]
 """A graph and example inputs in, a callable on such inputs out: what a backend is."""
-
-SEED = 0
-"""Of torch, NumPy and Python before each judgement: random operators draw the same in every query and in the script."""
 
 
 @dataclass(frozen=True, slots=True)

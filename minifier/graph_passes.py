@@ -12,7 +12,7 @@ from .graph_judge import Report
 from .problem import Problem
 from .search import gallop, minimal_subset
 from .signature import Signature, Sought, finding_signature
-from .subgraph import Trace, bypassed, cone_levels, record, subgraph
+from .subgraph import Trace, bypassed, cone_levels, record, settled_nodes, subgraph
 
 FIRST_WRONG = "first_wrong"
 """Beside a node: its value was the first wrong one when all were observed."""
@@ -41,7 +41,7 @@ class ObserveFirst:
         if len(problem.current) < 2 or _anchor(problem.current) is not None:
             return
         trace = record(problem.current)
-        nodes = trace.tensor_nodes()
+        nodes = settled_nodes(trace)
         report = problem.answer(subgraph(trace, problem.current.ops(), nodes))
         found = _first_wrong(report, nodes, self.sought.signature)
         if found is None:

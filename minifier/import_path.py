@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from functools import cache
+from importlib.metadata import packages_distributions
 
 
 def import_path(value: object) -> tuple[str, str] | None:
@@ -11,14 +13,23 @@ def import_path(value: object) -> tuple[str, str] | None:
     if not attribute or "<locals>" in attribute or not _stays(module):
         return None
     # A builtin method of Tensor says neither module nor class of its own.
-    homes = [(module, attribute), ("builtins", attribute), ("torch", f"Tensor.{name}"), ("torch", name)]
+    homes = [
+        (module, attribute), ("builtins", attribute), ("torch", f"Tensor.{name}"), ("torch", name),
+        ("torch.nn.functional", name),
+    ]  # fmt: skip
     return next((home for home in homes if _found_at(*home) is value), None)
 
 
 def _stays(module: str) -> bool:
-    """Return whether a module of this name is there in every process: scripts and collected tests are not."""
-    found = sys.modules.get(module)
-    return module != "__main__" and not (found is not None and getattr(found, "__spec__", True) is None)
+    """Return whether a module is there in every process: installed ones are; scripts, tests and their helpers not."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    top = module.split(".")[0]
+    return module != "__main__" and (file is None or top in sys.stdlib_module_names or top in _installed())
+
+
+@cache
+def _installed() -> frozenset[str]:
+    return frozenset(packages_distributions())
 
 
 def _found_at(module: str, attribute: str) -> object:

@@ -73,7 +73,8 @@ def repro_script(
     digest = hashlib.sha256(values.blob).hexdigest() if values.blob else ""
     parts = [
         f'"""{_head(case, signature, pipeline, history, file_name)}"""\n',
-        "import ast\nimport base64\nimport hashlib\nimport inspect\nimport operator\nimport pathlib\nimport sys\n",
+        "import ast\nimport base64\nimport hashlib\nimport inspect\nimport operator\nimport pathlib\nimport sys",
+        "from math import inf, nan\n",
         f"import torch\n\n{imports}",
         f"INPUTS_FILE, INPUTS_SHA256 = {blob_name if values.blob else None!r}, {digest!r}",
         f"EXPECTED = {asdict(signature)!r}",

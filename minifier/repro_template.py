@@ -31,8 +31,7 @@ def build_graph(function=None):
             return {value(key): value(item) for key, item in zip(part.keys, part.values)}
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "slice":
             return slice(*(value(item) for item in part.args))
-        names = {"nan": float("nan"), "inf": float("inf"), **globals()}
-        return eval(compile(ast.Expression(part), "<graph>", "eval"), names)
+        return eval(compile(ast.Expression(part), "<graph>", "eval"), globals())
 
     for line in definition.body:
         if isinstance(line, ast.Return):

@@ -14,8 +14,10 @@ from plumbline.compiler.graph.fx_face import map_leaves
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.node_values import calls, outputs, placeholders, set_value
 from plumbline.oracle.captured import cloned_inputs
+from plumbline.oracle.references import equal_bits
+from plumbline.oracle.scope import seed_everything
 
-from .graph_case import GraphCase, attribute_of, is_part
+from .graph_case import SEED, GraphCase, attribute_of, is_part
 
 _LITERALS = (int, float, complex, bool, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
 
@@ -33,6 +35,24 @@ class Trace:
         return [n for n in nodes if n.op.startswith("call_") and isinstance(self.values.get(n), torch.Tensor)]
 
 
+def settled_nodes(trace: Trace) -> list[fx.Node]:
+    """Return the tensor nodes whose value is still at the end of a run what it was when it was computed.
+
+    The others are written to later: looking at them at the end blames the wrong operator.
+    """
+    nodes = trace.tensor_nodes()
+    everything = subgraph(trace, trace.case.ops(), nodes)
+    seed_everything(SEED)
+    last = everything.run(*everything.fresh_inputs())
+    return [node for node, value in zip(nodes, last, strict=True) if _unchanged(trace.values[node], value)]
+
+
+def _unchanged(before: object, after: object) -> bool:
+    assert isinstance(before, torch.Tensor)
+    assert isinstance(after, torch.Tensor)
+    return before.shape == after.shape and before.dtype == after.dtype and equal_bits(before, after)
+
+
 def record(case: GraphCase) -> Trace:
     """Run a case eagerly and keep a copy of every value; also writes each node's example value beside it.
 
@@ -46,6 +66,7 @@ def record(case: GraphCase) -> Trace:
         return value
 
     grad = torch.is_grad_enabled()
+    seed_everything(SEED)
     try:
         interpret(case.graph, case.fresh_inputs(), after=keep)
     finally:
@@ -154,6 +175,7 @@ class _Builder:
 
     def _input(self, node: fx.Node, value: object) -> fx.Node:
         new = self.graph.placeholder(node.name)
+        new.target = new.name  # several inputs may hold parts of one value
         new.meta = dict(node.meta)
         self.inputs.append(value)
         return new

@@ -1,0 +1,122 @@
+"""The whole way in this process, on compilers with planted faults; `judged` scripts run in fresh processes."""
+
+import pytest
+import torch
+
+from plumbline.compiler import backends
+from plumbline.compiler.base.errors import UserError
+from plumbline.compiler.graph.interpret import interpret
+from plumbline.minifier import minify
+from plumbline.minifier.calls import minify_call, minify_node
+from plumbline.minifier.proof import Proof
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        h = torch.nn.functional.gelu(self.first(x))
+        return torch.tanh(self.second(h) + x).sum(-1)
+
+
+@pytest.fixture
+def trusting(monkeypatch):
+    """Believe scripts unseen: a fault planted in this process is not in a fresh one."""
+    monkeypatch.setattr(minify, "prove", lambda written, times, signature: Proof(True, times, ""))
+
+
+def wrong_backend(target):
+    """Return a backend that runs graphs as captured but gets one torch function wrong."""
+
+    def backend(graph, inputs, options):
+        del inputs, options
+        wrong = {node for node in graph.graph.nodes if node.target is target}
+        assert graph.graph is not None
+        return lambda *args: interpret(graph, args, after=lambda node, value: value * 1.5 if node in wrong else value)
+
+    return backend
+
+
+def test_a_fault_after_capture_is_minified_after_dynamo(tmp_path, trusting):
+    with backends.replaced_backend("aot_eager", wrong_backend(torch.nn.functional.gelu)):
+        found = minify_call(Net(), (torch.randn(3, 4),), out=tmp_path / "repro.py", backend="aot_eager", proofs=1)
+    assert (found.stage, found.ops, found.reproduces) == ("aot_eager", 1, True)
+    assert found.queries <= 15
+    assert "gelu" in (tmp_path / "repro.py").read_text()
+
+
+def test_a_fault_of_capture_has_no_graph(tmp_path, trusting):
+    with backends.replaced_backend("eager", wrong_backend(torch.nn.functional.gelu)):
+        found = minify_call(Net(), (torch.randn(3, 4),), out=tmp_path / "repro.py", backend="eager", proofs=1)
+    assert (found.path, found.reason) == (None, "CAPTURE")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_script_that_does_not_reproduce_is_never_announced(tmp_path):
+    """The fault is planted in this process only, so the fresh one is right."""
+    with backends.replaced_backend("aot_eager", wrong_backend(torch.nn.functional.gelu)):
+        found = minify_call(Net(), (torch.randn(3, 4),), out=tmp_path / "repro.py", backend="aot_eager", proofs=1)
+    assert (found.path, found.reason) == (None, "DOES_NOT_REPRODUCE")
+    assert "run 1 of 1 ends with status 0" in found.sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_call_that_does_not_fail_is_refused_and_leaves_no_trace(tmp_path):
+    net, x = Net(), torch.randn(3, 4)
+    with pytest.raises(UserError, match="the call does not fail"):
+        minify_call(net, (x,), out=tmp_path / "repro.py", backend="eager")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_state_is_as_before_the_call(tmp_path, trusting):
+    def counts(x, seen):
+        seen.append(len(seen))
+        return torch.nn.functional.gelu(x.add_(1))
+
+    x, seen = torch.zeros(3), []
+    with backends.replaced_backend("aot_eager", wrong_backend(torch.nn.functional.gelu)):
+        minify_call(counts, (x, seen), out=tmp_path / "repro.py", backend="aot_eager", proofs=1)
+    assert x.tolist() == [0.0, 0.0, 0.0]
+    assert seen == []
+
+
+TEST = """
+import torch
+from plumbline.testing import lowering_of, replace_lowering
+aten = torch.ops.aten
+
+def test_net():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    with replace_lowering(aten.relu.default, lowering_of(aten.sin.default)):
+        assert net(torch.randn(3, 4)).shape == (3, 2)
+"""
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_a_node_is_minified_in_a_process_of_its_own(tmp_path):
+    (tmp_path / "test_planted.py").write_text(TEST)
+    found = minify_node("test_planted.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
+    assert (found.ops, found.reproduces, found.stage) == (1, True, "inductor"), found.sentence
+    assert found.path == tmp_path / "repro.py"
+
+
+@pytest.mark.slow
+def test_a_node_that_cannot_be_minified_gives_a_reason(tmp_path):
+    found = minify_node("test_none.py::test_net", out=tmp_path / "repro.py", folder=tmp_path)
+    assert (found.path, found.reason) == (None, "NOT_RUN")
+    assert "no such file" in found.sentence
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_a_wrong_backward_lowering_is_found_in_the_backward_graph(tmp_path, trusting):
+    aten = torch.ops.aten
+    testing = pytest.importorskip("plumbline.testing", reason="the face of the compiler")
+    x = torch.randn(4, 4, requires_grad=True)
+    with testing.replace_lowering(aten.cos.default, testing.lowering_of(aten.sin.default)):
+        found = minify_call(lambda x: (x.sin() * 2).exp().sum(), (x,), out=tmp_path / "repro.py", proofs=1)
+    assert (found.stage, found.ops) == ("inductor", 1), found.sentence
+    assert "aten.cos.default" in (tmp_path / "repro.py").read_text()
