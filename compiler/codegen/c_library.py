@@ -300,8 +300,8 @@ class Library:
             else:
                 body = (
                     f"{ints} u = ({ints})x; {ints} n = ({ints})(x != x);"
-                    " u = (u + 0x7fff + ((u >> 16) & 1)) & (int)0xffff0000u;"
-                    f" return ({kind})((n & 0x7fc00000) | (~n & u));"
+                    " u = (u + 0x7fff + ((u >> 16) & 1)) & (int)0xffff0000u;"  # a NaN may overflow here
+                    f" return ({kind})(u | (n & 0x7fff0000));"
                 )
         elif lanes == 1:
             body = "return (float)(_Float16)x;"

@@ -56,7 +56,7 @@ def inline_numbers(program: Program) -> Program:
                 if plain and not step.reduced and _is_plain_index(store.access):
                     free[store.access.buffer] = (step, store)
         elif step.mutates:
-            free = {name: found for name, found in free.items() if name not in step.mutates}
+            free = {}  # it may write through a view, under another name
         steps.append(step)
     return _with_steps(program, steps)
 

@@ -287,3 +287,15 @@ def test_one_position_per_row() -> None:
     x, i = noisy(5, 9), torch.tensor([[0], [8], [3], [3], [1]])
     check(lambda x, i: (x.scatter(1, i, 2.5), torch.zeros(5, 9).scatter(1, i, -1.0) * x), x, i)
     check(lambda x: (torch.arange(6).view(2, 3) + x.view(2, 3), torch.full((2, 3), 7) * x.view(2, 3)), torch.arange(6))
+
+
+def test_a_filled_tensor_written_through_a_view_is_not_taken_for_its_filling() -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        filled = torch.zeros(3, 4)
+        aten.copy_(filled[1], x)
+        return filled + 1, filled.t() * 2
+
+    x = noisy(4)
+    compiled = compile_graph(trace(program, (x,)), (x,))
+    for found, want in zip(compiled(x), program(x), strict=True):
+        assert torch.equal(found, want)
