@@ -35,6 +35,7 @@ __all__ = [
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
+    "dispatch_key_bits",
     "expression_text",
     "fake_mode_is_active",
     "fake_run_failure",
@@ -65,7 +66,9 @@ __all__ = [
     "size_conditions",
     "size_expression",
     "state_questions",
+    "state_parts",
     "storage_key",
+    "tensor_address",
     "torch_assertion",
     "tracing_question",
     "variable_functions",
@@ -191,6 +194,31 @@ def outside_transforms() -> bool:
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._get_tracing_state() is None
     )
+
+
+def state_parts(function: Any, expected: object) -> tuple[tuple[Any, object], ...]:
+    """Return (function, answer) pairs that all hold exactly if function() == expected: what a check in C asks.
+
+    Python functions of torch's state are split into the C functions they ask; others stand for themselves.
+    """
+    if function is outside_transforms and expected is True:
+        stack = torch._C._functorch.peek_interpreter_stack
+        return ((stack, None), (torch._C._len_torch_dispatch_stack, 0), (torch._C._get_tracing_state, None))
+    if function is torch.are_deterministic_algorithms_enabled:
+        return ((torch._C._get_deterministic_algorithms, expected),)
+    return ((function, expected),)
+
+
+def dispatch_key_bits(tensor: torch.Tensor) -> int:
+    """Return the set of dispatch keys as bits (the guard evaluator finds by it where a tensor keeps them)."""
+    bits: int = torch._C._dispatch_keys(tensor).raw_repr()
+    return bits
+
+
+def tensor_address(tensor: torch.Tensor) -> int:
+    """Return the address of a tensor's data structure (found in the Python object by the guard evaluator)."""
+    address: int = tensor._cdata
+    return address
 
 
 def any_autocast() -> bool:

@@ -1,0 +1,345 @@
+"""GuardTable: guards as steps over numbered slots, for the evaluator written in C; `PythonEvaluator` is its twin.
+
+A step fetches a value into the next slot or checks the value of one; values that several guards reach are fetched
+once.  Steps stand in the order of the guards, so a check may rely on those before it.
+"""
+
+import math
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import torch
+
+from ..base.torch_facts import state_parts
+from ..values.guard import Guard, Kind, TensorFacts
+from ..values.source import Argument, Attribute, Injected, Item, Source
+
+
+class Op(IntEnum):
+    """What a step does; the numbers reach the C text by name.  Fetches come first."""
+
+    CONSTANT = 0
+    ATTRIBUTE = 1
+    NAMESPACE = 2
+    ITEM = 3
+    CELL = 4
+    FETCH = 5
+    TYPE = 6
+    IDENTITY = 7
+    EQUALS = 8
+    LENGTH = 9
+    KEYS = 10
+    HAS_KEY = 11
+    LACKS_KEY = 12
+    EMPTY_ITEMS = 13
+    CODE = 14
+    TENSOR = 15
+    TRUTH = 16
+    HAS_ATTRIBUTE = 17
+    SAME_AS = 18
+    DISTINCT = 19
+    STATE = 20
+    PYTHON = 21
+
+
+LAST_FETCH = Op.FETCH
+Metadata = tuple[int, int, int, int, int, int, tuple[int, ...]]
+Describe = Callable[[TensorFacts], Metadata | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One row: value is the slot looked at; result a number that the operation needs.
+
+    metadata: of a tensor, in torch's numbers, for the C evaluator.
+    """
+
+    op: Op
+    value: int
+    result: int = 0
+    operand: object = None
+    extra: object = None
+    metadata: Metadata | None = None
+
+    def row(self) -> tuple[object, ...]:
+        """Return the plain tuple that the C evaluator reads."""
+        return (int(self.op), self.value, self.result, self.operand, self.extra, self.metadata)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuardTable:
+    """The steps; arguments fill the first slots; places: the slot of every source that was fetched."""
+
+    arguments: int
+    slots: int
+    steps: tuple[Step, ...]
+    places: dict[Source, int]
+
+
+class PythonCheck:
+    """A guard's own Python check as a function (value, *others) -> bool, made when it is first asked."""
+
+    __slots__ = ("_guard", "_run")
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._run: Callable[..., object] | None = None
+
+    def __call__(self, value: object, *others: object) -> bool:
+        """Return whether the guard holds."""
+        if self._run is None:
+            names = tuple(f"other{position}" for position in range(len(others)))
+            constants = _Constants()
+            text = self._guard.check("value", names, constants.inject)
+            self._run = constants.function(f"lambda {', '.join(('value', *names))}: {text}")
+        return bool(self._run(value, *others))
+
+
+class PythonFetch:
+    """What a source does to its base as a function base -> value, made when it is first asked."""
+
+    __slots__ = ("_run", "_source")
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._run: Callable[..., object] | None = None
+
+    def __call__(self, base: object) -> object:
+        """Return the value."""
+        if self._run is None:
+            constants = _Constants()
+            self._run = constants.function(f"lambda base: {self._source.text('base', constants.inject)}")
+        return self._run(base)
+
+
+class _Constants(dict[str, object]):
+    def inject(self, value: object) -> str:
+        name = f"_k{len(self)}"
+        self[name] = value
+        return name
+
+    def function(self, text: str) -> Callable[..., object]:
+        made: Callable[..., object] = eval(compile(text, "<plumbline guard>", "eval"), self)
+        return made
+
+
+def guard_table(guards: tuple[Guard, ...], parameters: list[str], describe: Describe) -> GuardTable:
+    """Return the steps that check the guards in order; describe: what a tensor's metadata is in torch's numbers."""
+    builder = _Builder(parameters, describe)
+    for guard in guards:
+        builder.add(guard)
+    return GuardTable(len(parameters), builder.slots, tuple(builder.steps), builder.places)
+
+
+class _Builder:
+    def __init__(self, parameters: list[str], describe: Describe) -> None:
+        self.arguments = {name: slot for slot, name in enumerate(parameters)}
+        self.describe = describe
+        self.slots = len(parameters)
+        self.steps: list[Step] = []
+        self.places: dict[Source, int] = {}
+        self.kinds: dict[int, type] = {}  # the exact type that a slot is known to hold here
+
+    def place(self, source: Source) -> int:
+        if isinstance(source, Argument):
+            return self.arguments[source.name]
+        slot = self.places.get(source)
+        if slot is None:
+            base = source.base()
+            self.steps.append(self._fetch(source, -1 if base is None else self.place(base)))
+            slot = self.places[source] = self.slots
+            self.slots += 1
+        return slot
+
+    def _fetch(self, source: Source, base: int) -> Step:
+        if isinstance(source, Injected):
+            return Step(Op.CONSTANT, base, operand=source.value)
+        if isinstance(source, Attribute):
+            name = sys.intern(source.name)
+            if name == "__dict__" and base in self.kinds and has_plain_namespace(self.kinds[base]):
+                return Step(Op.NAMESPACE, base)
+            return Step(Op.CELL if name == "cell_contents" else Op.ATTRIBUTE, base, operand=name)
+        if isinstance(source, Item):
+            key = sys.intern(source.key) if type(source.key) is str else source.key
+            return Step(Op.ITEM, base, operand=key)
+        return Step(Op.FETCH, base, operand=PythonFetch(source))
+
+    def add(self, guard: Guard) -> None:
+        value = -1 if guard.source is None else self.place(guard.source)
+        others = tuple(self.place(other) for other in guard.others)
+        if guard.kind is Kind.TYPE:
+            assert isinstance(guard.expected, type)
+            self.kinds[value] = guard.expected
+        rule = _RULES.get(guard.kind)
+        steps = rule(self, guard, value, others) if rule is not None else None
+        self.steps += steps or [Step(Op.PYTHON, value, operand=PythonCheck(guard), extra=others)]
+
+
+def has_plain_namespace(kind: type) -> bool:
+    """Return whether `__dict__` of instances is the dictionary in the object: no class says otherwise."""
+    found = next((vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)), None)
+    return (
+        isinstance(found, types.GetSetDescriptorType)
+        and kind.__getattribute__ is object.__getattribute__
+        and all(base.__flags__ & _HEAP_TYPE or base.__dictoffset__ == 0 for base in kind.__mro__)
+        and not issubclass(kind, type)
+    )
+
+
+_HEAP_TYPE = 1 << 9
+_Rule = Callable[[_Builder, Guard, int, tuple[int, ...]], list[Step] | None]  # None: ask Python
+
+
+def _keys(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> list[Step] | None:
+    keys = guard.expected
+    assert isinstance(keys, tuple)
+    if any(type(key) is not str for key in keys):
+        return None
+    return [Step(Op.KEYS, value, operand=PythonCheck(guard), extra=tuple(map(sys.intern, keys)))]
+
+
+def _equals(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> list[Step] | None:
+    return None if type(guard.expected) is complex else [Step(Op.EQUALS, value, operand=guard.expected)]
+
+
+def _tensor(builder: _Builder, guard: Guard, value: int, _: tuple[int, ...]) -> list[Step] | None:
+    facts = guard.expected
+    assert isinstance(facts, TensorFacts)
+    metadata = builder.describe(facts)
+    return metadata and [Step(Op.TENSOR, value, 0, PythonCheck(guard), facts.kind, metadata)]
+
+
+def _state(_: _Builder, guard: Guard, __: int, ___: tuple[int, ...]) -> list[Step]:
+    assert isinstance(guard.expected, tuple)
+    function, expected = guard.expected
+    parts = state_parts(function, expected)
+    return [Step(Op.STATE, -1, type(value) in _IDENTITY_IS_EQUALITY, part, value) for part, value in parts]
+
+
+_IDENTITY_IS_EQUALITY = (bool, int, str, type(None), torch.dtype, torch.device)
+
+
+def _length(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> list[Step]:
+    assert isinstance(guard.expected, int)
+    return [Step(Op.LENGTH, value, guard.expected)]
+
+
+def _attribute(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> list[Step]:
+    return [Step(Op.HAS_ATTRIBUTE, value, guard.kind is Kind.HAS_ATTRIBUTE, guard.expected)]
+
+
+def _operand(op: Op) -> _Rule:
+    return lambda _, guard, value, __: [Step(op, value, operand=guard.expected)]
+
+
+_RULES: dict[Kind, _Rule] = {
+    Kind.TYPE: _operand(Op.TYPE),
+    Kind.IDENTITY: _operand(Op.IDENTITY),
+    Kind.EQUALS: _equals,
+    Kind.LENGTH: _length,
+    Kind.KEYS: _keys,
+    Kind.HAS_KEY: _operand(Op.HAS_KEY),
+    Kind.LACKS_KEY: _operand(Op.LACKS_KEY),
+    Kind.CODE: _operand(Op.CODE),
+    Kind.TENSOR: _tensor,
+    Kind.TRUTH: lambda _, guard, value, __: [Step(Op.TRUTH, value, bool(guard.expected))],
+    Kind.HAS_ATTRIBUTE: _attribute,
+    Kind.LACKS_ATTRIBUTE: _attribute,
+    Kind.SAME_AS: lambda _, guard, value, others: [Step(Op.SAME_AS, value, others[0])],
+    Kind.DISTINCT: lambda _, guard, value, others: [Step(Op.DISTINCT, -1, operand=others)],
+    Kind.STATE: _state,
+}
+
+
+class PythonEvaluator:
+    """The meaning of a table: the body's result on slots `passed`, or `miss` if a step fails or cannot be done.
+
+    errors: the exceptions of a check that mean a miss; others are the caller's.
+    """
+
+    def __init__(
+        self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object,
+        errors: tuple[type[Exception], ...],
+    ) -> None:  # fmt: skip
+        self.table, self.passed, self.body, self.miss, self.errors = table, passed, body, miss, errors
+
+    def __call__(self, *args: object) -> object:
+        """Check, then run the body."""
+        slots = list(args)
+        try:
+            for step in self.table.steps:
+                if step.op <= LAST_FETCH:
+                    slots.append(_fetched(step, slots))
+                elif not _holds(step, slots):
+                    return self.miss
+        except self.errors:
+            return self.miss
+        return self.body(*(slots[slot] for slot in self.passed))
+
+
+def _fetched(step: Step, slots: list[object]) -> object:
+    if step.op is Op.CONSTANT:
+        return step.operand
+    base = slots[step.value]
+    if step.op is Op.NAMESPACE:
+        return base.__dict__
+    if step.op is Op.ITEM:
+        return base[step.operand]  # type: ignore[index]  # the source says that it is a container
+    if step.op is Op.FETCH:
+        assert isinstance(step.operand, PythonFetch)
+        return step.operand(base)
+    assert isinstance(step.operand, str)
+    return getattr(base, step.operand)
+
+
+def _holds(step: Step, slots: list[object]) -> bool:
+    value = slots[step.value] if step.value >= 0 else None
+    return bool(_MEANINGS[step.op](step, value, slots))
+
+
+def _asked(step: Step, value: object, slots: list[object]) -> bool:
+    assert isinstance(step.operand, PythonCheck)
+    others = step.extra if step.op is Op.PYTHON else ()
+    assert isinstance(others, tuple)
+    return step.operand(value, *(slots[other] for other in others))
+
+
+def _is_equal(step: Step, value: object, _: list[object]) -> bool:
+    expected = step.operand
+    if type(value) is not type(expected):
+        return False
+    if isinstance(value, float) and isinstance(expected, float):
+        if math.isnan(expected):
+            return math.isnan(value)
+        return value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected)
+    return bool(value == expected)
+
+
+def _are_distinct(step: Step, _: object, slots: list[object]) -> bool:
+    positions = step.operand
+    assert isinstance(positions, tuple)
+    return len({id(slots[position]) for position in positions}) == len(positions)
+
+
+_Meaning = Callable[[Step, object, list[object]], object]
+_MEANINGS: dict[Op, _Meaning] = {
+    Op.TYPE: lambda step, value, _: type(value) is step.operand,
+    Op.IDENTITY: lambda step, value, _: value is step.operand,
+    Op.EQUALS: _is_equal,
+    Op.LENGTH: lambda step, value, _: len(value) == step.result,  # type: ignore[arg-type]  # no length: a miss
+    Op.KEYS: _asked,
+    Op.HAS_KEY: lambda step, value, _: step.operand in value,  # type: ignore[operator]  # no container: a miss
+    Op.LACKS_KEY: lambda step, value, _: step.operand not in value,  # type: ignore[operator]  # no container: a miss
+    Op.EMPTY_ITEMS: lambda step, value, _: not any(value[name] for name in step.operand),  # type: ignore[index,attr-defined]  # a dict, names
+    Op.CODE: lambda step, value, _: value.__code__ is step.operand,  # type: ignore[attr-defined]  # no function: a miss
+    Op.TENSOR: _asked,
+    Op.TRUTH: lambda step, value, _: bool(value) == bool(step.result),
+    Op.HAS_ATTRIBUTE: lambda step, value, _: hasattr(value, str(step.operand)) == bool(step.result),
+    Op.SAME_AS: lambda step, value, slots: value is slots[step.result],
+    Op.DISTINCT: _are_distinct,
+    Op.STATE: lambda step, _, __: step.operand() == step.extra,  # type: ignore[operator]  # a function by construction
+    Op.PYTHON: _asked,
+}
