@@ -46,7 +46,9 @@ def _from_source(function: Callable[..., object], name: str) -> tuple[str, list[
     except (OSError, TypeError, SyntaxError, StopIteration) as error:
         raise _unwritable(function, str(error)) from None
     variables = inspect.getclosurevars(function)
-    needed = [_binding(function, key, value) for key, value in {**variables.globals, **variables.nonlocals}.items()]
+    read = {**variables.globals, **variables.nonlocals}
+    # pytest's rewritten asserts read names that are no identifiers; the source text does not.
+    needed = [_binding(function, key, value) for key, value in read.items() if key.isidentifier()]
     if isinstance(definition, ast.Lambda):
         return name, [*needed, f"{name} = {ast.unparse(definition)}"]
     return definition.name, [*needed, *ast.unparse(definition).splitlines()]
