@@ -5,6 +5,7 @@ import inspect
 import math
 import operator
 import re
+import sys
 import types
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
@@ -591,7 +592,10 @@ def _version(value: TensorValue) -> int:
 
 def _holds_by_construction(value: object, kind: Kind) -> bool:
     """Return whether a condition on an injected object can never change."""
-    return kind in (Kind.TYPE, Kind.IDENTITY, Kind.CODE) or (kind is Kind.LENGTH and isinstance(value, tuple))
+    if kind is Kind.CODE:  # a user may replace the code of a function; torch and the standard library do not
+        root = str(getattr(value, "__module__", "")).partition(".")[0]
+        return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
+    return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
 
 
 def _has_tensor(value: object) -> bool:
