@@ -9,7 +9,7 @@ import torch
 from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
 from .base.options import Options
-from .native import compile_graph
+from .native import compile_graph, extra_decompositions
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 NamedBackend = Callable[[torch.fx.GraphModule, list[object], Options], Callable[..., object]]
@@ -48,7 +48,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
         forward: Callable[..., Any] = part.forward
         return forward
 
-    return compile_with_autograd(graph, example_inputs, run_part, options)
+    return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=True)
 
 
 @named("inductor")
@@ -58,7 +58,8 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
     def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         return compile_graph(part, inputs, options)
 
-    return compile_with_autograd(graph, example_inputs, compile_part, options)
+    rules = extra_decompositions()
+    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=True)
 
 
 def register_backend(backend: Backend, name: str | None = None) -> Backend:

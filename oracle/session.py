@@ -29,7 +29,7 @@ from .own_compiler import OwnCompiler
 from .targets import Target, find_target
 from .walk import is_library_file, is_library_module
 
-# Stock writes its structured trace to this logger; pytest would show it under every failing test.
+# Stock writes its structured trace to this logger; a test runner's handlers would show it under every failing test.
 _TRACE_LOG = logging.getLogger("torch.__trace")
 BOUNDARIES = ("module", "call", "explicit")
 _current: "list[JudgeSession]" = []
@@ -90,10 +90,13 @@ class JudgeSession:
         self._thread = 0
         self._inside = False
         self._compiled: dict[int, Callable[..., Any]] = {}
+        self._unheard: list[logging.Handler] = []
 
     def __enter__(self) -> Self:
         self._thread = threading.get_ident()
-        _TRACE_LOG.propagate = False
+        self._unheard = [h for h in _TRACE_LOG.handlers if not type(h).__module__.startswith("torch")]
+        for handler in self._unheard:
+            _TRACE_LOG.removeHandler(handler)
         self.compiler.reset()
         start_intercepting()
         for target in self._targets:
@@ -106,7 +109,8 @@ class JudgeSession:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self._watch_modules(False)
-        _TRACE_LOG.propagate = True
+        for handler in self._unheard:
+            _TRACE_LOG.addHandler(handler)
         _current.remove(self)
         for target in self._targets:
             target.restore()

@@ -14,6 +14,7 @@ from plumbline.oracle.targets import find_target
 from plumbline.oracle.verdict import ASPECTS
 from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
+from .minifying import MODES
 from .settings import (
     BACKENDS,
     BOUNDARIES,
@@ -22,6 +23,7 @@ from .settings import (
     DATABASE,
     GRAD,
     IGNORE,
+    MINIFY,
     REPORT,
     REQUIRE,
     RNG,
@@ -40,7 +42,7 @@ class Options:
     targets: import paths, all of which import.  judge: how a call is judged.
     require: None, or the least share (0 to 1) of tests in which something must be compiled; 1.0 fails each
     vacuous test by itself.
-    database: path or URL.  report: directory of the HTML page, None for no page.
+    minify: one of minifying.MODES.  database: path or URL.  report: directory of the HTML page, None for no page.
     """
 
     variants: tuple[Variant, ...]
@@ -48,6 +50,7 @@ class Options:
     targets: tuple[str, ...]
     judge: JudgeOptions
     require: float | None
+    minify: str
     database: str
     report: Path | None
 
@@ -69,6 +72,7 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
             ignore=read_aspects(_names(given(config, IGNORE)), where=IGNORE.option),
         ),
         require=_fraction(given(config, REQUIRE)),
+        minify=_one_of(config, MINIFY, MODES),
         database=_database(config),
         report=_report_directory(config),
     )

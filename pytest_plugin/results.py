@@ -16,6 +16,7 @@ from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 from plumbline.reports.store import Store, open_store
 
+from .minifying import minify
 from .options import Options
 from .result_rows import rows_of_run
 from .summary import summary_lines
@@ -89,6 +90,10 @@ class Results:
         terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
         if self.page:
             terminalreporter.line(f"report: {self.page}")
+        if self.options.minify != "off":
+            for made in minify(self.cases, self.options.minify, self._config.rootpath):
+                colour = {"green": True} if made.good else {"yellow": True}
+                terminalreporter.line(f"minified: {made.test}: {made.sentence}", **colour)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the database."""

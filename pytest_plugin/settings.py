@@ -64,10 +64,15 @@ REQUIRE = Setting(
 GRAD = Setting("grad", "judge gradients: auto (where grad mode is on and an output requires grad) or off", "auto|off")
 RNG = Setting("rng", "random draws of compiled code: eager (the same draws) or native (its own)", "eager|native")
 IGNORE = Setting("ignore", "aspects that are reported but do not fail a test, joined by commas", "ASPECTS")
+MINIFY = Setting(
+    "minify",
+    "make failures small after the run and write scripts that show them: off, auto (the first few), always",
+    "off|auto|always",
+)
 DATABASE = Setting("db", "result database, a path or an SQLAlchemy URL (default .plumbline/results.sqlite)", "PLACE")
 REPORT = Setting("report", "directory for the HTML report", "DIR")
 
-SETTINGS = (BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, IGNORE, DATABASE, REPORT)
+SETTINGS = (BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, IGNORE, MINIFY, DATABASE, REPORT)
 
 
 def add_settings(parser: pytest.Parser) -> None:
