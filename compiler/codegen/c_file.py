@@ -15,6 +15,8 @@ _FLOOR = """static inline long long floor_quotient(long long a, long long b) {
 }
 static inline long long floor_remainder(long long a, long long b) { long long r = a % b; return r < 0 ? r + b : r; }"""
 
+KERNEL = "kernel_name"  # stands for a kernel's name until it is known to be new
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CFile:
@@ -23,6 +25,11 @@ class CFile:
     text: str
     addresses: dict[str, int]
     kernels: tuple[tuple[str, str], ...]
+
+
+def _commented(loop: Loop, text: str) -> str:
+    lines = [f"/* {origin.replace('*/', '* /')} */" for origin in loop.origins]
+    return "\n".join([*lines, text])
 
 
 def write_file(
@@ -40,13 +47,17 @@ def write_file(
     library = Library(symbols, has_f16c=features.has_f16c)
     kernels: list[tuple[str, str]] = []
     entries: list[str] = []
+    names: dict[str, str] = {}
     for number, (loops, parameters) in enumerate(segments):
         slots = {name: f"a{position}" for position, name in enumerate(parameters)}
         body = ["  int failed;"]
         for loop in loops:
-            name = f"kernel_{len(kernels)}"
-            kernels.append((name, write_kernel(loop, buffers, library, name, features.vector_bytes, threads)))
-            given = ", ".join(slots[buffer] for buffer in sorted(loop.reads | loop.writes))
+            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads)
+            name = names.get(text)
+            if name is None:  # layers repeat: equal kernels are written, and compiled, once
+                name = names[text] = f"kernel_{len(names)}"
+                kernels.append((name, _commented(loop, text.replace(KERNEL, name))))
+            given = ", ".join(slots[buffer] for buffer in order)
             body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p))) return failed; }}")
         taken = ", ".join(f"void *{slot}" for slot in slots.values()) or "void"
         entries.append("\n".join([f"int segment_{number}({taken}) {{", *body, "  return 0;", "}"]))

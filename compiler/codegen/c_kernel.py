@@ -23,7 +23,7 @@ class KernelWriter(ReductionWriter):
     """Writes one kernel; lives for one call of `write_kernel`."""
 
     def write(self, name: str, threads: int) -> str:
-        """Return the C function `static int <name>(void **p)`; buffers in sorted order are its pointers.
+        """Return the C function `static int <name>(void **p)`; `buffer_order` says what p holds.
 
         threads: the most threads that may share it, 0 for as many as torch uses.
         """
@@ -32,20 +32,18 @@ class KernelWriter(ReductionWriter):
             self._write_columns()
         else:
             self._write_passes()
-        order = sorted(self.loop.reads | self.loop.writes)
         pointers = []
-        for position, buffer in enumerate(order):
+        for position, buffer in enumerate(self.buffer_order):
             kind = STORED[self.buffers[buffer].dtype]
             const = "" if buffer in self.loop.writes else "const "
             pointers.append(f"  {const}{kind} *__restrict__ p_{position} = p[{position}];")
-        comment = [f"/* {origin.replace('*/', '* /')} */" for origin in self.loop.origins]
         body = [*pointers, *self.head, *self.lines]
         if self.shared is None:
             opening = f"static int {name}(void **p) {{\n  int failed = 0, *error = &failed; (void)error;"
-            return "\n".join([*comment, opening, *body, "  return failed;", "}"])
+            return "\n".join([opening, *body, "  return failed;", "}"])
         opening = f"static void {name}_run(void **p, int thread, int threads, int *error) {{\n  (void)error;"
         share = range_text(self.shared, self.step_of(self.shared))
-        return "\n".join([*comment, opening, share, *body, "}", wrapper_text(name, self.library, self.shape, threads)])
+        return "\n".join([opening, share, *body, "}", wrapper_text(name, self.library, self.shape, threads)])
 
     def _shared(self, threads: int) -> Symbol | None:
         if not self.library.has_threads:
@@ -354,10 +352,10 @@ class KernelWriter(ReductionWriter):
 
 def write_kernel(
     loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int, threads: int = 0
-) -> str:
-    """Return a loop as the C function `static int <name>(void **p)`, its buffers in sorted order in p.
+) -> tuple[str, tuple[str, ...]]:
+    """Return a loop as the C function `static int <name>(void **p)`, and the names of the buffers in p.
 
     The function returns 0, 1 for an index out of range, 2 for an integer division by zero.
     """
-    shape = shape_kernel(loop, buffers, vector_bytes)
-    return KernelWriter(shape, buffers, library).write(name, threads)
+    writer = KernelWriter(shape_kernel(loop, buffers, vector_bytes), buffers, library)
+    return writer.write(name, threads), writer.buffer_order

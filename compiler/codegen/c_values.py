@@ -54,6 +54,9 @@ class ValueWriter:
         self.buffers = buffers
         self.library = library
         self.plan = _plan(self.loop)
+        # in order of use and not of names, so that equal kernels have equal texts
+        named = [store.access.buffer for store in self.loop.stores] + [load.access.buffer for load in self.loop.loads()]
+        self.buffer_order = tuple(dict.fromkeys(named))
         self.inner_ids = self._inner_values()
         self.number = {id(scalar): n for n, scalar in enumerate(self.loop.scalars())}
         self.head: list[str] = []  # numbers, before all loops
@@ -87,7 +90,7 @@ class ValueWriter:
 
     def pointer(self, buffer: str) -> str:
         """Return the C name of a buffer's pointer."""
-        return f"p_{sorted(self.loop.reads | self.loop.writes).index(buffer)}"
+        return f"p_{self.buffer_order.index(buffer)}"
 
     def _open_loop(self, symbol: Symbol) -> None:
         lanes, name = self.step_of(symbol), symbol.name

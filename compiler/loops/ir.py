@@ -59,6 +59,7 @@ class Loop:
 
     A store whose value depends on a reduced variable happens for every point; one that does not, once per kept point.
     A `reduce` scalar combines its argument over all reduced points of one kept point.
+    reads, writes: the names of buffers that the loop loads from and stores to.
     """
 
     name: str
@@ -66,6 +67,13 @@ class Loop:
     reduced: tuple[Symbol, ...]
     stores: tuple[Store, ...]
     origins: tuple[str, ...] = ()
+    reads: frozenset[str] = field(init=False)
+    writes: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # asked very often while scheduling
+        object.__setattr__(self, "reads", frozenset(load.access.buffer for load in self.loads()))
+        object.__setattr__(self, "writes", frozenset(store.access.buffer for store in self.stores))
 
     def scalars(self) -> Iterator[Scalar]:
         """Yield every scalar of the body once, arguments first."""
@@ -79,16 +87,6 @@ class Loop:
     def reduces(self) -> bool:
         """Whether some value is a reduction (possibly over a single point)."""
         return any(scalar.name == "reduce" for scalar in self.scalars())
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """The names of buffers the loop loads from."""
-        return frozenset(scalar.access.buffer for scalar in self.loads())
-
-    @property
-    def writes(self) -> frozenset[str]:
-        """The names of buffers the loop stores to."""
-        return frozenset(store.access.buffer for store in self.stores)
 
 
 @dataclass(frozen=True, slots=True)
