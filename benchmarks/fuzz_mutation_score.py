@@ -1,6 +1,6 @@
 """How many planted faults the fuzzers find, after how many examples, and how fast they go.
 
-Run `PYTHONPATH=tests python benchmarks/fuzz_mutation_score.py [examples]`; the bar is 90 % of the faults in 400 examples.
+Run `PYTHONPATH=tests python benchmarks/fuzz_mutation_score.py [examples]`; the bar is 90 % of the faults.
 A fault that no program of the vocabulary can show would count against the score: none is left out.
 """
 

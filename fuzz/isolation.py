@@ -5,6 +5,8 @@ after which eager programs raise, and garbage collection may crash.
 """
 
 import contextlib
+import faulthandler
+import functools
 import logging
 import multiprocessing
 import signal
@@ -15,6 +17,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Any
 
+import torch
+
+from plumbline.oracle.judge import judge_call
+from plumbline.oracle.options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Kind, Verdict
 
 from .findings import Signature, Tried
@@ -90,6 +96,7 @@ class Workshop:
         return tried
 
     def _fork(self) -> tuple[ForkProcess, Connection]:
+        _warm_up()
         context: ForkContext = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, ours, self._attempt), daemon=True)
@@ -100,9 +107,24 @@ class Workshop:
         return process, ours
 
 
+@functools.cache
+def _warm_up() -> None:
+    """Let torch import what transforms need lazily, once in the parent: a child that does it takes seconds.
+
+    One element each, so that no thread of torch is started before a fork.
+    """
+    one = torch.ones(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.func.jvp(torch.func.grad(torch.sum), (one,), (one,))
+        torch.vmap(torch.sin)(one)
+        judge_call(torch.sin, torch.cos, (one,), {}, JudgeOptions(), {"x": one})
+
+
 def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
+    faulthandler.disable()  # a crash is told by the parent, with its example
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")  # nobody wrote these programs

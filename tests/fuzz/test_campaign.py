@@ -15,9 +15,9 @@ from plumbline.fuzz.leftovers import clear_leftovers
 from plumbline.fuzz.modes import find_mode
 from plumbline.oracle.verdict import Kind, Verdict
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
-from support.planted_faults import FreezingCompiler, faulty_compiler
+from support.planted_faults import FreezingCompiler
 
-GUARDS, TRANSFORMS = find_mode("guards"), find_mode("transforms")
+GUARDS = find_mode("guards")
 EQUAL = Tried(Verdict(Kind.EQUAL, ""))
 
 
@@ -34,30 +34,33 @@ class Told(PlantedCompiler):
         return PlantedCandidate(target, self.fault)
 
 
+class Off(PlantedCompiler):
+    """Every result is one too many."""
+
+    count = 0
+
+    def compile(self, target, backend, request, *, rng):
+        return PlantedCandidate(lambda *args: target(*args) + 1, self.fault)
+
+
 def facts(report: Report) -> object:
     return [(f.signature, f.example) for f in report.found], report.verdicts, report.duplicates, report.examples
 
 
 def test_a_seed_repeats_a_campaign():
-    options = Settings(40, seed=5, shrink_tries=20)
-    first, second = (run_campaign(GUARDS, FreezingCompiler("number"), "eager", options) for _ in range(2))
+    options = Settings(4, seed=3, shrink_tries=10)
+    first, second = (run_campaign(GUARDS, Off(), "eager", options) for _ in range(2))
     assert facts(first) == facts(second)
     assert first.found
 
 
 def test_a_failure_found_once_is_not_found_again():
-    report = run_campaign(GUARDS, FreezingCompiler("thing.gain"), "eager", Settings(150, seed=3, shrink_tries=60))
-    assert report.examples == 150
+    report = run_campaign(GUARDS, FreezingCompiler("thing.gain"), "eager", Settings(80, seed=3, shrink_tries=40))
+    assert report.examples == 80
     assert report.duplicates > 0
     assert len({found.signature for found in report.found}) == len(report.found)
     values = [found for found in report.found if found.signature.aspect == "values"]
     assert [found.signature.involved for found in values] == [("instance_attribute",)]
-
-
-def test_two_faults_are_two_failures():
-    report = run_campaign(TRANSFORMS, faulty_compiler("view_becomes_a_copy"), "eager", Settings(150, seed=3))
-    involved = {name for found in report.found for name in found.signature.involved}
-    assert {"transpose", "permute"} <= involved
 
 
 def test_an_interrupt_ends_cleanly_with_what_was_found():
@@ -72,23 +75,21 @@ def test_an_interrupt_ends_cleanly_with_what_was_found():
 
 
 def test_an_interrupt_while_shrinking_keeps_the_failure():
-    class Impatient(FreezingCompiler):
-        count = 0
-
+    class Impatient(Off):
         def compile(self, target, backend, request, *, rng):
-            Impatient.count += 1
-            if Impatient.count == 60:
+            self.count += 1
+            if self.count == 9:
                 raise KeyboardInterrupt
             return super().compile(target, backend, request, rng=rng)
 
     told = []
-    report = run_campaign(GUARDS, Impatient("number"), "eager", Settings(500, seed=5), on_found=told.append)
+    report = run_campaign(GUARDS, Impatient(), "eager", Settings(500, seed=3), on_found=told.append)
     assert report.interrupted
     assert report.found
     assert told == report.found
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGSEGV])
 def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
     def crash(count):
         if count == 3:

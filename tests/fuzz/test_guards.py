@@ -26,9 +26,9 @@ def abab(slot: str, way: int = 0) -> Scenario:
 
 
 def test_no_false_alarm_on_a_right_compiler():
-    report = run_campaign(GUARDS, PlantedCompiler(), "eager", Settings(300, seed=7))
+    report = run_campaign(GUARDS, PlantedCompiler(), "eager", Settings(200, seed=7))
     assert report.found == []
-    assert report.verdicts["EQUAL"] >= 290, report.summary()
+    assert report.verdicts["EQUAL"] >= 195, report.summary()
 
 
 @pytest.mark.parametrize("name", sorted(SLOTS))
@@ -42,7 +42,13 @@ def test_every_slot_runs_in_every_way_with_every_value(name):
         assert tried.verdict.kind is Kind.EQUAL, (way, str(tried.verdict))
 
 
-@pytest.mark.parametrize("place", [*FROZEN_PLACES, *FROZEN_ARGUMENTS])
+QUICK = ("SCALE", "ZERO", "helper", "Thing.factor", "module.training", "number")
+SLOWER = [
+    pytest.param(place, marks=pytest.mark.slow) for place in (*FROZEN_PLACES, *FROZEN_ARGUMENTS) if place not in QUICK
+]
+
+
+@pytest.mark.parametrize("place", [*QUICK, *SLOWER])
 def test_a_planted_ignored_guard_is_caught(place):
     report = run_campaign(
         GUARDS, FreezingCompiler(place), "eager", Settings(400, seed=2, most_failures=1, shrink_tries=40)

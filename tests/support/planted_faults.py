@@ -187,8 +187,7 @@ def variance_is_unbiased(right, x, *, dim, correction):
 @fault("argmax")
 def argmax_takes_the_last_of_equals(right, x, **kwargs):
     dim = kwargs["dim"]
-    found = x.shape[dim] - 1 - right(torch.flip(x, (dim,)), **kwargs)
-    return found
+    return x.shape[dim] - 1 - right(torch.flip(x, (dim,)), **kwargs)
 
 
 @fault("round")
