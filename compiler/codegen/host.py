@@ -40,6 +40,7 @@ class _HostBuilder:
     lines: list[str] = field(default_factory=list)
     objects: dict[str, object] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
+    read_by_loops: frozenset[str] = frozenset()
 
     def literal(self, value: object) -> str:
         """Return Python text for a nested argument; what has no literal is passed as an object."""
@@ -115,7 +116,8 @@ def _arena(run: tuple[Loop, ...], inside: set[str], buffers: dict[str, Buffer]) 
 
 def write_host(program: Program) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
-    builder = _HostBuilder(program)
+    read = (name for step in program.steps if isinstance(step, Loop) for name in step.reads)
+    builder = _HostBuilder(program, read_by_loops=frozenset(read))
     runs = _runs(program)
     real = _needs_tensor(program, runs)
     allocated = set(program.inputs) | set(program.constants)
@@ -171,16 +173,12 @@ def _write_extern(builder: _HostBuilder, step: Extern) -> None:
         builder.lines.append(call)
     for name in step.results:
         buffer = builder.program.buffers.get(name) if name else None
-        if buffer is not None and not step.alias_of and name in _read_by_loops(builder.program):
+        if buffer is not None and not step.alias_of and name in builder.read_by_loops:
             place = local(buffer.name)
             builder.lines.append(
                 f"if {place}.stride() != {buffer.strides}:"
                 f" {place} = restride({place}, {buffer.shape}, {buffer.strides})"
             )
-
-
-def _read_by_loops(program: Program) -> frozenset[str]:
-    return frozenset(name for step in program.steps if isinstance(step, Loop) for name in step.reads)
 
 
 def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str], allocated: set[str]) -> int:
