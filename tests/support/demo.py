@@ -1,10 +1,14 @@
-"""The demo: judge the examples under every backend, and compare what fails with examples/expected-failures.txt.
+"""The demo: judge the examples under every backend of both compilers, then make a planted fault small.
 
-`./run demo` is `pytest --compile-backends=all examples/` with a report; one example is really wrong under stock
-torch.compile, so pytest fails. The demo succeeds when exactly the expected tests fail, with the expected verdicts.
+`./run demo` is `pytest --compile-backends=all examples/` with a report, for plumbline and stock torch.compile side by
+side; one example is really wrong under stock, so pytest fails. Then `repro-minify` cuts a compiler made wrong on
+purpose (examples/planted_fault.py) down to the operator that shows it. The demo succeeds when exactly the failures of
+examples/expected-failures.txt come, with their verdicts, and the small script reproduces.
 """
 
+import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +18,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXPECTED = ROOT / "examples" / "expected-failures.txt"
 REPORT = "plumbline-report"
+PLANTED = "examples/planted_fault.py"
+SMALL_ENOUGH = 3  # operators left of the planted fault's graph
 
 
 class FailureRecord:
@@ -51,17 +57,38 @@ def differences(expected: dict[str, str], failures: dict[str, str]) -> list[str]
     return missing + other + wrong
 
 
+def minify_planted() -> list[str]:
+    """Make the planted fault small in a process of its own; returns what went wrong, in sentences."""
+    script = f"{REPORT}/repro_planted_fault.py"
+    command = [str(Path(sys.executable).with_name("repro-minify")), PLANTED, "--out", script]
+    print(f"\nplumbline: repro-minify {PLANTED} --out {script}", flush=True)
+    done = subprocess.run([*command, "--json"], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        return [f"repro-minify ended with status {done.returncode}"]
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"plumbline: {told['sentence']}", flush=True)
+    if not told["reproduces"] or told["ops"] > SMALL_ENOUGH:
+        return [f"the planted fault came down to {told['ops']} operators, reproducing: {told['reproduces']}"]
+    return []
+
+
 def main() -> int:
     """Run the demo in the root of the tree; returns the exit status."""
     os.chdir(ROOT)
     record = FailureRecord()
-    command = ["--compile-backends=all", "--compile-compilers=torch", f"--compile-report={REPORT}", "examples/"]
+    command = [
+        "--compile-backends=all",
+        "--compile-compilers=plumbline,torch",
+        f"--compile-report={REPORT}",
+        "examples/",
+    ]
     print(f"plumbline: pytest {' '.join(command)}", flush=True)
     start = time.perf_counter()
     status = pytest.main(command, plugins=[record])
     seconds = time.perf_counter() - start
+    problems_of_minify = minify_planted()
     expected = read_expected(EXPECTED.read_text(encoding="utf-8"))
-    problems = differences(expected, record.failures)
+    problems = differences(expected, record.failures) + problems_of_minify
     if status != pytest.ExitCode.TESTS_FAILED:
         problems.append(f"pytest ended with status {int(status)}; with a wrong example it ends with 1")
     if problems:
