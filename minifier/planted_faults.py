@@ -50,8 +50,11 @@ def _from_source(function: Callable[..., object], name: str) -> tuple[str, list[
     # pytest's rewritten asserts read names that are no identifiers; the source text does not.
     needed = [_binding(function, key, value) for key, value in read.items() if key.isidentifier()]
     if isinstance(definition, ast.Lambda):
-        return name, [*needed, f"{name} = {ast.unparse(definition)}"]
-    return definition.name, [*needed, *ast.unparse(definition).splitlines()]
+        body = [*needed, f"return {ast.unparse(definition)}"]
+    else:
+        body = [*needed, ast.unparse(definition), f"return {definition.name}"]
+    # A function of its own, so that the names it binds hide none of the script's.
+    return f"{name}()", [f"def {name}():", textwrap.indent("\n".join(body), "    ")]
 
 
 def _binding(function: Callable[..., object], name: str, value: object) -> str:

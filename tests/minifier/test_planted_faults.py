@@ -12,7 +12,7 @@ SHIFT = 3
 
 def shifted(call):
     assert SHIFT == 3
-    return lowering_of(aten.sin.default)(call)
+    return lowering_of(torch.ops.aten.sin.default)(call)
 
 
 def carried_out(text):
