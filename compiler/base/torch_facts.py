@@ -11,6 +11,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]  # it ships no types
 import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
+from torch._guards import Source  # names symbolic numbers in the shape environment
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
@@ -51,6 +52,7 @@ __all__ = [
     "make_fake",
     "make_shape_environment",
     "make_symbolic_fake",
+    "make_symbolic_number",
     "module_call_path",
     "native_functions",
     "next_gradient_number",
@@ -65,8 +67,8 @@ __all__ = [
     "set_grad_mode",
     "size_conditions",
     "size_expression",
-    "state_questions",
     "state_parts",
+    "state_questions",
     "storage_key",
     "tensor_address",
     "torch_assertion",
@@ -331,6 +333,22 @@ def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: f
     return mode.from_tensor(tensor, symbolic_context=context)
 
 
+class _NamedInput(Source):
+    """What the shape environment wants to know of a whole number that is a symbol: a name."""
+
+    def __init__(self, label: str) -> None:
+        object.__setattr__(self, "label", label)
+
+    @property
+    def _name_template(self) -> str:
+        return str(self.__dict__["label"])
+
+
+def make_symbolic_number(environment: ShapeEnv, value: int, label: str) -> Any:
+    """Return a symbol that stands for a whole number from outside; `value` is what it is now."""
+    return environment.create_unspecified_symint_and_symbol(value, _NamedInput(label), DimDynamic.DYNAMIC)
+
+
 def size_expression(symbol: Any) -> Any:
     """Return the sympy expression of a SymInt, SymFloat or SymBool, simplified by what is known by now."""
     return symbol.node.expr
@@ -346,7 +364,8 @@ def size_conditions(environment: ShapeEnv) -> list[Any]:
     found: list[Any] = [guard.expr for guard in environment.guards]
     found += [sympy.Eq(symbol, value, evaluate=False) for symbol, value in environment.replacements.items()]
     for symbol, span in environment.var_to_range.items():
-        found.append(sympy.Ge(symbol, span.lower, evaluate=False))
+        if span.lower.is_Integer:
+            found.append(sympy.Ge(symbol, span.lower, evaluate=False))
         if span.upper.is_Integer:
             found.append(sympy.Le(symbol, span.upper, evaluate=False))
     return found

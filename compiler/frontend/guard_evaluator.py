@@ -14,7 +14,7 @@ from ..base.errors import BuildError
 from ..base.events import FellBack, record
 from ..base.options import Options
 from ..runtime.c_build import build
-from .guard_table import LAST_FETCH, GuardTable, Op
+from .guard_table import GUARD_ERRORS, LAST_FETCH, GuardTable, Op
 from .tensor_layout import tensor_layout
 
 _SOURCE = Path(__file__).with_name("guard_evaluator.c")
@@ -22,14 +22,14 @@ _SOURCE = Path(__file__).with_name("guard_evaluator.c")
 
 def native_evaluator(
     table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object,
-    errors: tuple[type[Exception], ...], options: Options,
+    options: Options,
 ) -> Callable[..., object] | None:  # fmt: skip
     """Return what `PythonEvaluator` would, in C; None where it cannot be built (the reason is on record)."""
     kind = evaluator_type(options.compiler, options.disk_cache, options.cache_directory)
     if kind is None:
         return None
     rows = tuple(step.row() for step in table.steps)
-    made: Callable[..., object] = kind(table.arguments, table.slots, rows, passed, body, miss, errors)
+    made: Callable[..., object] = kind(table.arguments, table.slots, rows, passed, body, miss, GUARD_ERRORS)
     return made
 
 
@@ -37,12 +37,14 @@ def native_evaluator(
 def evaluator_type(compiler: str, disk_cache: bool, cache_directory: str) -> Any:
     """Return the type `Evaluator`, None where it cannot be built; found once per process."""
     header = Path(sysconfig.get_path("include"), "Python.h")
-    if not header.exists():
-        record(FellBack("guards in C", f"no Python headers at {header}: guards are checked in Python"))
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # the C relies on the interpreter lock
+    if free_threaded or not header.exists():
+        why = "this Python has no interpreter lock" if free_threaded else f"there is no {header}"
+        record(FellBack("guards in C", f"{why}: guards are checked in Python"))
         return None
     options = Options(compiler=compiler, disk_cache=disk_cache, cache_directory=cache_directory)
     try:
-        library = build(_text(header), {}, "guards", 0, options)
+        library = build(_text(), {}, "guards", 0, options, ("-O2", f"-I{header.parent}"))
     except BuildError as error:
         record(FellBack("guards in C", f"{error.what}: {error.why}"))
         return None
@@ -54,11 +56,11 @@ def evaluator_type(compiler: str, disk_cache: bool, cache_directory: str) -> Any
     return start(layout.places() if layout is not None else None, getters)
 
 
-def _text(header: Path) -> str:
+def _text() -> str:
     """Return the C file for this interpreter: the text names the version, so that no other one loads it."""
     names = "".join(f"#define OP_{op.name} {op.value}\n" for op in Op)
     abi = f"{sysconfig.get_config_var('SOABI')} {struct.calcsize('P')}"
     return (
-        f'/* {abi} */\n#define PY_SSIZE_T_CLEAN\n#include "{header}"\n#include "{header.with_name("structmember.h")}"\n'
+        f'/* {abi} */\n#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n#include "structmember.h"\n'
         f"{names}#define OP_LAST_FETCH {int(LAST_FETCH)}\n{_SOURCE.read_text()}"
     )

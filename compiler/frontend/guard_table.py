@@ -46,6 +46,9 @@ class Op(IntEnum):
 
 
 LAST_FETCH = Op.FETCH
+GUARD_ERRORS = (  # of a check: a miss
+    AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError,
+)  # fmt: skip
 Metadata = tuple[int, int, int, int, int, int, tuple[int, ...]]
 Describe = Callable[[TensorFacts], Metadata | None]
 
@@ -180,13 +183,16 @@ class _Builder:
 
 def has_plain_namespace(kind: type) -> bool:
     """Return whether `__dict__` of instances is the dictionary in the object: no class says otherwise."""
-    found = next((vars(base)["__dict__"] for base in kind.__mro__ if "__dict__" in vars(base)), None)
     return (
-        isinstance(found, types.GetSetDescriptorType)
-        and kind.__getattribute__ is object.__getattribute__
+        isinstance(_found(kind, "__dict__"), types.GetSetDescriptorType)
+        and _found(kind, "__getattribute__") is object.__dict__["__getattribute__"]
         and all(base.__flags__ & _HEAP_TYPE or base.__dictoffset__ == 0 for base in kind.__mro__)
         and not issubclass(kind, type)
     )
+
+
+def _found(kind: type, name: str) -> object:
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
 
 
 _HEAP_TYPE = 1 << 9
@@ -255,16 +261,12 @@ _RULES: dict[Kind, _Rule] = {
 
 
 class PythonEvaluator:
-    """The meaning of a table: the body's result on slots `passed`, or `miss` if a step fails or cannot be done.
-
-    errors: the exceptions of a check that mean a miss; others are the caller's.
-    """
+    """The meaning of a table: the body's result on slots `passed`, or `miss` if a step fails or cannot be done."""
 
     def __init__(
-        self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object,
-        errors: tuple[type[Exception], ...],
-    ) -> None:  # fmt: skip
-        self.table, self.passed, self.body, self.miss, self.errors = table, passed, body, miss, errors
+        self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object
+    ) -> None:
+        self.table, self.passed, self.body, self.miss = table, passed, body, miss
 
     def __call__(self, *args: object) -> object:
         """Check, then run the body."""
@@ -275,7 +277,7 @@ class PythonEvaluator:
                     slots.append(_fetched(step, slots))
                 elif not _holds(step, slots):
                     return self.miss
-        except self.errors:
+        except GUARD_ERRORS:
             return self.miss
         return self.body(*(slots[slot] for slot in self.passed))
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,13 +35,17 @@ def toolchain_for(options: Options) -> Toolchain:
     return _toolchain(options.compiler, default_cache_directory(options) if options.disk_cache else None)
 
 
-def build(text: str, addresses: Mapping[str, int], name: str, kernels: int, options: Options) -> ctypes.CDLL:
+def build(
+    text: str, addresses: Mapping[str, int], name: str, kernels: int, options: Options, flags: tuple[str, ...] = ()
+) -> ctypes.CDLL:
     """Return the loaded library of a C file.
 
     addresses: outside functions and their slots in the file's `plumbline_functions` table.  kernels: how many the
-    file holds, for the record.  Raises BuildError where no compiler works or it refuses the text.
+    file holds, for the record.  flags: added to those of every file.  Raises BuildError where no compiler works or it
+    refuses the text.
     """
     toolchain = toolchain_for(options)
+    toolchain = replace(toolchain, flags=(*toolchain.flags, *flags))
     key = key_of(ABI, torch.__version__, toolchain.identity, " ".join(toolchain.flags), text)
     found = _LOADED.get(key)
     if found is not None:

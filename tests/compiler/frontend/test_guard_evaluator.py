@@ -1,0 +1,326 @@
+"""Three ways to check guards give one answer: the generated Python, the table's twin, the table in C."""
+
+import gc
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plumbline.compiler.base.options import Options
+from plumbline.compiler.frontend.guard_evaluator import evaluator_type, native_evaluator
+from plumbline.compiler.frontend.guard_table import Op, PythonEvaluator, guard_table
+from plumbline.compiler.frontend.residual import MISS, Names, assemble, guard_lines
+from plumbline.compiler.frontend.tensor_layout import metadata
+from plumbline.compiler.values.guard import Guard, Kind
+from plumbline.compiler.values.source import Attribute, Injected, Item, Source
+from support import guard_frames as frames
+
+Run = Callable[..., object]
+PARAMETERS = ["_l0", "_l1"]
+X, Y = frames.argument(0), frames.argument(1)
+
+
+def body(*args: object) -> tuple[object, ...]:
+    """Return what was passed."""
+    return args
+
+
+def native(guards: tuple[Guard, ...], passed: tuple[int, ...] = (), run: Run = body) -> Run:
+    """Return the evaluator in C."""
+    table = guard_table(guards, PARAMETERS, metadata)
+    made = native_evaluator(table, passed, run, MISS, Options())
+    assert made is not None
+    return made
+
+
+def twin(guards: tuple[Guard, ...], passed: tuple[int, ...] = (), run: Run = body) -> Run:
+    """Return the evaluator in Python."""
+    return PythonEvaluator(guard_table(guards, PARAMETERS, metadata), passed, run, MISS)
+
+
+def generated(guards: tuple[Guard, ...]) -> Run:
+    """Return the generated Python check."""
+    names = Names()
+    return assemble("code", PARAMETERS, guard_lines(list(guards), names), ["return ()"], names, None, {})[0]
+
+
+def verdict(run: Run, *args: object) -> str:
+    """Return hit, miss or the error of a call."""
+    try:
+        return "miss" if run(*args) is MISS else "hit"
+    except Exception as error:
+        return type(error).__name__
+
+
+pytestmark = pytest.mark.cc
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _needs_the_evaluator() -> None:
+    if evaluator_type("", True, "") is None:
+        pytest.skip("no C compiler or no Python headers: guards are checked in Python")
+
+
+@st.composite
+def _guarded_frames(draw: st.DrawFn) -> tuple[list[object], tuple[Guard, ...], list[tuple[Source, object]]]:
+    args = [draw(frames.values), draw(frames.values)]
+    found = frames.reachable(args[0], X) + frames.reachable(args[1], Y)
+    offered = frames.relations(found)
+    for source, value in found:
+        offered += frames.guards_of(value, source)
+    return args, tuple(draw(st.lists(st.sampled_from(offered), min_size=1, max_size=12))), found
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_three_ways_agree(data: st.DataObject) -> None:
+    args, guards, found = data.draw(_guarded_frames())
+    runs = [generated(guards), twin(guards), native(guards)]
+    assert [verdict(run, *args) for run in runs] == ["hit"] * 3, [guard.words() for guard in guards]
+    for _ in range(data.draw(st.integers(1, 4))):
+        frames.change(data.draw, data.draw(st.sampled_from(found))[1])
+        other = [data.draw(frames.values) if data.draw(st.integers(0, 4)) == 0 else arg for arg in args]
+        grad, inference = data.draw(st.booleans()), data.draw(st.integers(0, 4)) == 0
+        with torch.set_grad_enabled(grad), torch.inference_mode(inference):
+            verdicts = [verdict(run, *other) for run in runs]
+        assert len(set(verdicts)) == 1, (verdicts, [guard.words() for guard in guards])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(frames.TENSORS), st.sampled_from(frames.TENSORS), st.sampled_from([None, 0]))
+def test_tensors_against_tensors(
+    known: Callable[[], torch.Tensor], met: Callable[[], torch.Tensor], free: int | None
+) -> None:
+    guard = (Guard(X, Kind.TENSOR, frames.facts_of(known(), free)),)
+    value = met()
+    assert len({verdict(run, value, None) for run in (generated(guard), twin(guard), native(guard))}) == 1
+    assert verdict(native(guard), known(), None) == "hit"
+
+
+def test_ordinary_tensors_are_checked_without_python() -> None:
+    for make in frames.TENSORS:
+        value = make()
+        facts = frames.facts_of(value)
+        steps = guard_table((Guard(X, Kind.TENSOR, facts),), PARAMETERS, metadata).steps
+        assert [step.op for step in steps] == [Op.PYTHON if any(facts.bits) else Op.TENSOR]
+
+
+def test_tensor_subclasses_are_another_type() -> None:
+    class Sub(torch.Tensor):
+        pass
+
+    guard = (Guard(X, Kind.TENSOR, frames.facts_of(torch.zeros(2))),)
+    assert native(guard)(torch.zeros(2).as_subclass(Sub), None) is MISS
+    assert native(guard)(torch.nn.Parameter(torch.zeros(2)), None) is MISS
+
+
+def test_sparse_and_quantized_tensors_miss() -> None:
+    guard = (Guard(X, Kind.TENSOR, frames.facts_of(torch.zeros(2, 2))),)
+    for value in (torch.eye(2).to_sparse(), torch.quantize_per_tensor(torch.zeros(2, 2), 1.0, 0, torch.qint8)):
+        assert verdict(native(guard), value, None) == verdict(generated(guard), value, None) == "miss"
+
+
+def test_what_is_fetched_is_passed_on() -> None:
+    module = torch.nn.Linear(2, 3)
+    parameters = Item(Attribute(X, "__dict__"), "_parameters")
+    guards = (
+        Guard(X, Kind.TYPE, torch.nn.Linear), Guard(Item(parameters, "bias"), Kind.TYPE, torch.nn.Parameter),
+        Guard(Item(parameters, "weight"), Kind.TYPE, torch.nn.Parameter),
+    )
+    table = guard_table(guards, PARAMETERS, metadata)
+    passed = (1, table.places[Item(parameters, "weight")], table.places[Item(parameters, "bias")])
+    for run in (native(guards, passed), twin(guards, passed)):
+        got = run(module, 5)
+        assert isinstance(got, tuple)
+        assert got[0] == 5
+        assert got[1] is module.weight
+        assert got[2] is module.bias
+
+
+def test_shared_prefixes_are_walked_once() -> None:
+    parameters = Item(Attribute(X, "__dict__"), "_parameters")
+    guards = tuple(Guard(Item(parameters, name), Kind.TYPE, torch.nn.Parameter) for name in ("weight", "bias"))
+    ops = [step.op for step in guard_table(guards, PARAMETERS, metadata).steps]
+    assert ops == [Op.ATTRIBUTE, Op.ITEM, Op.ITEM, Op.TYPE, Op.ITEM, Op.TYPE]
+
+
+def test_a_namespace_is_read_directly_only_where_no_class_says_otherwise() -> None:
+    class Odd:
+        @property
+        def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+            return {"a": 1}
+
+    class Nosy:
+        def __getattribute__(self, name: str) -> object:
+            return {"a": 1} if name == "__dict__" else object.__getattribute__(self, name)
+
+    for kind in (Odd, Nosy, types.FunctionType, frames.Chatty, torch.nn.Linear):
+        place = Attribute(X, "__dict__")
+        guards = (Guard(X, Kind.TYPE, kind), Guard(place, Kind.TYPE, dict))
+        direct = Op.NAMESPACE in {step.op for step in guard_table(guards, PARAMETERS, metadata).steps}
+        assert direct is (kind in (frames.Chatty, torch.nn.Linear))
+    odd = (Guard(X, Kind.TYPE, Odd), Guard(Item(Attribute(X, "__dict__"), "a"), Kind.EQUALS, 1))
+    assert native(odd)(Odd(), None) == ()
+
+
+def test_errors_that_are_no_misses_reach_the_caller() -> None:
+    class MineError(Exception):
+        pass
+
+    class Broken:
+        def __len__(self) -> int:
+            raise MineError
+
+        def __bool__(self) -> bool:
+            raise KeyboardInterrupt
+
+    guards = (Guard(X, Kind.LENGTH, 1),)
+    assert [verdict(run, Broken(), None) for run in (generated(guards), twin(guards), native(guards))] == [
+        "MineError"
+    ] * 3
+    with pytest.raises(KeyboardInterrupt):
+        native((Guard(X, Kind.TRUTH, True),))(Broken(), None)
+    with pytest.raises(ZeroDivisionError):
+        native((), (), lambda: 1 // 0)(None, None)
+    with pytest.raises(TypeError):
+        native(())(1)
+    with pytest.raises(TypeError):
+        native(())(1, _l1=2)
+
+
+def test_a_check_may_drop_what_it_was_reached_through() -> None:
+    holder: dict[str, object] = {}
+
+    class Dropper:
+        def __len__(self) -> int:
+            holder.clear()
+            gc.collect()
+            return 1
+
+    holder["a"] = [Dropper(), object()]
+    inside = Item(Injected(holder), "a")
+    guards = (
+        Guard(Item(inside, 1), Kind.TYPE, object), Guard(Item(inside, 0), Kind.LENGTH, 1),
+        Guard(inside, Kind.LENGTH, 2),
+    )
+    run = native(guards)
+    assert run(None, None) == ()
+    assert run(None, None) is MISS
+
+
+def _references(objects: list[object]) -> list[int]:
+    """Return reference counts, without those of small numbers and names, which the whole process uses."""
+    return [sys.getrefcount(thing) for thing in objects if not isinstance(thing, (int, str, type, type(None)))]
+
+
+def _everything() -> tuple[torch.nn.Module, tuple[Guard, ...], list[object]]:
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
+    module.__dict__["kept"] = [{"a": 1.5, "b": (2, "c")}, frames.first, types.CellType(7), {1, 2}]
+    found = frames.reachable(module, X)
+    guards = [guard for source, value in found for guard in frames.guards_of(value, source)] + frames.relations(found)
+    return module, tuple(guards), [value for _, value in found]
+
+
+@pytest.mark.parametrize("ending", ["hit", "miss", "error", "raise"])
+def test_no_reference_is_kept_or_lost(ending: str) -> None:
+    module, guards, reached = _everything()
+    if ending == "miss":
+        guards += (Guard(Y, Kind.TYPE, str),)
+    elif ending == "error":
+        guards += (Guard(Item(Y, "no"), Kind.TYPE, str),)
+    elif ending == "raise":
+        guards += (Guard(Attribute(Y, "boom"), Kind.TYPE, str),)
+
+    class Loud:
+        @property
+        def boom(self) -> int:
+            raise NameError
+
+    run, y = native(guards, (0, 1), lambda *_: None), Loud()
+    expected = {"hit": "hit", "miss": "miss", "error": "miss", "raise": "NameError"}[ending]
+    assert verdict(run, module, y) == expected
+    watched = [run, module, y, MISS, *reached]
+    before = _references(watched)
+    for _ in range(500):
+        verdict(run, module, y)
+    assert _references(watched) == before
+
+
+def test_memory_does_not_grow() -> None:
+    module, guards, _ = _everything()
+    run = native(guards, (0, 1), lambda *_: None)
+    for _ in range(50):
+        run(module, None)
+        native(guards)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(300):
+        run(module, None)
+        native(guards)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 300
+
+
+def test_cycles_through_an_evaluator_are_collected() -> None:
+    class Owner:
+        pass
+
+    owner = Owner()
+    owner.run = native((Guard(X, Kind.IDENTITY, owner),), (), lambda held=owner: held)  # type: ignore[attr-defined]
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
+
+
+def test_guarded_objects_live_as_long_as_the_evaluator() -> None:
+    known = frames.Plain()
+    gone = weakref.ref(known)
+    run = native((Guard(X, Kind.IDENTITY, known),))
+    del known
+    gc.collect()
+    assert gone() is not None  # so that no other object can get its address and pass for it
+    del run
+    gc.collect()
+    assert gone() is None
+
+
+def test_threads_share_an_evaluator() -> None:
+    module, guards, _ = _everything()
+    run = native(guards, (0,), lambda _: sum(range(50)))
+    wrong: list[object] = []
+
+    def work() -> None:
+        wrong.extend(result for result in (run(module, None) for _ in range(300)) if result != 1225)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_many_slots_and_others() -> None:
+    many = [object() for _ in range(300)]
+    sources = tuple(Item(X, place) for place in range(300))
+    guards = (*(Guard(source, Kind.TYPE, object) for source in sources), Guard(None, Kind.DISTINCT, "", None, sources))
+    run = native(guards, tuple(range(2, 302)))
+    assert run(many, None) == tuple(many)
+    assert run([*many[:-1], many[0]], None) is MISS
+    tensors = [torch.zeros(1) for _ in range(20)]
+    pattern = Guard(None, Kind.STORAGES, tuple(range(20)), None, sources[:20])
+    assert native((pattern,))(tensors, None) == ()
+    assert native((pattern,))([*tensors[:-1], tensors[0]], None) is MISS
+
+
+def test_a_body_without_a_compiler_runs_through_the_generated_check() -> None:
+    options = Options(compiler="no-such-compiler")
+    table = guard_table((), PARAMETERS, metadata)
+    assert native_evaluator(table, (), body, MISS, options) is None
