@@ -350,6 +350,13 @@ def lower_clone(call: Call) -> TensorValue:
     return _copied(call)
 
 
+@lowers(aten.copy.default)
+def lower_copy(call: Call) -> TensorValue:
+    """What `self` is after its elements were replaced by those of `src`."""
+    source = call.tensor("src")
+    return call.elements(lambda b, index: source.at(b, broadcast_index(index, source.shape)))
+
+
 def _copied(call: Call) -> TensorValue:
     source = call.tensor("self")
     return call.elements(lambda b, index: source.at(b, index))

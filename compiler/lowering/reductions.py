@@ -272,6 +272,38 @@ def lower_log_softmax(call: Call) -> TensorValue:
     return call.elements(lambda b, i: b.op("sub", shifted(b, i), total.at(b, folded(i, dims))))
 
 
+@lowers(aten.logsumexp.default)
+def lower_logsumexp(call: Call) -> TensorValue:
+    """log(sum(exp(x - m))) + m, where m is the greatest element, or zero where that is infinite."""
+    source = call.tensor("self")
+    dims = dimensions(call, "dim", len(source.shape))
+    if not source.shape or 0 in source.shape or not source.dtype.is_floating_point:
+        raise NoLowering("logsumexp of a scalar, of nothing or of integers")
+    inside = opmath(source.dtype)
+
+    def finite(b: B, peak: Scalar) -> Scalar:
+        infinite = b.op("eq", b.op("abs", peak), b.constant(float("inf"), inside))
+        return b.op("where", infinite, b.constant(0, inside), peak)
+
+    peak = call.writer.reduce(
+        source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside, finish=finite, name=f"{call.name}_peak",
+    )  # fmt: skip
+    total = call.writer.reduce(
+        source.shape, dims, "sum", inside,
+        lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
+        dtype=inside, finish=lambda b, s: b.op("log", s), name=f"{call.name}_sum",
+    )  # fmt: skip
+    keeps = len(call.shape) == len(source.shape)
+
+    def element(b: B, index: Index) -> Scalar:
+        rest = iter(index)
+        full = index if keeps else tuple(ZERO if n in dims else next(rest) for n in range(len(source.shape)))
+        return b.op("add", total.at(b, full), peak.at(b, full))
+
+    return call.elements(element)
+
+
 def _gradient_parts(call: Call) -> tuple[TensorValue, TensorValue, tuple[int, ...], torch.dtype]:
     grad, output = call.tensor("grad_output"), call.tensor("output")
     if not output.shape or 0 in output.shape:

@@ -153,7 +153,7 @@ def _pieces(call: Call, sizes: Sequence[int]) -> tuple[TensorValue, ...]:
     return tuple(sliced(source, dim, start, 1, size) for start, size in zip(starts, sizes, strict=True))
 
 
-@views(aten.split.Tensor)
+@views(aten.split.Tensor, aten.unsafe_split.Tensor)
 def view_split(call: Call) -> tuple[TensorValue, ...]:
     """Equal pieces, the last one shorter."""
     dim = call.integer("dim")

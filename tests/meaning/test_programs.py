@@ -299,3 +299,10 @@ def test_a_filled_tensor_written_through_a_view_is_not_taken_for_its_filling() -
     compiled = compile_graph(trace(program, (x,)), (x,))
     for found, want in zip(compiled(x), program(x), strict=True):
         assert torch.equal(found, want)
+
+
+def test_logsumexp_of_infinities() -> None:
+    x = noisy(6, 20)
+    x[1, 3], x[2], x[3, 4], x[4, 0] = float("inf"), -float("inf"), -float("inf"), float("nan")
+    check(lambda x: (x.logsumexp(1), x.logsumexp(0, keepdim=True), x.logsumexp((0, 1))), x, error=8)
+    check(lambda x: (aten.copy(x, x[:1] * 2), *(p + 1 for p in aten.unsafe_split(x, 4, 0))), noisy(6, 20))

@@ -27,7 +27,8 @@ def test_the_table_is_the_expected_one() -> None:
 
 def test_views_are_views_and_lowerings_are_pure() -> None:
     for operator in VIEWS:
-        if operator is not aten.reshape.default:  # a view where it can be one
+        # reshape is a view where it can be one; unsafe_split shares memory although its schema does not say so
+        if operator not in (aten.reshape.default, aten.unsafe_split.Tensor):
             assert op_facts(operator).kind is Kind.VIEW, operator
     for operator in LOWERINGS:
         assert op_facts(operator).is_pure, operator
