@@ -36,7 +36,7 @@ def pointwise_over_sizes(a):
     return torch.relu(a) + 1
 
 
-@program(make=rows(4), then=growing(5, 6, 9), dynamic=False, graphs=1)
+@program(make=rows(4), then=((rows(5), True), (rows(6), True), (rows(5), False)), dynamic=False)
 def without_dynamic(a):
     return a * 2
 

@@ -1,4 +1,7 @@
-"""Training: backward outside and inside, optimizers, hooks, autograd functions, gradients of gradients."""
+"""Training: backward outside and inside, optimizers, hooks, autograd functions, gradients of gradients.
+
+rounding=True: torch.optim keeps its step counts as tensors when it is compiled, so the formula rounds elsewhere.
+"""
 
 import copy
 
@@ -231,32 +234,32 @@ def sgd_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1), breaks=2)
+@program(make=stepped(torch.optim.Adam, lr=0.1), breaks=2, rounding=True)
 def adam_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), breaks=2)
+@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), breaks=2, rounding=True)
 def adam_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1), breaks=2)
+@program(make=stepped(torch.optim.AdamW, lr=0.1), breaks=2, rounding=True)
 def adamw_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), breaks=2)
+@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), breaks=2, rounding=True)
 def adamw_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.RMSprop, lr=0.1), breaks=2)
+@program(make=stepped(torch.optim.RMSprop, lr=0.1), breaks=2, rounding=True)
 def rmsprop_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adagrad, lr=0.1), breaks=2)
+@program(make=stepped(torch.optim.Adagrad, lr=0.1), breaks=2, rounding=True)
 def adagrad_step(optimizer):
     optimizer.step()
 

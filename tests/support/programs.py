@@ -34,6 +34,7 @@ class Program:
     graphs, breaks, eager: of the first call.  changed: other arguments that must make a new specialisation.
     then: further calls, each (maker of arguments, whether something is compiled); a maker may change what is outside.
     state: gives what else the program changes (globals, closures), compared after each run and put back before each.
+    rounding: tensors may differ by rounding, because torch itself computes in another order when it is compiled.
     backward: sum what the call returns, run backward, and compare gradients too.
     settings: of `compile`; options included.
     """
@@ -48,6 +49,7 @@ class Program:
     state: Callable[[], Any] | None
     stable: bool
     backward: bool
+    rounding: bool
     settings: dict[str, Any]
 
     @property
@@ -74,13 +76,16 @@ class Corpus:
     def program(
         self, *arguments: Any, make: Maker | None = None, graphs: int = 1, breaks: int = 0, eager: int = 0,
         changed: Maker | None = None, then: tuple[tuple[Maker, bool], ...] = (),
-        state: Callable[[], Any] | None = None, stable: bool = True, backward: bool = False, **settings: Any,
+        state: Callable[[], Any] | None = None, stable: bool = True, backward: bool = False,
+        rounding: bool = False, **settings: Any,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
         """Register a function; arguments are copied for every run."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             maker = make or (lambda: copy.deepcopy(arguments))
-            found = Program(function, maker, graphs, breaks, eager, changed, then, state, stable, backward, settings)
+            found = Program(
+                function, maker, graphs, breaks, eager, changed, then, state, stable, backward, rounding, settings
+            )
             assert found.id not in {program.id for program in self.programs}, found.id
             self.programs.append(found)
             return function
@@ -139,7 +144,7 @@ def examine(program: Program) -> list[Finding]:
         with recording() as events:
             actual = outcome(run, maker(), program.state, program.backward)
         try:
-            assert_alike(expected, actual)
+            assert_alike(expected, actual, rounding=program.rounding)
         except AssertionError as error:
             findings.append(Finding("wrong", f"{what}: {error}"))
         failures = [event for event in events if isinstance(event, CompilerFailed)]

@@ -16,7 +16,8 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.
 class Pairing:
     """Walks two values side by side and keeps which object stands for which, so that sharing is compared too."""
 
-    def __init__(self) -> None:
+    def __init__(self, rounding: bool = False) -> None:
+        self.rounding = rounding  # values may differ as those of another order of the same operations
         self.forth: dict[int, int] = {}
         self.back: dict[int, int] = {}
         self.memory: dict[int, int] = {}
@@ -86,7 +87,10 @@ class Pairing:
         assert left.stride() == right.stride(), f"{path}: strides {left.stride()} are not {right.stride()}"
         assert left.requires_grad == right.requires_grad, f"{path}: requires_grad is {right.requires_grad}"
         assert left.is_leaf == right.is_leaf, f"{path}: is_leaf is {right.is_leaf}"
-        assert torch.equal(torch.nan_to_num(left), torch.nan_to_num(right)), f"{path}: {left} is not {right}"
+        if self.rounding and left.is_floating_point():
+            torch.testing.assert_close(right, left, equal_nan=True, msg=lambda text: f"{path}: {text}")
+        else:
+            assert torch.equal(torch.nan_to_num(left), torch.nan_to_num(right)), f"{path}: {left} is not {right}"
         if left.numel():
             here, there = left.untyped_storage().data_ptr(), right.untyped_storage().data_ptr()
             assert self.memory.setdefault(here, there) == there, f"{path}: shares its memory with another tensor"
@@ -108,6 +112,9 @@ def _inside(cell: types.CellType) -> Any:
         return "an empty cell"
 
 
-def assert_alike(left: Any, right: Any, path: str = "result") -> None:
-    """Fail unless both have the same types, values, tensor metadata, identities and shared memory."""
-    Pairing().alike(left, right, path)
+def assert_alike(left: Any, right: Any, path: str = "result", rounding: bool = False) -> None:
+    """Fail unless both have the same types, values, tensor metadata, identities and shared memory.
+
+    rounding: floating-point tensors may differ by `torch.testing`'s default tolerance.
+    """
+    Pairing(rounding).alike(left, right, path)
