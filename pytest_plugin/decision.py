@@ -48,11 +48,13 @@ class Expectation:
 def heaviest(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[Kind, JudgedCall | None]:
     """Return the verdict of a body and the first call that has it.
 
-    A failing call decides whatever was compiled; else a body in which no operation was compiled is VACUOUS.
+    A failing call decides whatever was compiled; else a body in which no operation was compiled is VACUOUS, unless
+    the compiler was asked and refused what eager refuses.
     """
     failing = [call for call in calls if call.verdict.failed]
     compiled = [call for call in calls if call.verdict.kind is not Kind.VACUOUS]
-    if not failing and (statistics.graphs == 0 or statistics.ops == 0 or not compiled):
+    refused = bool(calls) and all(call.verdict.kind is Kind.EAGER_FAILED for call in calls)
+    if not failing and not refused and (statistics.graphs == 0 or statistics.ops == 0 or not compiled):
         return Kind.VACUOUS, None
     worst = max(failing or compiled, key=lambda call: call.verdict.kind.weight)
     return worst.verdict.kind, worst

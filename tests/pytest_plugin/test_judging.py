@@ -308,3 +308,16 @@ def test_wrong():
     result = real.run()
     assert outcomes(result) == {"passed": 3, "failed": 3}
     result.stdout.fnmatch_lines(["E   WRONG at inductor (first wrong at eager)*"])
+
+
+def test_a_program_that_both_refuse_is_not_vacuous(real: PluginRuns) -> None:
+    real.write("""
+import torch
+
+def test_it():
+    with pytest.raises(RuntimeError):
+        torch.compile(lambda x, y: x @ y)(torch.ones(2, 3).half(), torch.ones(3, 2))
+""")
+    result = real.run("-rA", backends="eager")
+    assert outcomes(result) == {"passed": 1}
+    result.stdout.fnmatch_lines(["*EAGER_FAILED*"])
