@@ -9,6 +9,7 @@ import torch
 from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
 from .base.options import Options
+from .frontend.capture import SYMBOLIC
 from .native import compile_graph, extra_decompositions
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
@@ -48,7 +49,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
         forward: Callable[..., Any] = part.forward
         return forward
 
-    return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=True)
+    return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=_is_fixed(graph))
 
 
 @named("inductor")
@@ -59,7 +60,13 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
         return compile_graph(part, inputs, options)
 
     rules = extra_decompositions()
-    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=True)
+    fixed = _is_fixed(graph)
+    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=fixed)
+
+
+def _is_fixed(graph: torch.fx.GraphModule) -> bool:
+    """Return whether the guards of the capture fix every size and number: then nobody needs to look again."""
+    return graph.meta.get(SYMBOLIC) is False
 
 
 def register_backend(backend: Backend, name: str | None = None) -> Backend:

@@ -53,7 +53,7 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except BackendError as error:
             raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
         except Exception as error:
-            if unit.varying and not unit.family.options.strict:
+            if (unit.varying or unit.varying_numbers) and not unit.family.options.strict:
                 unit.give_up_symbols()
                 return capture_unit(unit, args)
             return _after_failure(unit, error, [])
@@ -75,6 +75,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     stop, pending = -1, None
     while True:
         recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
+        recorder.varying_numbers = frozenset(unit.varying_numbers) if recorder.shape_env is not None else frozenset()
         recorder.stop_at = stop
         recorder.graph_free = unit.graph_free
         grad_mode = torch.is_grad_enabled()
@@ -194,6 +195,9 @@ def _break_lines(operation: Operation, goes_on: list[str], caught: str | None) -
     return lines
 
 
+SYMBOLIC = "symbolic"  # in the meta of a graph module: its guards leave sizes or numbers of inputs open
+
+
 class _Writer:
     """Writes one specialisation."""
 
@@ -204,8 +208,9 @@ class _Writer:
         self.guards = [*recorder.guards, *distinct_guards(recorder)]
         self.checks = guard_lines(self.guards, self.names)
         self.before: list[str] = []
-        self.used = [value for value in recorder.inputs if value.node.users]
-        self.fetched = [self.names.fetch(value.source, self.before) for value in self.used if value.source is not None]
+        used = [recorder.placeholders[node] for node in recorder.graph.nodes if node.op == "placeholder" and node.users]
+        self.examples = [real for _, real in used]
+        self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
         self.out = Residual(recorder, self.names)
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
@@ -272,7 +277,8 @@ class _Writer:
             graph.erase_node(node)
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
-        compiled = self._compile(module, [value.real for value in self.used], len(operations))
+        module.meta[SYMBOLIC] = bool(recorder.symbols)
+        compiled = self._compile(module, self.examples, len(operations))
         outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
         function = self.names.inject(compiled)
         call = f"{function}({', '.join(self.fetched)})"

@@ -8,6 +8,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import torch
@@ -24,6 +25,7 @@ from ..base.torch_facts import (
     make_fake,
     make_shape_environment,
     make_symbolic_fake,
+    make_symbolic_number,
     outside_transforms,
     size_conditions,
     size_expression,
@@ -69,6 +71,16 @@ _UNTOUCHED = object()
 SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 RunFrame = Callable[["Recorder", FrameState], None]
 MakeGenerator = Callable[["Recorder", FrameState], Value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolOrigin:
+    """Where a symbol comes from: a size of an input (tensor, number: the dimension) or a whole number (its value)."""
+
+    source: Source
+    suffix: str
+    tensor: fx.Node | None
+    number: int
 
 
 class LazyValue(Value):
@@ -125,7 +137,10 @@ class Recorder(CaptureContext):
         self.options = options
         self.symbolic = symbolic
         self.shape_env = make_shape_environment() if symbolic is not no_symbols else None
-        self.dimensions: dict[str, tuple[TensorValue, int]] = {}  # name of a size symbol -> the input that gives it
+        self.symbols: dict[str, SymbolOrigin] = {}  # name of a symbol -> where it comes from
+        self.numbers: dict[Source, Value] = {}
+        self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
+        self.varying_numbers: frozenset[Source] = frozenset()
         self.size_nodes: dict[str, object] = {}
         self.run_frame = run_frame
         self.make_generator = make_generator
@@ -185,6 +200,8 @@ class Recorder(CaptureContext):
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
+        if type(value) is int and source in self.varying_numbers:
+            return self._number(value, source)
         known = self.shared.get(id(value))
         if known is not None:
             if known.source is not None and known.source != source and not isinstance(known.source, Injected):
@@ -233,9 +250,30 @@ class Recorder(CaptureContext):
         made = TensorValue(node, fake, kind, source, value)
         self.inputs.append(made)
         self.by_fake[id(fake)] = made
+        self.placeholders[node] = (source, value)
         for index in varying:
-            self.dimensions[str(size_expression(fake.shape[index]))] = (made, index)
+            name = str(size_expression(fake.shape[index]))
+            self.symbols[name] = SymbolOrigin(source, f".shape[{index}]", node, index)
         return made
+
+    def _number(self, value: int, source: Source) -> Value:
+        """Return the symbol of a whole number that has changed between calls."""
+        if source not in self.numbers:
+            assert self.shape_env is not None
+            self.guard(source, Kind.TYPE, int)
+            symbol = make_symbolic_number(self.shape_env, value, f"number_{len(self.numbers)}")
+            self.symbols[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value)
+            self.numbers[source] = _size_value(symbol)
+        return self.numbers[source]
+
+    def _symbol_node(self, origin: "SymbolOrigin") -> fx.Node:
+        """Return the node that gives a symbol: the size of an input, or an input of its own."""
+        if origin.tensor is not None:
+            return self.graph.call_method("size", (origin.tensor, origin.number))
+        node = self.graph.placeholder(f"number_{len(self.placeholders)}")
+        node.meta.update(example_value=origin.number, val=origin.number, source=origin.source.words())
+        self.placeholders[node] = (origin.source, origin.number)
+        return node
 
     def _varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
         """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
@@ -258,9 +296,8 @@ class Recorder(CaptureContext):
         if expression.is_Integer:
             return int(expression)
         operation = _SIZE_OPERATIONS.get(type(expression).__name__)
-        if text in self.dimensions:
-            tensor, index = self.dimensions[text]
-            made: Any = self.graph.call_method("size", (tensor.node, index))
+        if text in self.symbols:
+            made: Any = self._symbol_node(self.symbols[text])
         elif operation is None:
             return None
         else:
@@ -292,11 +329,10 @@ class Recorder(CaptureContext):
         text = expression_text(expression).replace("{", "{{").replace("}", "}}")
         sources: list[Source] = []
         for name in sorted((str(symbol) for symbol in expression.free_symbols), key=len, reverse=True):
-            tensor, index = self.dimensions[name]
-            assert tensor.source is not None
-            if tensor.source not in sources:
-                sources.append(tensor.source)
-            place = f"{{{sources.index(tensor.source) + 1}}}.shape[{index}]"
+            origin = self.symbols[name]
+            if origin.source not in sources:
+                sources.append(origin.source)
+            place = f"{{{sources.index(origin.source) + 1}}}{origin.suffix}"
             text = re.sub(rf"\b{name}\b", place, text)
         return text, tuple(sources)
 

@@ -20,7 +20,7 @@ from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
-from ..values.guard import Guard, TensorFacts
+from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
 from ..values.source import Source
@@ -185,6 +185,7 @@ class Unit:
         self.exhausted = False
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
+        self.varying_numbers: set[Source] = set()  # whole numbers that changed
         self.static_only = False
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[..., object] | None = None
@@ -269,12 +270,13 @@ class Unit:
         def chosen(value: torch.Tensor, source: Source) -> frozenset[int]:
             return varying.get(source, frozenset()) | marked_dimensions(value)
 
-        return chosen if varying or self.marks else no_symbols
+        return chosen if varying or self.marks or self.varying_numbers else no_symbols
 
     def give_up_symbols(self) -> None:
         """Capture with fixed sizes from now on: symbols have failed here."""
         self.static_only = True
         self.varying.clear()
+        self.varying_numbers.clear()
 
     def origin(self) -> Origin:
         """Return the first line of the code."""
@@ -293,9 +295,13 @@ class Unit:
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
         """Remember the dimensions in which an input differs from what was captured."""
         facts = guard.expected
-        if not isinstance(facts, TensorFacts) or guard.source is None:
+        if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) is int):
             return
         actual = self._fetch(guard.source, args)
+        if guard.kind is Kind.EQUALS and type(actual) is int and actual != facts:
+            self.varying_numbers.add(guard.source)
+        if not isinstance(facts, TensorFacts):
+            return
         if not isinstance(actual, torch.Tensor):
             return
         if len(facts.shape) != actual.dim() or isinstance(actual, torch.nn.Parameter):

@@ -124,9 +124,9 @@ def test_reset_forgets():
 
 
 def test_recompile_limit_ends_in_eager():
-    run, graphs = counted(lambda x, k: x * k, recompile_limit=3)
-    for k in range(6):
-        assert torch.equal(run(torch.ones(2), k), torch.ones(2) * k)
+    run, graphs = counted(lambda x, word: x * len(word), recompile_limit=3)
+    for length in range(6):
+        assert torch.equal(run(torch.ones(2), "a" * length), torch.ones(2) * length)
     assert len(graphs) == 3
 
 

@@ -98,3 +98,51 @@ def test_any_sequence_of_sizes_equals_eager(shapes):
         return y + x.shape[1], x.sum(0).expand(x.shape[0] + 1, -1)
 
     captures(program, [(torch.randn(*shape),) for shape in shapes])
+
+
+def scaled(x, k):
+    return x * k + k // 2
+
+
+def chosen(x, k):
+    return (x + k, k + 1) if k > 3 else (x - k, k * 2)
+
+
+def repeated(x, k):
+    for i in range(k):
+        x = x + i
+    return x
+
+
+@pytest.mark.parametrize(("function", "expected"), [(scaled, 2), (chosen, 3), (repeated, 5)])
+def test_a_number_that_changed_becomes_a_symbol(function, expected):
+    assert captures(function, [(torch.ones(3), k) for k in (2, 3, 4, 5, 9)]) == expected
+
+
+def test_a_counter_on_an_object_becomes_a_symbol():
+    class Counter:
+        n = 0
+
+    def count(x, counter):
+        counter.n += 1
+        return x * counter.n
+
+    run = api.compile(count, backend="eager", options=Options(strict=True))
+    eager, compiled = Counter(), Counter()
+    with recording() as events:
+        for _ in range(6):
+            assert torch.equal(count(torch.ones(2), eager), run(torch.ones(2), compiled))
+            assert eager.n == compiled.n
+    assert sum(isinstance(event, Captured) for event in events) <= 3
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_symbols_are_not_fixed_by_the_backends(backend):
+    def program(x, k):
+        return x.view(x.shape[0] // 2, -1).sum(0) * k / x.shape[0]
+
+    run = api.compile(program, backend=backend)
+    for n, k in ((4, 1), (6, 2), (8, 3), (10, 5), (6, 7)):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(run(x, k), program(x, k))
