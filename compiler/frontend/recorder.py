@@ -353,7 +353,8 @@ class Recorder(CaptureContext):
             pairs = value.items()  # type: ignore[attr-defined]  # a dict
             return DictValue.of(self, [(self.known(key), self.known(item)) for key, item in pairs])
         if kind in (set, frozenset):
-            return SetValue.of(self, [self.known(item) for item in value], kind)  # type: ignore[attr-defined]  # a set
+            members = list(value)  # type: ignore[call-overload]  # sets iterate
+            return SetValue.of(self, [self.known(item) for item in members], kind)
         if isinstance(value, type):
             return ClassValue(value)
         if isinstance(value, torch.Tensor):
