@@ -271,6 +271,9 @@ class FrozenCandidate(PlantedCandidate):
             yield
             return
         self.known = self.known or [now]
+        if self.known[0] is now:
+            yield
+            return
         self._put(self.known[0])
         try:
             yield
