@@ -35,6 +35,7 @@ class Options:
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
     strict: bool = option(False, "raise the compiler's own errors instead of running the frame eagerly")
+    guards_in_c: bool = option(True, "check guards by an evaluator in C where there is a C compiler")
     # graphs and gradients
     verify: bool = option(False, "run every named check after every pass")
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")

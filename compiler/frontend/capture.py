@@ -34,8 +34,9 @@ from ..values.value import Raised, Value
 from .break_operations import Branch, Operation, is_compilable_callee, operation_at
 from .evaluate import StopAtBreak, make_generator, run_frame
 from .frame import NULL, FrameState
+from .guarded_code import guarded_function
 from .recorder import Recorder
-from .residual import Names, Residual, assemble, distinct_guards, guard_lines
+from .residual import Names, Residual, distinct_guards, guard_lines
 from .unit import Specialisation, Tail, Unit, drive
 
 
@@ -148,8 +149,10 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
 def _eager(unit: Unit, guards: list[Guard]) -> Specialisation:
     names = Names()
     body = [f"return {names.inject(unit.eager)}({', '.join(unit.parameters)})"]
-    run, text = assemble(_identifier(unit.name), unit.parameters, guard_lines(guards, names), body, names, None,
-                         unit.namespace)
+    run, text = guarded_function(
+        _identifier(unit.name), unit.parameters, tuple(guards), guard_lines(guards, names), body, names, None,
+        unit.namespace, unit.family.options,
+    )
     return Specialisation(run, tuple(guards), text, eager=True, has_graph=False)
 
 
@@ -260,9 +263,9 @@ class _Writer:
         self.guards += sizes
         self.checks += guard_lines(sizes, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
-        run, text = assemble(
-            _identifier(self.unit.name), self.unit.parameters, self.checks, body, self.names, origin,
-            self.unit.namespace,
+        run, text = guarded_function(
+            _identifier(self.unit.name), self.unit.parameters, tuple(self.guards), self.checks, body, self.names,
+            origin, self.unit.namespace, self.unit.family.options,
         )
         if is_recording():
             record(Artifact("capture", self.unit.name, "python", text))

@@ -25,7 +25,7 @@ def native_evaluator(
     options: Options,
 ) -> Callable[..., object] | None:  # fmt: skip
     """Return what `PythonEvaluator` would, in C; None where it cannot be built (the reason is on record)."""
-    kind = evaluator_type(options.compiler, options.disk_cache, options.cache_directory)
+    kind = evaluator_type(options)
     if kind is None:
         return None
     rows = tuple(step.row() for step in table.steps)
@@ -33,9 +33,13 @@ def native_evaluator(
     return made
 
 
-@lru_cache(maxsize=8)
-def evaluator_type(compiler: str, disk_cache: bool, cache_directory: str) -> Any:
+def evaluator_type(options: Options) -> Any:
     """Return the type `Evaluator`, None where it cannot be built; found once per process."""
+    return _evaluator_type(options.compiler, options.disk_cache, options.cache_directory)
+
+
+@lru_cache(maxsize=8)
+def _evaluator_type(compiler: str, disk_cache: bool, cache_directory: str) -> Any:
     header = Path(sysconfig.get_path("include"), "Python.h")
     free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # the C relies on the interpreter lock
     if free_threaded or not header.exists():

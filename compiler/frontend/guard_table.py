@@ -119,6 +119,11 @@ class PythonFetch:
 
 
 class _Constants(dict[str, object]):
+    """The globals of a check that is compiled alone; conditions on sizes may take roots."""
+
+    def __init__(self) -> None:
+        self["math"] = math
+
     def inject(self, value: object) -> str:
         name = f"_k{len(self)}"
         self[name] = value
@@ -249,6 +254,7 @@ _RULES: dict[Kind, _Rule] = {
     Kind.KEYS: _keys,
     Kind.HAS_KEY: _operand(Op.HAS_KEY),
     Kind.LACKS_KEY: _operand(Op.LACKS_KEY),
+    Kind.EMPTY_ITEMS: _operand(Op.EMPTY_ITEMS),
     Kind.CODE: _operand(Op.CODE),
     Kind.TENSOR: _tensor,
     Kind.TRUTH: lambda _, guard, value, __: [Step(Op.TRUTH, value, bool(guard.expected))],

@@ -15,6 +15,7 @@ from ..values.scalar import SizeValue
 from ..values.source import Argument, Injected, Source
 from ..values.tensor import TensorValue
 from ..values.value import Rebuilder, Value
+from .guard_table import GUARD_ERRORS
 from .recorder import LazyValue, Recorder
 
 MISS = type("Miss", (), {"__repr__": lambda self: "MISS"})()
@@ -27,7 +28,7 @@ class Names:
     def __init__(self) -> None:
         self.constants: dict[str, object] = {}
         self._by_id: dict[int, str] = {}
-        self._fetched: dict[Source, str] = {}
+        self.fetched: dict[Source, str] = {}
         self._count = 0
 
     def inject(self, value: object) -> str:
@@ -50,14 +51,14 @@ class Names:
             return source.name
         if isinstance(source, Injected):
             return self.inject(source.value)
-        name = self._fetched.get(source)
+        name = self.fetched.get(source)
         if name is None:
             base = source.base()
             assert base is not None
             text = source.text(self.fetch(base, lines), self.inject)
             name = self.fresh()
             lines.append(f"{name} = {text}")
-            self._fetched[source] = name
+            self.fetched[source] = name
         return name
 
 
@@ -180,6 +181,18 @@ def _is_fixed(source: Source) -> bool:
     return isinstance(source, Injected)
 
 
+def function_text(name: str, parameters: list[str], guards: list[str], body: list[str], names: Names) -> str:
+    """Return the text of a function that returns MISS where a guard fails or cannot be evaluated."""
+    lines = [f"def {name}({', '.join(parameters)}):"]
+    if guards:
+        lines.append("    try:")
+        lines += [f"        {line}" for line in guards]
+        lines.append(f"    except ({', '.join(names.inject(kind) for kind in GUARD_ERRORS)}):")
+        lines.append(f"        return {names.inject(MISS)}")
+    lines += [f"    {line}" for line in body]
+    return "\n".join(lines) + "\n"
+
+
 def assemble(
     name: str, parameters: list[str], guards: list[str], body: list[str], names: Names, origin: Origin | None,
     module: dict[str, object],
@@ -189,14 +202,7 @@ def assemble(
     With an origin, every line of the function claims to be that user line, so that tracebacks and warnings of the
     operation at a break point where the user looks. module: the globals of the user's code.
     """
-    lines = [f"def {name}({', '.join(parameters)}):"]
-    if guards:
-        lines.append("    try:")
-        lines += [f"        {line}" for line in guards]
-        lines.append(f"    except ({', '.join(names.inject(kind) for kind in _GUARD_ERRORS)}):")
-        lines.append(f"        return {names.inject(MISS)}")
-    lines += [f"    {line}" for line in body]
-    text = "\n".join(lines) + "\n"
+    text = function_text(name, parameters, guards, body, names)
     tree = ast.parse(text)
     filename = f"<plumbline {name}>"
     if origin is not None:
@@ -216,9 +222,6 @@ def assemble(
     if origin is not None:
         made.__code__ = _renamed(made.__code__, origin.function)
     return made, text
-
-
-_GUARD_ERRORS = (AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError)
 
 
 def _renamed(code: CodeType, name: str) -> CodeType:

@@ -58,7 +58,8 @@ def build(
     if library is None:
         library = _build_new(text, key, addresses, toolchain, cache)
     _LOADED[key] = library
-    record(KernelBuilt(name, "c", kernels, cached, time.perf_counter() - start))
+    if kernels:
+        record(KernelBuilt(name, "c", kernels, cached, time.perf_counter() - start))
     return library
 
 

@@ -21,6 +21,7 @@ class Kind(Enum):
     KEYS = "has keys, in order"
     HAS_KEY = "has key"
     LACKS_KEY = "lacks key"
+    EMPTY_ITEMS = "has nothing under"
     MEMBERS = "has members"
     CODE = "has code"
     TENSOR = "is a tensor like"
@@ -161,6 +162,12 @@ def _keys(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
     )
 
 
+def _empty_items(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    keys = guard.expected
+    assert isinstance(keys, tuple)
+    return f"not ({' or '.join(f'{value}[{key!r}]' for key in keys)})"
+
+
 def _members(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
     return (
         f"{value} == {inject(guard.expected)} and {inject(sorted)}({inject(map)}({inject(repr)}, {value}))"
@@ -197,6 +204,7 @@ _CHECKS: dict[Kind, _Check] = {
     Kind.KEYS: _keys,
     Kind.HAS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} in {v}",
     Kind.LACKS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} not in {v}",
+    Kind.EMPTY_ITEMS: _empty_items,
     Kind.MEMBERS: _members,
     Kind.CODE: lambda g, v, o, inject: f"{v}.__code__ is {inject(g.expected)}",
     Kind.TENSOR: _tensor,

@@ -92,9 +92,8 @@ class ModuleValue(ObjectValue):
         if any(namespace.get(name) for name in names) or has_global_hooks():
             return False
         assert self.namespace.source is not None
-        ctx.guard(self.namespace.source, Kind.EXPRESSION,
-                  "not (" + " or ".join(f"{{0}}['{name}']" for name in names) + ")")
-        ctx.guard(None, Kind.STATE, (has_global_hooks, False))
+        ctx.guard(self.namespace.source, Kind.EMPTY_ITEMS, names)
+        ctx.guard(Injected(_HOOKS_OF_ALL), Kind.EMPTY_ITEMS, _GLOBAL_HOOKS)
         return True
 
 
@@ -116,10 +115,12 @@ class ModuleListSlice(ListValue):
         return name
 
 
+_HOOKS_OF_ALL = vars(torch.nn.modules.module)
+_GLOBAL_HOOKS = (
+    "_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks",
+)  # fmt: skip
+
+
 def has_global_hooks() -> bool:
     """Return whether any hook is registered for all modules."""
-    module = torch.nn.modules.module
-    return bool(
-        module._global_forward_hooks or module._global_forward_pre_hooks
-        or module._global_backward_hooks or module._global_backward_pre_hooks
-    )
+    return any(_HOOKS_OF_ALL[name] for name in _GLOBAL_HOOKS)

@@ -168,9 +168,9 @@ def guards_of(value: object, source: Source) -> list[Guard]:
         made.append(Guard(source, Kind.MEMBERS, frozenset(value)))
     if isinstance(value, types.FunctionType):
         made.append(Guard(source, Kind.CODE, value.__code__))
-    if type(value) in (dict, collections.OrderedDict) and hasattr(Kind, "EMPTY_ITEMS"):
+    if type(value) in (dict, collections.OrderedDict):
         empty = tuple(name for name in value if type(name) is str and _is_empty(value[name]))  # type: ignore[attr-defined]
-        made.append(Guard(source, Kind.EMPTY_ITEMS, empty))
+        made += [Guard(source, Kind.EMPTY_ITEMS, empty)] if empty else []
     return made
 
 

@@ -63,7 +63,7 @@ pytestmark = pytest.mark.cc
 
 @pytest.fixture(autouse=True, scope="module")
 def _needs_the_evaluator() -> None:
-    if evaluator_type("", True, "") is None:
+    if evaluator_type(Options()) is None:
         pytest.skip("no C compiler or no Python headers: guards are checked in Python")
 
 

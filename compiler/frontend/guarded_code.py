@@ -1,0 +1,36 @@
+"""The callable of a specialisation: its guards by the evaluator in C and its body in Python, or both in Python."""
+
+import re
+from collections.abc import Callable
+
+from ..base.options import Options
+from ..base.origin import Origin
+from ..values.guard import Guard
+from .guard_evaluator import evaluator_type, native_evaluator
+from .guard_table import guard_table
+from .residual import MISS, Names, assemble, function_text
+from .tensor_layout import metadata
+
+_NAME = re.compile(r"\b_[a-z]\d+\b")
+
+
+def guarded_function(
+    name: str, parameters: list[str], guards: tuple[Guard, ...], checks: list[str], body: list[str], names: Names,
+    origin: Origin | None, module: dict[str, object], options: Options,
+) -> tuple[Callable[..., object], str]:  # fmt: skip
+    """Return name(*parameters) -> what the body returns, or MISS; and the Python text of a function that does the same.
+
+    checks: the guards as statements; the body may use what they fetched.  In C the body is a function of the
+    arguments and fetched values that it names.
+    """
+    if not options.guards_in_c or evaluator_type(options) is None:
+        return assemble(name, parameters, checks, body, names, origin, module)
+    table = guard_table(guards, parameters, metadata)
+    slots = {parameter: slot for slot, parameter in enumerate(parameters)}
+    slots |= {name: table.places[source] for source, name in names.fetched.items() if source in table.places}
+    named = set(_NAME.findall("\n".join(body)))
+    used = [name for name in slots if name in named]
+    made, _ = assemble(name, used, [], body, names, origin, module)
+    run = native_evaluator(table, tuple(slots[name] for name in used), made, MISS, options)
+    assert run is not None
+    return run, function_text(name, parameters, checks, body, names)
