@@ -26,6 +26,8 @@ ELEMENT = 8.0
 LAST_ROUNDINGS = 3.0
 # The compiled rms may be twice eager's (or twice one unit): the precision contract.
 PRECISION = 2.0
+# The root mean square of one draw is one error, and has the bound of an element: 2 * (1 + 3) = 8; of many, 2.
+FEW_DRAWS = 3.0
 # A mean over k independent roundings lies below 3.5/sqrt(k); m slices compared raise it by sqrt(2 ln m).
 BIAS_NULL = 3.5
 # Mean offsets that another order of evaluation may leave: float32 kernels differ in their last bit
@@ -461,8 +463,10 @@ def _numbers(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, mea
     rms = float((z.square().sum() / total).sqrt())
     rms_eager = float((measure.z_eager[counted].square().mean()).sqrt())
     t_element = float(excess[at])
-    t_rms = rms / (PRECISION * max(1.0, rms_eager))
-    t_bias = _bias(eager.dtype, exact, replicas, measure)
+    copies = _copies(exact[counted])
+    few = 1 + FEW_DRAWS / math.sqrt(total / copies)
+    t_rms = rms / (PRECISION * max(1.0, rms_eager) * few)
+    t_bias = _bias(eager.dtype, exact, replicas, measure, copies)
     return Numbers(
         t_element=t_element,
         t_rms=t_rms,
@@ -478,8 +482,17 @@ def _numbers(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, mea
     )
 
 
-def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, measure: _Measure) -> float:
-    """Return the largest mean of z over the tensor and every slice of every dimension, over what chance allows."""
+def _copies(values: Tensor) -> float:
+    """Return how often a value stands in a tensor on average: equal values round alike, and count as one draw."""
+    distinct = int(torch.unique(values).numel())
+    return values.numel() / max(1, distinct)
+
+
+def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, measure: _Measure, copies: float) -> float:
+    """Return the largest mean of z over the tensor and every slice of every dimension, over what chance allows.
+
+    copies: how often each value stands there; a mean over equal roundings is no more certain than one of them.
+    """
     floor = BIAS_FLOOR_LOW if dtype in LOW_PRECISION else BIAS_FLOOR_FULL
     counted = measure.counted
     sign = torch.where(exact < 0, -1.0, 1.0)
@@ -496,7 +509,7 @@ def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, measure: _Measure
         for direction in (None, sign):
             means = _means(measure.z, direction, dim, count)
             null = max(float(_means(s, direction, dim, count).max()) for s in samples)
-            allowed = floor + 2 * null + (BIAS_NULL + many) / count.clamp(min=1).sqrt()
+            allowed = floor + 2 * null + (BIAS_NULL + many) / (count / copies).clamp(min=1).sqrt()
             worst = max(worst, float((means / allowed).max()))
     return worst
 

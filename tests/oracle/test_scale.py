@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plumbline.oracle import check
 from plumbline.oracle.lanes import Lanes
 from plumbline.oracle.scale import Need, judge_values, zero_sign_differences
 from plumbline.oracle.shadow import ShadowRun
@@ -296,3 +297,22 @@ def test_the_same_question_has_the_same_answer():
     exact, actual, eager = close_pair((30, 30), 9)
     lanes = noise_lanes(exact)
     assert judge_values(actual, eager, lanes) == judge_values(actual, eager, lanes)
+
+
+@pytest.mark.parametrize("shape", [(1,), (4, 4), (1000,), (64, 100)])
+@pytest.mark.parametrize("ulps", [1, 2])
+def test_equal_elements_are_one_rounding_not_many(shape, ulps):
+    x = torch.full(shape, 1.3)
+
+    def off(x):
+        y = x.erf()
+        for _ in range(ulps):
+            y = torch.nextafter(y, torch.full_like(y, 9.0))
+        return y
+
+    verdict = check(torch.erf, (x,), compiled=off)
+    assert not verdict.failed, str(verdict)
+
+
+def test_equal_elements_far_off_are_still_wrong():
+    assert check(torch.erf, (torch.full((4, 4), 1.3),), compiled=lambda x: x.erf() * (1 + 2e-6)).failed
