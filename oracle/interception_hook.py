@@ -83,8 +83,8 @@ def _intercept() -> None:
     if session is not None and hasattr(session, "start_intercepting"):  # loaded before, and wholly
         session.start_intercepting()
         return
-    torch = sys.modules["torch"]
-    stock = torch.compile
+    names = vars(sys.modules["torch"])
+    stock = names["compile"]
     if hasattr(stock, STOCK):
         return
 
@@ -93,7 +93,7 @@ def _intercept() -> None:
         from .session import start_intercepting  # imports torch's compiler, which nobody needs before this call
 
         start_intercepting()
-        return sys.modules["torch"].compile(*args, **kwargs)
+        return names["compile"](*args, **kwargs)
 
     setattr(compile, STOCK, stock)
-    vars(torch)["compile"] = compile
+    names["compile"] = compile

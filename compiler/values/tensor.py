@@ -31,7 +31,8 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
         ("data_ptr", "storage", "untyped_storage", "share_memory_", "set_", "resize_", "resize_as_", "apply_", "map_",
          "map2_", "requires_grad_", "rename_", "names", "pin_memory", "is_set_to", "const_data_ptr", "record_stream",
          "__setstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "module_load", "_typed_storage", "detach_",
-         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_"),
+         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_",
+         "storage_offset"),  # no guard holds the place of an input in its storage
         TENSOR_STATE,
     ),
     **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
