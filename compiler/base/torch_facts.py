@@ -327,10 +327,21 @@ def make_shape_environment() -> ShapeEnv:
 
 
 def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: frozenset[int]) -> torch.Tensor:
-    """Return the fake twin of an input in which some dimensions are symbols."""
+    """Return the fake twin of a contiguous input in which some dimensions are symbols.
+
+    The twin is made from a stand-in: the gradient of the input and the base of a view would be given symbols too,
+    which nothing at the entry could compute.
+    """
     kinds = [DimDynamic.DYNAMIC if index in dimensions else DimDynamic.STATIC for index in range(tensor.dim())]
     context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
-    return mode.from_tensor(tensor, symbolic_context=context)
+    plain = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+    if isinstance(tensor, torch.nn.Parameter):
+        plain = torch.nn.Parameter(plain, tensor.requires_grad)
+    twin = mode.from_tensor(plain, symbolic_context=context)
+    if tensor.is_leaf:
+        return twin
+    with mode, torch.enable_grad():
+        return twin.clone()
 
 
 class _NamedInput(Source):

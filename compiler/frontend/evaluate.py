@@ -99,8 +99,10 @@ class GeneratorValue(Value):
         self.frame.parent = self.ctx.frames[-1] if self.ctx.frames else None
         try:
             run_frame(self.ctx, self.frame)
-        except Raised:
+        except Raised as raised:
             self.finished = True
+            if issubclass(raised.value.python_type(), StopIteration):
+                self.ctx.throw(RuntimeError, "generator raised StopIteration")
             raise
         if self.frame.yielded is not None:
             return self.frame.yielded

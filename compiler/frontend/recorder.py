@@ -375,9 +375,11 @@ class Recorder(CaptureContext):
         if function.real is not None:
             original = compiled_original(function.real)
             if original is not None:
+                self._require_identity(function)
                 return self.call(self.wrap(original, Injected(original)), args, kwargs)
             rule = call_rule(function.real)
             if rule is not None:
+                self._require_identity(function)
                 return rule(self, args, kwargs)
             if getattr(function.real, "_plumbline_constant", False):
                 return Constant(True)
@@ -397,6 +399,11 @@ class Recorder(CaptureContext):
         self.run_frame(self, frame)
         assert frame.returned is not None
         return frame.returned
+
+    def _require_identity(self, function: FunctionValue) -> None:
+        """Demand this very function: what is known of it is known of the object, not of its code."""
+        if function.source is not None:
+            self.guard(function.source, Kind.IDENTITY, function.real)
 
     def new_frame(self, function: FunctionValue, bound: dict[str, Value]) -> FrameState:
         """Return a frame at the start of the function."""

@@ -96,6 +96,8 @@ def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
     real = value.constant() if value.is_constant() else None
     if isinstance(real, types.UnionType):
         return tuple(kind for kind in real.__args__ if isinstance(kind, type))
+    if not isinstance(real, type) and not getattr(real, "__args__", ()):
+        real = getattr(real, "__origin__", real)  # typing.Sequence stands for collections.abc.Sequence
     if isinstance(real, type):
         return (real,)
     raise Break(UNSUPPORTED_OPERATION, f"isinstance with {value.describe()}")

@@ -422,11 +422,25 @@ class ObjectValue(Value):
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Evaluate `del object.name`."""
-        if isinstance(class_lookup(self.kind, "__delattr__")[1], types.FunctionType):
-            self.no("deleting an attribute with __delattr__ overridden")
-        if self.namespace.find(ctx, Constant(name)) is None:
-            ctx.throw(AttributeError, name)
-        self.namespace.del_item(ctx, Constant(name))
+        custom = class_lookup(self.kind, "__delattr__")[1]
+        if isinstance(custom, types.FunctionType):
+            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+        else:
+            self.del_plain(ctx, name)
+
+    def del_plain(self, ctx: CaptureContext, name: str) -> None:
+        """Evaluate `object.__delattr__(self, name)`."""
+        owner, raw = class_lookup(self.kind, name)
+        if isinstance(raw, property):
+            if raw.fdel is None:
+                ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no deleter")
+            ctx.call(ctx.wrap(raw.fdel, Injected(raw.fdel)), [self], {})
+        elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
+            self.no(f"deleting attribute {name!r} through a descriptor")
+        elif self.namespace.find(ctx, Constant(name)) is None:
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        else:
+            self.namespace.del_item(ctx, Constant(name))
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `object(*args)`."""
@@ -581,6 +595,9 @@ class NativeMethod(Value):
                 return Constant(None)
             if name == "__setattr__":
                 owner.set_plain(ctx, str(ctx.real(args[0]).constant()), args[1])
+                return Constant(None)
+            if name == "__delattr__":
+                owner.del_plain(ctx, str(ctx.real(args[0]).constant()))
                 return Constant(None)
             if name in ("__getattribute__", "__getattr__"):
                 attribute = str(ctx.real(args[0]).constant())

@@ -75,11 +75,35 @@ def _is_dispatched(value: object) -> bool:
 _GRAPH_FUNCTIONS = _collect()
 _ALLOWED: dict[int, object] = {}  # allow_in_graph
 _DISALLOWED: dict[int, object] = {}  # disallow_in_graph
+_TARGETS: dict[int, object] = {}  # what stands in the graph for an allowed callable
+
+
+class NamedApart:
+    """A callable under a name of its own: generated code finds what claims to be from torch by torch's name."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = function
+        self.__name__ = f"allowed_{getattr(function, '__name__', 'callable')}"
+        self.__module__ = __name__
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+
+def graph_target(function: object) -> object:
+    """Return what stands in the graph for an allowed callable."""
+    module, name = str(getattr(function, "__module__", None) or "torch"), getattr(function, "__name__", None)
+    borrowed = module.partition(".")[0] == "torch" and isinstance(function, types.FunctionType)
+    if callable(function) and (borrowed or not isinstance(name, str) or not name.isidentifier()):
+        return NamedApart(function)
+    return function
 
 
 def allow(function: object) -> None:
     """Let a callable stand in graphs as one node."""
     _ALLOWED[id(function)] = function
+    _TARGETS[id(function)] = graph_target(function)
     _DISALLOWED.pop(id(function), None)
 
 
@@ -117,8 +141,10 @@ def _graph_call(function: object) -> CallRule | None:
     if not is_graph_function(function):
         return None
 
+    target = _TARGETS.get(id(function), function) if is_allowed(function) else function
+
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        return ctx.call_torch("call_function", function, args, kwargs)
+        return ctx.call_torch("call_function", target, args, kwargs)
 
     return rule
 

@@ -85,7 +85,7 @@ class Value:
 
     def constant(self) -> object:
         """Return the real object, fully known now; containers are given as fresh copies."""
-        raise NotImplementedError(self.describe())
+        raise Break(UNSUPPORTED_OPERATION, f"the value of {self.describe()} is not known")
 
     def get_attr(self, ctx: "CaptureContext", name: str) -> "Value":
         """Evaluate `value.name`."""

@@ -320,7 +320,6 @@ def test_allowed_function_stands_in_the_graph_as_it_is():
     assert black_box in operations[0]
 
 
-@pytest.mark.xfail(strict=True, reason="WRONG ANSWER: the transform's wrapper is taken for the function it wraps")
 def test_escape_hatch_for_vmap():
     def fn(x):
         return plumbline.allow_in_graph(torch.vmap(torch.sum))(x)
