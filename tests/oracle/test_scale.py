@@ -52,7 +52,7 @@ def close_pair(shape, seed, u=2.0**-24):
 
 def test_fp32_intermediates_of_an_fp16_comparison_are_wrong():
     x = torch.arange(512).half() / 64
-    program = lambda v: ((v + 0.1) - 0.1) >= v  # noqa: E731
+    program = lambda v: ((v + 0.1) - 0.1) >= v  # noqa: E731 - one line reads as the formula
     assert judge(program, lambda v: ((v.float() + 0.1) - 0.1) >= v.float(), x)[0] is Kind.WRONG
     assert judge(program, program, x)[0] is Kind.EQUAL
     assert judge(program, lambda v: torch.ge((v + 0.1).sub(0.1), v), x)[0] is Kind.EQUAL
@@ -77,7 +77,7 @@ def test_floor_of_a_computed_value_is_decided_by_rounding():
     torch.manual_seed(0)
     x = torch.rand(20000, 33)
     for finish in (lambda v: v.floor(), lambda v: v.floor().long()):
-        program = lambda v, f=finish: f(v.sum(-1) * 100)  # noqa: E731
+        program = lambda v, f=finish: f(v.sum(-1) * 100)  # noqa: E731 - one line reads as the formula
         assert judge(program, lambda v, f=finish: f(v.flip(-1).sum(-1) * 100), x)[0] is Kind.NOISE
 
         def one_off(v, p=program):
@@ -254,7 +254,7 @@ def test_a_special_value_must_stand_where_eager_has_it(special):
 
 def test_a_finite_value_is_right_where_only_eager_overflowed():
     x = torch.full((20,), 300.0).half()
-    program = lambda v: (v * v) / v  # noqa: E731
+    program = lambda v: (v * v) / v  # noqa: E731 - one line reads as the formula
     assert torch.isinf(program(x)).all()
     assert judge(program, lambda v: v.clone(), x)[0] in (Kind.NOISE, Kind.BETTER)
     assert judge(program, lambda v: v * 1.5, x)[0] is Kind.WRONG
@@ -282,7 +282,7 @@ def test_argmax_ties_made_by_rounding_are_noise_and_others_wrong():
     torch.manual_seed(0)
     x = torch.rand(40, 16)
     x[3] = 0.5
-    program = lambda v: torch.softmax(v * 3, -1).argmax(-1)  # noqa: E731
+    program = lambda v: torch.softmax(v * 3, -1).argmax(-1)  # noqa: E731 - one line reads as the formula
 
     def other(v, row, value):
         result = program(v)

@@ -261,7 +261,9 @@ def test_one_operator_is_shaken_by_about_one_roundoff(dtype, u):
 
 
 def test_moves_and_selections_of_exact_inputs_stay_exact():
-    program = lambda v: torch.cat([v.relu(), v.flip(0), v.clamp(-1, 1), v.sort().values, v.abs(), -v, v[[2, 0]]])  # noqa: E731
+    def program(v):
+        return torch.cat([v.relu(), v.flip(0), v.clamp(-1, 1), v.sort().values, v.abs(), -v, v[[2, 0]]])
+
     assert (spread(program, X) == 0).all()
 
 

@@ -38,7 +38,7 @@ class FakeStatistics:
 def planned(fn: Callable[..., Any], *, value: Any = None, **kinds: str) -> Callable[..., Any]:
     """Return fn with a plan: backend name to kind of verdict."""
     copy = functools.wraps(fn)(lambda *args, **kwargs: fn(*args, **kwargs))
-    copy.plan, copy.value = kinds, value  # type: ignore[attr-defined]
+    vars(copy).update(plan=kinds, value=value)
     return copy
 
 
