@@ -233,7 +233,7 @@ def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtyp
     source = call.tensor("self")
     if not source.shape or 0 in source.shape:
         raise NoLowering("softmax of a scalar or of nothing")
-    dims = (call.integer("dim") % len(source.shape),)
+    dims = dimensions(call, "dim", len(source.shape))
     inside = opmath(source.dtype)
     if call.dtype != source.dtype:
         inside = call.dtype
@@ -308,7 +308,7 @@ def _gradient_parts(call: Call) -> tuple[TensorValue, TensorValue, tuple[int, ..
     grad, output = call.tensor("grad_output"), call.tensor("output")
     if not output.shape or 0 in output.shape:
         raise NoLowering("softmax of a scalar or of nothing")
-    return grad, output, (call.integer("dim") % len(output.shape),), opmath(output.dtype)
+    return grad, output, dimensions(call, "dim", len(output.shape)), opmath(output.dtype)
 
 
 @lowers(aten._softmax_backward_data.default)

@@ -218,4 +218,7 @@ def dimensions(call: Call, name: str, rank: int) -> tuple[int, ...]:
     value = call.arguments.get(name)
     if value is None or value in ([], ()):
         return tuple(range(rank))
+    for dim in call.integers(name):
+        if not -max(rank, 1) <= dim < max(rank, 1):
+            raise NoLowering(f"{name}={dim} of a tensor with {rank} dimensions")  # eager's kernel says so to the user
     return tuple(dim % rank for dim in call.integers(name)) if rank else ()
