@@ -125,6 +125,9 @@ def write_host(program: Program) -> HostProgram:
     last_use = _last_uses(runs, program)
     for number, run in enumerate(runs):
         if isinstance(run, Extern):
+            for name in sorted(run.reads - allocated):  # written by loops without points, which are not run
+                builder.lines.append(_allocation(program.buffers[name]))
+                allocated.add(name)
             _write_extern(builder, run)
             allocated |= run.writes
         else:
