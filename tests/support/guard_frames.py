@@ -169,7 +169,7 @@ def guards_of(value: object, source: Source) -> list[Guard]:
     if isinstance(value, types.FunctionType):
         made.append(Guard(source, Kind.CODE, value.__code__))
     if type(value) in (dict, collections.OrderedDict):
-        empty = tuple(name for name in value if type(name) is str and _is_empty(value[name]))  # type: ignore[attr-defined]
+        empty = tuple(name for name in value if type(name) is str and _is_empty(value[name]))
         made += [Guard(source, Kind.EMPTY_ITEMS, empty)] if empty else []
     return made
 
@@ -206,7 +206,7 @@ def change(draw: Draw, target: object) -> None:
     if isinstance(target, torch.Tensor):
         _change_tensor(draw, target)
     elif isinstance(target, list):
-        target[:] = draw(st.sampled_from([target[::-1], [*target, new], target[1:], [new, *target[1:]]]))  # type: ignore[call-overload]
+        target[:] = draw(st.sampled_from([target[::-1], [*target, new], target[1:], [new, *target[1:]]]))
     elif isinstance(target, dict):
         _change_dict(draw, target, new)
     elif isinstance(target, set):
@@ -234,7 +234,7 @@ def _change_tensor(draw: Draw, target: torch.Tensor) -> None:
         if what == "requires_grad":
             target.requires_grad_(not target.requires_grad)
         elif what == "data":
-            target.data = draw(tensors)  # type: ignore[assignment]
+            target.data = draw(tensors)
         elif what == "resize":
             target.resize_(4)
     except (RuntimeError, TypeError):

@@ -153,7 +153,7 @@ def test_shared_prefixes_are_walked_once() -> None:
 def test_a_namespace_is_read_directly_only_where_no_class_says_otherwise() -> None:
     class Odd:
         @property
-        def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        def __dict__(self) -> dict[str, object]:
             return {"a": 1}
 
     class Nosy:
@@ -272,7 +272,7 @@ def test_cycles_through_an_evaluator_are_collected() -> None:
         pass
 
     owner = Owner()
-    owner.run = native((Guard(X, Kind.IDENTITY, owner),), (), lambda held=owner: held)  # type: ignore[attr-defined]
+    owner.run = native((Guard(X, Kind.IDENTITY, owner),), (), lambda held=owner: held)
     gone = weakref.ref(owner)
     del owner
     gc.collect()

@@ -44,7 +44,7 @@ def test_a_word_that_is_not_where_every_probe_has_it_is_no_place() -> None:
 def test_a_function_that_gives_one_wrong_answer_is_not_trusted() -> None:
     probes = [torch.zeros(2), torch.zeros(2, requires_grad=True)]
     rows = [(tensor_address(probe), probe.requires_grad) for probe in probes]
-    assert tested._trusted(tested._REQUIRES_GRAD, rows) in (0, tested.tensor_layout().requires_grad)  # type: ignore[union-attr]
+    assert tested._trusted(tested._REQUIRES_GRAD, rows) in (0, tested.tensor_layout().requires_grad)
     assert tested._trusted(tested._REQUIRES_GRAD, [(rows[0][0], True), rows[1]]) == 0
     assert tested._trusted("no_such_symbol", rows) == 0
 
