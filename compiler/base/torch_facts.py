@@ -43,17 +43,20 @@ __all__ = [
     "forward_ad_is_active",
     "function_mode_depth",
     "functorch_is_active",
+    "group_tensors",
     "has_own_dispatch",
     "is_operator",
     "jit_is_tracing",
     "lazy_module",
     "leave_forward_mode",
     "leave_functorch",
+    "log_api_usage",
     "make_fake",
     "make_shape_environment",
     "make_symbolic_fake",
     "make_symbolic_number",
     "module_call_path",
+    "module_registration_hooks",
     "native_functions",
     "next_gradient_number",
     "operator_kinds",
@@ -176,6 +179,12 @@ def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     return mode.from_tensor(tensor, static_shapes=True)
 
 
+def module_registration_hooks() -> bool:
+    """Return whether anyone watches registrations of parameters or submodules; without the tables nobody can."""
+    module = torch.nn.modules.module
+    return bool(module._global_parameter_registration_hooks or module._global_module_registration_hooks)
+
+
 def fake_run_failure(error: Exception) -> str:
     """Say why an operation failed on fake tensors: it needs the data for a `shape`, for a `value`, or `other`.
 
@@ -249,6 +258,8 @@ set_grad_mode = torch._C._set_grad_enabled  # a node of graphs: grad mode inside
 any_autocast_enabled = torch._C._is_any_autocast_enabled  # guarded: autocast changes what operations do
 function_mode_depth = torch._C._len_torch_function_stack  # guarded: with a mode on, code runs eagerly
 module_call_path = torch.nn.Module._call_impl  # what calling a module with hooks runs; evaluated like user code
+log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
+group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
 native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C
 variable_functions = torch._C._VariableFunctions  # functions of the torch namespace that are written in C

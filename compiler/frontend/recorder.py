@@ -45,6 +45,7 @@ from ..values.objects import (
 )
 from ..values.operators import compare, equal, unpack
 from ..values.reasons import (
+    AUTOGRAD_CALL,
     DATA_DEPENDENT_SHAPE,
     DATA_DEPENDENT_VALUE,
     DISABLED,
@@ -533,6 +534,19 @@ class Recorder(CaptureContext):
         node = self.graph.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
+
+    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
+        """Evaluate for the guards; drop the operations; refuse effects."""
+        before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
+        states = set(self.changed_states)
+        evaluate()
+        if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
+            raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
+        kept = {node for node, _ in self.placeholders.items()}
+        for node in reversed(list(self.graph.nodes)):
+            if node not in before and node not in kept:
+                self.size_nodes = {text: made for text, made in self.size_nodes.items() if made is not node}
+                self.graph.erase_node(node)
 
     def _fake_run(
         self, kind: str, target: object, args: list[object], kwargs: dict[str, object]

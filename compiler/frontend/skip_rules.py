@@ -27,7 +27,7 @@ _CALLED_IN_TORCH = (
     "torch.quantization", "torch.ao", "torch.nested", "torch.mps", "torch.xpu", "torch._numpy", "torch._lobpcg",
     "torch.compiler", "torch._compile",
 )
-_CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "plumbline", "pytest", "_pytest", "hypothesis"})
+_CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 
 
 def refusal(function: FunctionType) -> Break | None:
@@ -48,8 +48,8 @@ def refusal(function: FunctionType) -> Break | None:
         return Break(NUMPY, name)
     if root in _EFFECTS:
         return Break(SIDE_EFFECT_CALL, name)
-    if root == "plumbline" and not getattr(function, "_plumbline_inline", False):
-        return Break(UNKNOWN_CALLEE, name)
+    if root == "plumbline":
+        return None if getattr(function, "_plumbline_inline", False) else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
     if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.", "is")):

@@ -4,14 +4,15 @@ import types
 
 import torch
 
-from ..base.torch_facts import module_call_path
-from .constant import Constant
+from ..base.torch_facts import log_api_usage, module_call_path, module_registration_hooks
+from .constant import Constant, calls
 from .guard import Kind
 from .mappings import DictValue
-from .objects import MISSING, ObjectValue, class_lookup
+from .objects import INSTANCES, MISSING, ObjectValue, class_lookup
 from .reasons import TENSOR_STATE
 from .sequences import ListValue
 from .source import Injected
+from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
@@ -54,16 +55,33 @@ class ModuleValue(ObjectValue):
         value = ctx.real(value)
         kind = value.python_type()
         if issubclass(kind, torch.nn.Parameter | torch.nn.Module):
-            self.no(f"registering {name!r}", TENSOR_STATE)
+            self._register(ctx, name, value, "_modules" if issubclass(kind, torch.nn.Module) else "_parameters")
+            return
         for table in ("_parameters", "_modules"):
             holder = self.table(ctx, table)
             if holder is not None and self._has(holder, name):
-                self.no(f"replacing the registered {name!r}", TENSOR_STATE)
+                if kind is not type(None):
+                    self.no(f"replacing the registered {name!r}", TENSOR_STATE)
+                holder.set_item(ctx, Constant(name), value)
+                return
         buffers = self.table(ctx, "_buffers")
         if buffers is not None and self._has(buffers, name):
             buffers.set_item(ctx, Constant(name), value)
         else:
             self.set_plain(ctx, name, value)
+
+    def _register(self, ctx: CaptureContext, name: str, value: Value, table: str) -> None:
+        """Put a parameter or submodule into its registry and take the name out of the others."""
+        holder = self.table(ctx, table)
+        if holder is None or module_registration_hooks():
+            self.no(f"registering {name!r}", TENSOR_STATE)
+        if table == "_parameters" and isinstance(value, TensorValue) and value.source is None:
+            self.no(f"registering the parameter {name!r} made here", TENSOR_STATE)
+        others = [self.table(ctx, other) for other in ("_parameters", "_buffers", "_modules") if other != table]
+        for other in (self.namespace, *others):
+            if other is not None and self._has(other, name):
+                other.del_item(ctx, Constant(name))
+        holder.set_item(ctx, Constant(name), value)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
@@ -95,6 +113,14 @@ class ModuleValue(ObjectValue):
         ctx.guard(self.namespace.source, Kind.EMPTY_ITEMS, names)
         ctx.guard(Injected(_HOOKS_OF_ALL), Kind.EMPTY_ITEMS, _GLOBAL_HOOKS)
         return True
+
+
+INSTANCES[torch.nn.Module] = ModuleValue
+
+
+@calls(log_api_usage)
+def _log_api_usage(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(None)
 
 
 class ModuleListSlice(ListValue):

@@ -23,6 +23,7 @@ _C_DESCRIPTORS = (
 
 Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
 CONSTRUCTORS: dict[type, Constructor] = {}
+INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 
 
 def constructs(*kinds: type) -> Callable[[Constructor], Constructor]:
@@ -90,6 +91,9 @@ def bind_raw(
         return value
     if isinstance(raw, _C_DESCRIPTORS):
         return NativeMethod(instance, owner, name)
+    if isinstance(raw, functools._lru_cache_wrapper):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
     getter = class_lookup(type(raw), "__get__")[1]
     if isinstance(getter, types.FunctionType):
         guard_class_attribute(ctx, kind, owner, name, raw)
@@ -236,7 +240,7 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
     if getattr(kind, "__abstractmethods__", None):
         ctx.throw(TypeError, f"Can't instantiate abstract class {kind.__name__}")
-    if issubclass(kind, torch.nn.Module | torch.Tensor | torch.autograd.Function):
+    if issubclass(kind, torch.Tensor | torch.autograd.Function):
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
     if getattr(kind, "__del__", None) is not None:
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
@@ -250,6 +254,9 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
 
 def new_object(kind: type) -> "ObjectValue":
     """Return a fresh instance without having run `__init__`."""
+    for base, maker in INSTANCES.items():
+        if issubclass(kind, base):
+            return maker(kind)
     made = ObjectValue(kind)
     if issubclass(kind, dict):
         made.contents = DictValue(dict)

@@ -8,6 +8,7 @@ import torch
 
 from ..base.torch_facts import (
     compiling_questions,
+    group_tensors,
     native_functions,
     operator_kinds,
     override_questions,
@@ -22,7 +23,7 @@ from .mappings import DictValue
 from .objects import ClassValue, ExceptionValue, constructs
 from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
 from .scalar import SizeValue
-from .sequences import SequenceValue, SliceValue, TupleValue
+from .sequences import ListValue, SequenceValue, SliceValue, TupleValue
 from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
@@ -318,6 +319,25 @@ def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 @calls(torch.autograd.grad, torch.autograd.backward)
 def _autograd(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(AUTOGRAD_CALL, "torch.autograd.grad or backward")
+
+
+@calls(group_tensors)
+def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Sort lists of tensors by device and dtype of the first list's."""
+    lists = [ctx.unpack(row) for row in ctx.unpack(args[0])]
+    wanted = ctx.real(args[1] if len(args) > 1 else kwargs.get("with_indices", Constant(False)))
+    groups: dict[tuple[object, object], list[int]] = {}
+    for position, value in enumerate(lists[0]):
+        tensor = ctx.real(value)
+        if not isinstance(tensor, TensorValue):
+            raise Break(UNKNOWN_CALLEE, f"grouping of {tensor.describe()}")
+        groups.setdefault((tensor.fake.device, tensor.fake.dtype), []).append(position)
+    pairs: list[tuple[Value, Value]] = []
+    for key, positions in groups.items():
+        chosen: list[Value] = [ListValue([row[p] for p in positions]) if row else ListValue([]) for row in lists]
+        indices = list[Value](Constant(p) for p in positions) if wanted.truth(ctx) else []
+        pairs.append((ctx.known(key), TupleValue([ListValue(chosen), ListValue(indices)])))
+    return DictValue.of(ctx, pairs)
 
 
 @calls(torch_assertion)

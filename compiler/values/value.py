@@ -198,6 +198,10 @@ class CaptureContext(ABC):
         """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
 
     @abstractmethod
+    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
+        """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 

@@ -31,7 +31,8 @@ _BY_IDENTITY = (
     types.ModuleType, enum.Enum, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
-    _UNION, type(typing.Any), type(typing.Callable), type(typing.Sequence), typing.TypeVar, typing.ParamSpec, staticmethod, classmethod, torch.finfo, torch.iinfo,
+    _UNION, type(typing.Any), type(typing.Callable), type(typing.Sequence), typing.TypeVar, typing.ParamSpec,
+    staticmethod, classmethod, torch.finfo, torch.iinfo,
 )
 
 

@@ -32,18 +32,7 @@ def test_forward_is_one_graph_and_equal_to_eager(name):
         assert not [e for e in events if isinstance(e, Captured | Recompiled | RanEagerly)]
 
 
-LOSSES = {  # why the loss inside the model is not captured yet; an entry that has closed fails
-    **dict.fromkeys(("bert", "roberta", "t5", "bart"), "nn.CrossEntropyLoss() is constructed inside forward"),
-    "gpt2": "Logger.warning_once of transformers is an lru_cache",
-}
-
-
-def with_losses():
-    marks = {name: [pytest.mark.xfail(strict=True, reason=reason)] for name, reason in LOSSES.items()}
-    return [pytest.param(name, marks=marks.get(name, [])) for name in FAMILIES]
-
-
-@pytest.mark.parametrize("name", with_losses())
+@pytest.mark.parametrize("name", FAMILIES)
 def test_gradients_are_those_of_eager(name):
     family = FAMILIES[name]
     model, other = family.make(), family.make()

@@ -588,7 +588,7 @@ def break_inside_a_finally(a):
     return b + 1, log
 
 
-@program(A, graphs=2, breaks=1)
+@program(A, graphs=2, breaks=2)
 def break_inside_nested_blocks(a):
     log = []
     with Block(log), torch.no_grad():

@@ -268,7 +268,7 @@ def star_call_with_data(a):
     return torch.tensor([sum(row) for row in values]) + 1, dict(zip("ab", values))
 
 
-@program(A, graphs=3, breaks=3)
+@program(A, graphs=3, breaks=4)
 def loop_with_a_print_each_time(a):
     for i in range(3):
         a = a * 2 + i
@@ -276,7 +276,7 @@ def loop_with_a_print_each_time(a):
     return a
 
 
-@program(A, graphs=3, breaks=2)
+@program(A, graphs=3, breaks=4)
 def break_on_the_second_round(a):
     for i in range(4):
         a = a * 2

@@ -219,47 +219,47 @@ def manual_step_under_no_grad(a):
     return a + 1
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1), breaks=2)
+@program(make=stepped(torch.optim.SGD, lr=0.1), breaks=4)
 def sgd_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True), breaks=2)
+@program(make=stepped(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True), breaks=4)
 def sgd_with_momentum_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1, foreach=True), breaks=2)
+@program(make=stepped(torch.optim.SGD, lr=0.1, foreach=True), breaks=4)
 def sgd_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.Adam, lr=0.1), rounding=True, breaks=4)
 def adam_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), rounding=True, breaks=4)
 def adam_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.AdamW, lr=0.1), rounding=True, breaks=4)
 def adamw_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), rounding=True, breaks=4)
 def adamw_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.RMSprop, lr=0.1), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.RMSprop, lr=0.1), rounding=True, breaks=4)
 def rmsprop_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adagrad, lr=0.1), breaks=2, rounding=True)
+@program(make=stepped(torch.optim.Adagrad, lr=0.1), rounding=True, breaks=4)
 def adagrad_step(optimizer):
     optimizer.step()
 
