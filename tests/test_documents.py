@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.compiler.base.options import describe_options
 from plumbline.oracle.verdict import ASPECTS, Kind
 from plumbline.pytest_plugin.settings import SETTINGS
 from support.document_blocks import Block, blocks_of
@@ -57,12 +58,21 @@ def matches(expected: str, actual: str) -> bool:
     return doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 
 
-@pytest.mark.parametrize("blocks", shown("python"))
-def test_python_blocks_run(blocks: list[Block], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
+                         ids=lambda path: path.relative_to(ROOT).as_posix())  # fmt: skip
+def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    """Blocks of one document share their names; a block marked `output` is what was printed since the last one."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "document"}
-    for block in blocks:
-        exec(compile("\n" * (block.line - 1) + block.text, "<document>", "exec"), names)
+    for block in blocks_of(path.read_text(encoding="utf-8")):
+        if block.language == "output":
+            printed = capsys.readouterr().out
+            assert matches(block.text, printed), printed
+        if block.language != "python" or block.not_run:
+            continue
+        file = tmp_path / f"block_{block.line}.py"  # a real file: what is printed may quote its lines
+        file.write_text("\n" * (block.line - 1) + block.text, encoding="utf-8")
+        exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
 
 
 @pytest.mark.parametrize("blocks", shown("console"))
@@ -109,6 +119,11 @@ def test_readme_lists_every_option_verdict_and_aspect():
     names = [name for setting in SETTINGS for name in (setting.option, setting.ini_name)]
     names += [kind.value for kind in Kind] + list(ASPECTS)
     assert [name for name in names if f"`{name}" not in readme] == []
+
+
+def test_readme_lists_every_variable_of_the_compiler():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name, _, _ in describe_options() if f"`PLUMBLINE_{name.upper()}`" not in readme] == []
 
 
 def test_files_named_in_architecture_exist():
