@@ -24,7 +24,10 @@ def native_evaluator(
     table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object,
     options: Options,
 ) -> Callable[..., object] | None:  # fmt: skip
-    """Return what `PythonEvaluator` would, in C; None where it cannot be built (the reason is on record)."""
+    """Return a callable of the table's arguments: body(*slots in `passed`) where every step holds, else `miss`.
+
+    None where the evaluator cannot be built (the reason is on record).
+    """
     kind = evaluator_type(options)
     if kind is None:
         return None

@@ -1,4 +1,4 @@
-"""GuardTable: guards as steps over numbered slots, for the evaluator written in C; `PythonEvaluator` is its twin.
+"""GuardTable: guards as steps over numbered slots, for the evaluator written in C.
 
 A step fetches a value into the next slot or checks the value of one; values that several guards reach are fetched
 once.  Steps stand in the order of the guards, so a check may rely on those before it.
@@ -21,28 +21,28 @@ from ..values.source import Argument, Attribute, Injected, Item, Source
 class Op(IntEnum):
     """What a step does; the numbers reach the C text by name.  Fetches come first."""
 
-    CONSTANT = 0
-    ATTRIBUTE = 1
-    NAMESPACE = 2
-    ITEM = 3
-    CELL = 4
-    FETCH = 5
-    TYPE = 6
-    IDENTITY = 7
-    EQUALS = 8
-    LENGTH = 9
-    KEYS = 10
-    HAS_KEY = 11
-    LACKS_KEY = 12
-    EMPTY_ITEMS = 13
-    CODE = 14
-    TENSOR = 15
-    TRUTH = 16
-    HAS_ATTRIBUTE = 17
-    SAME_AS = 18
-    DISTINCT = 19
-    STATE = 20
-    PYTHON = 21
+    CONSTANT = 0  # the operand itself
+    ATTRIBUTE = 1  # value.operand
+    NAMESPACE = 2  # value.__dict__, of a plain namespace
+    ITEM = 3  # value[operand]
+    CELL = 4  # value.cell_contents
+    FETCH = 5  # operand(value)
+    TYPE = 6  # type(value) is operand
+    IDENTITY = 7  # value is operand
+    EQUALS = 8  # of operand's type and equal; zeros by sign, NaN to NaN
+    LENGTH = 9  # len(value) == result
+    KEYS = 10  # the keys, in order, are extra; operand(value) where that is no exact dict
+    HAS_KEY = 11  # operand in value
+    LACKS_KEY = 12  # operand not in value
+    EMPTY_ITEMS = 13  # value[name] is false for every name in operand
+    CODE = 14  # value.__code__ is operand
+    TENSOR = 15  # a tensor of type extra with the metadata; operand(value) where that is not plain to see
+    TRUTH = 16  # bool(value) == result
+    HAS_ATTRIBUTE = 17  # hasattr(value, operand) == result
+    SAME_AS = 18  # value is what slot `result` holds
+    DISTINCT = 19  # the slots in operand hold different objects
+    STATE = 20  # operand() == extra
+    PYTHON = 21  # operand(value, *what the slots in extra hold)
 
 
 LAST_FETCH = Op.FETCH
@@ -263,91 +263,4 @@ _RULES: dict[Kind, _Rule] = {
     Kind.SAME_AS: lambda _, guard, value, others: [Step(Op.SAME_AS, value, others[0])],
     Kind.DISTINCT: lambda _, guard, value, others: [Step(Op.DISTINCT, -1, operand=others)],
     Kind.STATE: _state,
-}
-
-
-class PythonEvaluator:
-    """The meaning of a table: the body's result on slots `passed`, or `miss` if a step fails or cannot be done."""
-
-    def __init__(
-        self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object
-    ) -> None:
-        self.table, self.passed, self.body, self.miss = table, passed, body, miss
-
-    def __call__(self, *args: object) -> object:
-        """Check, then run the body."""
-        slots = list(args)
-        try:
-            for step in self.table.steps:
-                if step.op <= LAST_FETCH:
-                    slots.append(_fetched(step, slots))
-                elif not _holds(step, slots):
-                    return self.miss
-        except GUARD_ERRORS:
-            return self.miss
-        return self.body(*(slots[slot] for slot in self.passed))
-
-
-def _fetched(step: Step, slots: list[object]) -> object:
-    if step.op is Op.CONSTANT:
-        return step.operand
-    base = slots[step.value]
-    if step.op is Op.NAMESPACE:
-        return base.__dict__
-    if step.op is Op.ITEM:
-        return base[step.operand]  # type: ignore[index]  # the source says that it is a container
-    if step.op is Op.FETCH:
-        assert isinstance(step.operand, PythonFetch)
-        return step.operand(base)
-    assert isinstance(step.operand, str)
-    return getattr(base, step.operand)
-
-
-def _holds(step: Step, slots: list[object]) -> bool:
-    value = slots[step.value] if step.value >= 0 else None
-    return bool(_MEANINGS[step.op](step, value, slots))
-
-
-def _asked(step: Step, value: object, slots: list[object]) -> bool:
-    assert isinstance(step.operand, PythonCheck)
-    others = step.extra if step.op is Op.PYTHON else ()
-    assert isinstance(others, tuple)
-    return step.operand(value, *(slots[other] for other in others))
-
-
-def _is_equal(step: Step, value: object, _: list[object]) -> bool:
-    expected = step.operand
-    if type(value) is not type(expected):
-        return False
-    if isinstance(value, float) and isinstance(expected, float):
-        if math.isnan(expected):
-            return math.isnan(value)
-        return value == expected and math.copysign(1.0, value) == math.copysign(1.0, expected)
-    return bool(value == expected)
-
-
-def _are_distinct(step: Step, _: object, slots: list[object]) -> bool:
-    positions = step.operand
-    assert isinstance(positions, tuple)
-    return len({id(slots[position]) for position in positions}) == len(positions)
-
-
-_Meaning = Callable[[Step, object, list[object]], object]
-_MEANINGS: dict[Op, _Meaning] = {
-    Op.TYPE: lambda step, value, _: type(value) is step.operand,
-    Op.IDENTITY: lambda step, value, _: value is step.operand,
-    Op.EQUALS: _is_equal,
-    Op.LENGTH: lambda step, value, _: len(value) == step.result,  # type: ignore[arg-type]  # no length: a miss
-    Op.KEYS: _asked,
-    Op.HAS_KEY: lambda step, value, _: step.operand in value,  # type: ignore[operator]  # no container: a miss
-    Op.LACKS_KEY: lambda step, value, _: step.operand not in value,  # type: ignore[operator]  # no container: a miss
-    Op.EMPTY_ITEMS: lambda step, value, _: not any(value[name] for name in step.operand),  # type: ignore[index,attr-defined]  # a dict, names
-    Op.CODE: lambda step, value, _: value.__code__ is step.operand,  # type: ignore[attr-defined]  # no function: a miss
-    Op.TENSOR: _asked,
-    Op.TRUTH: lambda step, value, _: bool(value) == bool(step.result),
-    Op.HAS_ATTRIBUTE: lambda step, value, _: hasattr(value, str(step.operand)) == bool(step.result),
-    Op.SAME_AS: lambda step, value, slots: value is slots[step.result],
-    Op.DISTINCT: _are_distinct,
-    Op.STATE: lambda step, _, __: step.operand() == step.extra,  # type: ignore[operator]  # a function by construction
-    Op.PYTHON: _asked,
 }

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend.guard_evaluator import evaluator_type, native_evaluator
-from plumbline.compiler.frontend.guard_table import Op, PythonEvaluator, guard_table
+from plumbline.compiler.frontend.guard_table import Op, guard_table
 from plumbline.compiler.frontend.residual import MISS, Names, assemble, guard_lines
 from plumbline.compiler.frontend.tensor_layout import metadata
 from plumbline.compiler.values.guard import Guard, Kind
 from plumbline.compiler.values.source import Attribute, Injected, Item, Source
 from support import guard_frames as frames
+from support.guard_twin import PythonEvaluator
 
 Run = Callable[..., object]
 PARAMETERS = ["_l0", "_l1"]
