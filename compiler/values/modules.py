@@ -149,4 +149,4 @@ _GLOBAL_HOOKS = (
 
 def has_global_hooks() -> bool:
     """Return whether any hook is registered for all modules."""
-    return any(_HOOKS_OF_ALL[name] for name in _GLOBAL_HOOKS)
+    return any(map(_HOOKS_OF_ALL.__getitem__, _GLOBAL_HOOKS))
