@@ -78,6 +78,7 @@ __all__ = [
     "tracing_question",
     "variable_functions",
     "without_torch_function",
+    "without_transforms",
 ]
 
 
@@ -258,6 +259,7 @@ set_grad_mode = torch._C._set_grad_enabled  # a node of graphs: grad mode inside
 any_autocast_enabled = torch._C._is_any_autocast_enabled  # guarded: autocast changes what operations do
 function_mode_depth = torch._C._len_torch_function_stack  # guarded: with a mode on, code runs eagerly
 module_call_path = torch.nn.Module._call_impl  # what calling a module with hooks runs; evaluated like user code
+without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they are, whatever transform is being evaluated
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
@@ -345,7 +347,8 @@ def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: f
     """
     kinds = [DimDynamic.DYNAMIC if index in dimensions else DimDynamic.STATIC for index in range(tensor.dim())]
     context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
-    plain = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
+    with torch.inference_mode(tensor.is_inference()):
+        plain = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
     if isinstance(tensor, torch.nn.Parameter):
         plain = torch.nn.Parameter(plain, tensor.requires_grad)
     twin = mode.from_tensor(plain, symbolic_context=context)

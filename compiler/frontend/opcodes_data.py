@@ -4,7 +4,7 @@ import importlib.util
 import sys
 
 from ..bytecode.instruction import Instruction
-from ..values import autograd_functions, cached_functions, copying, itertools_calls  # noqa: F401 - fill the tables of callables
+from ..values import autograd_functions, cached_functions, copying, itertools_calls, transforms  # noqa: F401 - fill the tables of callables
 from ..values.builtin_calls import make_slice, text_of
 from ..values.constant import Constant, Known, fold
 from ..values.functions import CellValue

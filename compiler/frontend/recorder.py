@@ -29,6 +29,7 @@ from ..base.torch_facts import (
     outside_transforms,
     size_conditions,
     size_expression,
+    without_transforms,
 )
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
@@ -51,6 +52,7 @@ from ..values.reasons import (
     DISABLED,
     LIMIT,
     OPERATION_FAILED,
+    UNKNOWN_CALLEE,
     UNSUPPORTED_OPERATION,
     UNSUPPORTED_TENSOR,
     Break,
@@ -82,6 +84,14 @@ class SymbolOrigin:
     suffix: str
     tensor: fx.Node | None
     number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """A graph under construction. lifted: node of the next outer graph -> the placeholder that stands for it here."""
+
+    graph: fx.Graph
+    lifted: dict[fx.Node, fx.Node]
 
 
 class LazyValue(Value):
@@ -146,6 +156,7 @@ class Recorder(CaptureContext):
         self.run_frame = run_frame
         self.make_generator = make_generator
         self.graph = fx.Graph()
+        self.levels = [Level(self.graph, {})]  # the graph, then those of functions under torch.func transforms
         self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.shape_env)
         self.guards: list[Guard] = []
         self.guard_keys: set[object] = set()
@@ -243,10 +254,9 @@ class Recorder(CaptureContext):
         self.guard(source, Kind.TENSOR, facts)
         if varying:
             self.guard(source, Kind.EXPRESSION, "{0}.is_contiguous() and {0}.storage_offset() == 0")
-            fake = make_symbolic_fake(self.fake_mode, value, varying)
-        else:
-            fake = make_fake(self.fake_mode, value)
-        node = self.graph.placeholder(f"input_{len(self.inputs)}")
+        with without_transforms():
+            fake = make_symbolic_fake(self.fake_mode, value, varying) if varying else make_fake(self.fake_mode, value)
+        node = self.levels[0].graph.placeholder(f"input_{len(self.inputs)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.here())
         made = TensorValue(node, fake, kind, source, value)
         self.inputs.append(made)
@@ -270,8 +280,8 @@ class Recorder(CaptureContext):
     def _symbol_node(self, origin: "SymbolOrigin") -> fx.Node:
         """Return the node that gives a symbol: the size of an input, or an input of its own."""
         if origin.tensor is not None:
-            return self.graph.call_method("size", (origin.tensor, origin.number))
-        node = self.graph.placeholder(f"number_{len(self.placeholders)}")
+            return self.levels[0].graph.call_method("size", (origin.tensor, origin.number))
+        node = self.levels[0].graph.placeholder(f"number_{len(self.placeholders)}")
         node.meta.update(example_value=origin.number, val=origin.number, source=origin.source.words())
         self.placeholders[node] = (origin.source, origin.number)
         return node
@@ -304,12 +314,12 @@ class Recorder(CaptureContext):
         else:
             parts = [self._size_node(part) for part in expression.args]
             if not any(part is None for part in parts) and operation in (float, math.sqrt):
-                return self.graph.call_function(operation, tuple(parts))
+                return self.levels[0].graph.call_function(operation, tuple(parts))
             if any(part is None for part in parts):
                 return None
             made = parts[0]
             for part in parts[1:]:
-                made = self.graph.call_function(operation, (made, part))
+                made = self.levels[0].graph.call_function(operation, (made, part))
         if isinstance(made, fx.Node):
             made.meta["origin"] = self.here()
         self.size_nodes[text] = made
@@ -531,9 +541,77 @@ class Recorder(CaptureContext):
         positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
         keywords: Any = {name: node for name, (node, _) in named.items()}
         operation: Any = target
+        if len(self.levels) > 1:
+            positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.graph.create_node(kind, operation, positional, keywords)
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
+
+    def fake_run(
+        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
+    ) -> object:
+        """Run a Python function over fake tensors."""
+        run.__name__ = what
+        return self._fake_run("call_function", run, args, kwargs)
+
+    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> Value:
+        """Add a call whose result on fake tensors is known."""
+        given: Any = args  # what graphs carry: to_graph saw to it
+        node = self.graph.call_function(target, fx.map_arg(given, self._carried))
+        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
+        return self._from_graph(result, node)
+
+    def evaluate_apart(
+        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[object, fx.GraphModule, tuple[fx.Node, ...]]:
+        """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
+        level = Level(fx.Graph(), {})
+        effects, states, globals_before = len(self.effects), set(self.changed_states), len(self.written_globals)
+        self.levels.append(level)
+        self.graph = level.graph
+        try:
+            values = [self._entering(arg) for arg in args]
+            named = {name: self._entering(value) for name, value in kwargs.items()}
+            nodes, fakes = to_graph(self, self.call(function, values, named))
+            if len(self.effects) > effects or len(self.written_globals) > globals_before:
+                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
+            if self.changed_states != states:
+                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes a global state, under a transform")
+            results: Any = nodes
+            level.graph.output(fx.map_arg(results, self._carried))
+        finally:
+            self.levels.pop()
+            self.graph = self.levels[-1].graph
+        return fakes, fx.GraphModule(torch.nn.Module(), level.graph), tuple(level.lifted)
+
+    def _entering(self, value: object) -> Value:
+        """Return the value of what a transform passes to its function: tensors are inputs of the level's graph."""
+        if isinstance(value, torch.Tensor):
+            node = self.graph.placeholder(f"argument_{len(self.graph.nodes)}")
+            node.meta.update(example_value=value, val=value)
+            made = TensorValue(node, value, torch.Tensor)
+            self.by_fake[id(value)] = made
+            return made
+        if isinstance(value, tuple):
+            return TupleValue([self._entering(item) for item in value])
+        if isinstance(value, list):
+            return ListValue([self._entering(item) for item in value])
+        if isinstance(value, dict):
+            return DictValue.of(self, [(self.known(key), self._entering(item)) for key, item in value.items()])
+        return self.known(value)
+
+    def _carried(self, node: fx.Node, depth: int = -1) -> fx.Node:
+        """Return the node in the graph of a level that stands for one of an outer graph."""
+        level = self.levels[depth]
+        if node.graph is level.graph:
+            return node
+        if -depth >= len(self.levels):
+            raise Break(UNSUPPORTED_OPERATION, "a tensor that has left the transform it was made under")
+        outer = self._carried(node, depth - 1)
+        if outer not in level.lifted:
+            level.lifted[outer] = level.graph.placeholder(f"lifted_{len(level.lifted)}")
+            level.lifted[outer].meta.update(outer.meta)
+        return level.lifted[outer]
 
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate for the guards; drop the operations; refuse effects."""
@@ -542,7 +620,7 @@ class Recorder(CaptureContext):
         evaluate()
         if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
             raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
-        kept = {node for node, _ in self.placeholders.items()}
+        kept = {*self.placeholders, *self.levels[-1].lifted.values()}
         for node in reversed(list(self.graph.nodes)):
             if node not in before and node not in kept:
                 self.size_nodes = {text: made for text, made in self.size_nodes.items() if made is not node}

@@ -5,6 +5,8 @@ from collections.abc import Callable, Hashable, Sequence
 from types import CodeType
 from typing import NoReturn
 
+from torch.fx import GraphModule, Node
+
 from ..base.options import Options
 from .guard import Kind
 from .reasons import UNSUPPORTED_OPERATION, Break, BreakReason, Signal
@@ -196,6 +198,26 @@ class CaptureContext(ABC):
     @abstractmethod
     def size_argument(self, value: Value) -> object:
         """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
+
+    @abstractmethod
+    def fake_run(
+        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
+    ) -> object:
+        """Run a Python function over fake tensors; what: its name for messages."""
+
+    @abstractmethod
+    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> "Value":
+        """Add a call to the graph whose result on fake tensors is known."""
+
+    @abstractmethod
+    def evaluate_apart(
+        self, function: "Value", args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[object, GraphModule, tuple[Node, ...]]:
+        """Evaluate a call on fake tensors in a graph of its own.
+
+        Returns the result, the graph (inputs: the tensors of the arguments, then the lifted ones) and the nodes of
+        the surrounding graph that were lifted. Effects are a Break.
+        """
 
     @abstractmethod
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
