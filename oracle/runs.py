@@ -1,7 +1,8 @@
 """The runs of one judged call: forward, backward, shadow and live, each from the saved state."""
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ class Runs:
     def forward(self, program: Program) -> Outcome:
         """Run once on stand-ins and describe what is left; notes in `lost` what cannot be rewound."""
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
-        with quiet():
+        with quiet(), self._undone_if_interrupted():
             output, error, seconds = _call(program, stand_ins.args, stand_ins.kwargs)
         outcome = outcome_of(self.snapshot, output, error, stand_ins, seconds)
         self.lost = self.snapshot.not_rewindable()
@@ -40,7 +41,7 @@ class Runs:
         """Run forward, then backward from the outputs at the paths `wanted`; None if one has no backward."""
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
         leaves = leaves_of(self.snapshot, stand_ins)
-        with quiet():
+        with quiet(), self._undone_if_interrupted():
             output, error, seconds = _call(program, stand_ins.args, stand_ins.kwargs)
             outcome = outcome_of(self.snapshot, output, error, stand_ins, seconds)
             live = differentiable(outcome)
@@ -58,7 +59,7 @@ class Runs:
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         tensors: dict[str, torch.Tensor] = {}
-        with quiet(), shadow:
+        with quiet(), self._undone_if_interrupted(), shadow:
             output, error, _ = _call(program, stand_ins.args, stand_ins.kwargs)
         if error is None:
             outcome = outcome_of(self.snapshot, output, error, stand_ins, 0.0)
@@ -70,6 +71,15 @@ class Runs:
                 tensors = {path: grad for path, grad in gradients.by_leaf.items() if grad is not None}
         return tensors
 
+    @contextlib.contextmanager
+    def _undone_if_interrupted(self) -> Iterator[None]:
+        """Leave nothing behind of a run that did not end by itself."""
+        try:
+            yield
+        except BaseException:
+            self.snapshot.rewind()
+            raise
+
     def live(self, program: Program) -> tuple[Outcome, Any]:
         """Run on the caller's own arguments, as if nobody had looked; nothing is rewound."""
         output, error, seconds = _call(program, self.args, self.kwargs)
@@ -80,12 +90,10 @@ class Runs:
 def _call(
     program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, BaseException | None, float]:
-    """Call and time; every exception but an interrupt is part of the result."""
+    """Call and time; an Exception is part of the result, all else (interrupts, time-outs, skips) goes to the test."""
     started = time.perf_counter()
     try:
         output = program(*args, **kwargs)
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:  # pytest's skip and fail are no Exceptions
+    except Exception as error:
         return None, error, time.perf_counter() - started
     return output, None, time.perf_counter() - started

@@ -5,8 +5,12 @@ first asked for (PEP 562), and torch with them.
 """
 
 from importlib import import_module
+from os import environ
 
 from .version import __version__ as __version__
+
+_COMPILER = "plumbline.compiler.api"
+_LOGS = "PLUMBLINE_LOGS"
 
 # Public name -> the module that it is, or `module:attribute`.
 _LAZY = {
@@ -43,6 +47,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = place.partition(":")
     value: object = import_module(module)
+    if module == _COMPILER and (topics := environ.pop(_LOGS, "")):
+        import_module("plumbline.reports.live_log").start_live_log(topics)
     if attribute:
         value = getattr(value, attribute)
     globals()[name] = value

@@ -296,9 +296,9 @@ def _threads(machine: Machine) -> Finding:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
-    """Return where generated code is kept: $PLUMBLINE_CACHE_DIR, else the platform's place for caches."""
-    if environment.get("PLUMBLINE_CACHE_DIR"):
-        return Path(environment["PLUMBLINE_CACHE_DIR"])
+    """Return where generated code is kept: $PLUMBLINE_CACHE_DIRECTORY, else the platform's place for caches."""
+    if environment.get("PLUMBLINE_CACHE_DIRECTORY"):
+        return Path(environment["PLUMBLINE_CACHE_DIRECTORY"])
     if environment.get("XDG_CACHE_HOME"):
         return Path(environment["XDG_CACHE_HOME"]) / "plumbline"
     home = Path(environment.get("HOME") or Path.home())
@@ -309,7 +309,7 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 def _cache(machine: Machine) -> Finding:
     folder = cache_directory(machine.environment)
     present = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    advice = "set PLUMBLINE_CACHE_DIR to a directory that can be written"
+    advice = "set PLUMBLINE_CACHE_DIRECTORY to a directory that can be written"
     try:  # writing is the only test that counts: permissions do not tell of quotas and read-only mounts
         with tempfile.TemporaryFile(dir=present) as probe:
             probe.write(b"plumbline")

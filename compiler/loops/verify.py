@@ -30,7 +30,7 @@ def verify(program: Program, stage: str) -> Program:
         for fault in rule(program):
             raise InternalError(
                 f"after {stage}, {rule.__name__.replace('_', ' ')} is broken: {fault}",
-                hint="please report it with the graph; PLUMBLINE_BACKEND=aot_eager runs without this stage",
+                hint="please report it with the graph; backend='aot_eager' runs without this stage",
             )
     return program
 

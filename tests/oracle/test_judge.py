@@ -240,3 +240,19 @@ def test_a_sentence_names_place_error_and_scale():
     assert numbers.worst_index == (3, 5)
     assert numbers.error == pytest.approx(1e-3, rel=1e-2)
     assert numbers.scale < 1e-6
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pytest.skip.Exception, pytest.fail.Exception])
+def test_what_ends_a_test_is_no_exception_of_the_program_and_leaves_nothing_behind(stop):
+    log: list = []
+
+    def interrupted(x):
+        log.append(1)
+        x.add_(1)
+        raise stop("time is up")
+
+    x = torch.zeros(2)
+    with pytest.raises(stop):
+        check(interrupted, (x,), compiled=interrupted)
+    assert log == []
+    assert x.tolist() == [0, 0]

@@ -190,10 +190,10 @@ def test_the_cache_directory_is_not_made_by_looking(machine, tmp_path):
 def test_a_cache_that_cannot_be_written_is_a_problem(machine, tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        environment = {**machine.environment, "PLUMBLINE_CACHE_DIR": str(place)}
+        environment = {**machine.environment, "PLUMBLINE_CACHE_DIRECTORY": str(place)}
         finding = examine_one("cache", replace(machine, environment=environment))
         assert finding.level == PROBLEM
-        assert "PLUMBLINE_CACHE_DIR" in finding.advice
+        assert "PLUMBLINE_CACHE_DIRECTORY" in finding.advice
 
 
 def test_a_full_disk_is_told(machine, monkeypatch):
@@ -205,9 +205,9 @@ def test_a_full_disk_is_told(machine, monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "place"),
     [
-        ({"PLUMBLINE_CACHE_DIR": "/c"}, "/c"),
+        ({"PLUMBLINE_CACHE_DIRECTORY": "/c"}, "/c"),
         ({"XDG_CACHE_HOME": "/x"}, "/x/plumbline"),
-        ({"PLUMBLINE_CACHE_DIR": "", "XDG_CACHE_HOME": "/x"}, "/x/plumbline"),
+        ({"PLUMBLINE_CACHE_DIRECTORY": "", "XDG_CACHE_HOME": "/x"}, "/x/plumbline"),
     ],
 )
 def test_where_the_cache_is(variables, place):

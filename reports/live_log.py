@@ -1,0 +1,122 @@
+"""PLUMBLINE_LOGS: rows of the compile record as lines on standard error, while it happens.
+
+`PLUMBLINE_LOGS=graph_breaks,recompiles` is what `TORCH_LOGS` is for torch.compile.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from plumbline.compiler.base.errors import UserError
+from plumbline.compiler.base.events import (
+    Artifact,
+    BackendCalled,
+    Broke,
+    Captured,
+    CompilerFailed,
+    Event,
+    FellBack,
+    FusionRefused,
+    KernelBuilt,
+    RanEagerly,
+    Recompiled,
+    StageDone,
+    listen,
+)
+from plumbline.compiler.base.origin import Origin
+
+
+def _place(origin: Origin | None) -> str:
+    return f"{origin.file}:{origin.line}: " if origin is not None else ""
+
+
+def _graph_breaks(event: Event) -> str | None:
+    if isinstance(event, Broke):
+        return f"{_place(event.origin)}graph break: {event.what} ({event.reason}); {event.hint}"
+    if isinstance(event, RanEagerly):
+        return f"{_place(event.origin)}{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}"
+    return None
+
+
+def _recompiles(event: Event) -> str | None:
+    if not isinstance(event, Recompiled):
+        return None
+    change = f"was {event.expected}, is {event.actual}"
+    return f"{_place(event.origin)}{event.function} is compiled again: {event.guard}: {change}"
+
+
+def _guards(event: Event) -> str | None:
+    if not isinstance(event, Captured):
+        return None
+    return "\n  ".join([f"{_place(event.origin)}guards of {event.function}:", *event.guards])
+
+
+def _graph_code(event: Event) -> str | None:
+    if not isinstance(event, BackendCalled):
+        return None
+    return f"graph of {event.operations} operations for {event.backend}:\n{event.text}"
+
+
+def _output_code(event: Event) -> str | None:
+    if not isinstance(event, Artifact):
+        return None
+    return f"{event.stage}: {event.name} ({event.language}):\n{event.text}"
+
+
+def _kernels(event: Event) -> str | None:
+    if not isinstance(event, KernelBuilt):
+        return None
+    source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"
+    return f"{event.name}: {event.kernels} kernels in {event.language}, {source}"
+
+
+def _fusion(event: Event) -> str | None:
+    if not isinstance(event, FusionRefused):
+        return None
+    return f"{event.first} and {event.second} stay apart: {event.why} ({event.rule})"
+
+
+def _fallbacks(event: Event) -> str | None:
+    if isinstance(event, FellBack):
+        return f"{_place(event.origin)}{event.operation} runs as ATen: {event.why}"
+    if isinstance(event, CompilerFailed):
+        return f"{event.function}: an error of plumbline's own in {event.stage}, run eagerly: {event.error}"
+    return None
+
+
+def _stages(event: Event) -> str | None:
+    return f"{event.stage}: {event.seconds:.3f} s" if isinstance(event, StageDone) else None
+
+
+TOPICS: dict[str, Callable[[Event], str | None]] = {
+    "fallbacks": _fallbacks,
+    "fusion": _fusion,
+    "graph_breaks": _graph_breaks,
+    "graph_code": _graph_code,
+    "guards": _guards,
+    "kernels": _kernels,
+    "output_code": _output_code,
+    "recompiles": _recompiles,
+    "stages": _stages,
+}
+
+
+def start_live_log(text: str, stream: TextIO | None = None) -> Callable[[], None]:
+    """Write the topics named in `text` (joined by commas; `all` for all) as they happen; returns how to stop.
+
+    stream: standard error by default.  Raises UserError for a topic that does not exist.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    chosen = sorted(TOPICS) if "all" in names else names
+    for name in chosen:
+        if name not in TOPICS:
+            hint = f"choose from all, {', '.join(TOPICS)}"
+            raise UserError(f"unknown topic {name!r}", where="PLUMBLINE_LOGS", hint=hint)
+
+    def write(event: Event) -> None:
+        for name in chosen:
+            line = TOPICS[name](event)
+            if line is not None:
+                (stream or sys.stderr).write(f"[{name}] {line}\n")
+
+    return listen(write)

@@ -1,0 +1,63 @@
+"""PLUMBLINE_LOGS says on standard error what the compiler does, in the user's terms."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import plumbline
+from plumbline.compiler.base.errors import UserError
+from plumbline.reports.live_log import TOPICS, start_live_log
+
+SCRIPT = """
+import torch, plumbline
+
+def f(x):
+    print(end="")
+    return x + x.shape[0]
+
+g = plumbline.compile(f, backend="eager", dynamic=False)
+g(torch.ones(3)); g(torch.ones(4))
+"""
+
+
+def test_the_environment_variable_is_read_once_and_breaks_and_recompiles_are_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PLUMBLINE_LOGS": "graph_breaks,recompiles"}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+    )
+    lines = done.stderr.splitlines()
+    assert any(line.startswith(f"[graph_breaks] {script}:5: graph break: ") for line in lines), done.stderr
+    assert any(line.startswith("[recompiles] ") and "compiled again" in line for line in lines), done.stderr
+    assert done.stdout == ""
+
+
+def test_every_topic_speaks():
+    stream = io.StringIO()
+    stop = start_live_log("all", stream)
+    try:
+
+        def f(x, w):
+            y = (x.sin() + 1).sum(0) * w
+            print(end="")
+            return torch.sort(y)[0] + torch.cumsum(y, 0)
+
+        compiled = plumbline.compile(f, dynamic=False)
+        compiled(torch.ones(3, 4), torch.ones(4))
+        compiled(torch.ones(5, 4), torch.ones(4))
+    finally:
+        stop()
+    said = {line.split("]")[0][1:] for line in stream.getvalue().splitlines() if line.startswith("[")}
+    assert {"graph_breaks", "recompiles", "guards", "stages", "output_code", "graph_code"} <= said
+    assert said <= set(TOPICS)
+
+
+def test_an_unknown_topic_is_one_line():
+    with pytest.raises(UserError, match="unknown topic 'graphs'; choose from all, fallbacks") as caught:
+        start_live_log("graphs")
+    assert "\n" not in str(caught.value)
