@@ -37,7 +37,8 @@ def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
     for case in cases:
         failing = case.outcome == "failed" and case.verdict and Kind(case.verdict).fails
         if failing and case.stage in (None, case.backend) and case.backend != "eager":
-            chosen.setdefault((case.compiler, case.test) if mode == "always" else (case.user_file, case.user_line), case)
+            place = (case.compiler, case.test) if mode == "always" else (case.user_file, case.user_line)
+            chosen.setdefault(place, case)
     found = list(chosen.values())
     return found if mode == "always" else found[:FEW]
 
