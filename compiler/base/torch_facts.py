@@ -19,6 +19,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     DimDynamic,
     ShapeEnv,
     StatelessSymbolicContext,
+    expect_true,  # what torch._check asks
 )
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
@@ -37,9 +38,11 @@ __all__ = [
     "decomposes_by_itself",
     "decomposition_of",
     "dispatch_key_bits",
+    "expect_true",
     "expression_text",
     "fake_mode_is_active",
     "fake_run_failure",
+    "foreach_add_quotients",
     "forward_ad_is_active",
     "function_mode_depth",
     "functorch_is_active",
@@ -260,6 +263,7 @@ any_autocast_enabled = torch._C._is_any_autocast_enabled  # guarded: autocast ch
 function_mode_depth = torch._C._len_torch_function_stack  # guarded: with a mode on, code runs eagerly
 module_call_path = torch.nn.Module._call_impl  # what calling a module with hooks runs; evaluated like user code
 without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they are, whatever transform is being evaluated
+foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too, which its fake kernel refuses
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts

@@ -52,7 +52,7 @@ def refusal(function: FunctionType) -> Break | None:
         return None if getattr(function, "_plumbline_inline", False) else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
-    if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.", "is")):
+    if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.", "is", "_has_code_flag")):
         return None
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":
         return Break(UNKNOWN_CALLEE, name)
@@ -63,6 +63,17 @@ def is_disabled(function: object) -> bool:
     """Return whether `disable` of ours or of torch was applied; torch leaves `_torchdynamo_disable`."""
     namespace = getattr(function, "__dict__", {})
     return bool(namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable"))
+
+
+def frame_disabled(function: FunctionType) -> FunctionType | None:
+    """Return the function whose own frame alone is disabled, by our mark or torch's, None if it is not so."""
+    namespace = function.__dict__
+    found: object = None
+    if namespace.get("_plumbline_disable") == "frame":
+        found = namespace.get("_plumbline_disabled")
+    elif namespace.get("_torchdynamo_disable") and namespace.get("_torchdynamo_disable_recursive") is False:
+        found = namespace.get("_torchdynamo_orig_callable")
+    return found if isinstance(found, FunctionType) else None
 
 
 def compiled_original(function: FunctionType) -> FunctionType | None:

@@ -26,7 +26,7 @@ from ..values.reasons import LIMIT
 from ..values.source import Source
 from .recorder import SymbolicDimensions, no_symbols
 from .residual import MISS, Names
-from .skip_rules import compiled_original, is_disabled, refusal
+from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
 
 class _Frozen(threading.local):
@@ -113,8 +113,8 @@ class Family:
     def callee(self, target: object) -> object:
         """Return what to call at a break instead of `target`, so that the callee is compiled too."""
         if isinstance(target, types.FunctionType):
-            disabled = target.__dict__.get("_plumbline_disabled")
-            if target.__dict__.get("_plumbline_disable") == "frame" and isinstance(disabled, types.FunctionType):
+            disabled = frame_disabled(target)
+            if disabled is not None:
                 wrapper = self.wrap(disabled)
                 self.unit_of(disabled).graph_free = True
                 return wrapper

@@ -202,6 +202,13 @@ def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     return SuperValue(start.kind, ctx.real(second))
 
 
+@constructs(types.MethodType)
+def _method(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 2 or kwargs:
+        raise Break(UNSUPPORTED_OPERATION, "making a method of odd arguments")
+    return BoundMethod(ctx.real(args[0]), ctx.real(args[1]))
+
+
 @constructs(object)
 def _object(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     return ObjectValue(object)

@@ -58,7 +58,7 @@ def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: st
     """Demand that the class still has this attribute."""
     if is_torch_class(owner) or not owner.__flags__ & (1 << 9):
         return
-    if isinstance(raw, types.FunctionType | property):
+    if isinstance(raw, types.FunctionType | property) and class_lookup(kind, name)[0] is owner:
         ctx.guard(Attribute(Injected(kind), name), Kind.IDENTITY, raw)
     else:
         ctx.guard(Item(Attribute(Injected(owner), "__dict__"), name), Kind.IDENTITY, raw)

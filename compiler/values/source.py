@@ -124,6 +124,21 @@ class ListedValue(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class Referent(Source):
+    """What a weak reference leads to: `of()`."""
+
+    of: Source
+
+    def base(self) -> Source:
+        """Return the reference."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `base()`."""
+        return f"{base}()"
+
+
+@dataclass(frozen=True, slots=True)
 class BaseItem(Source):
     """An item of a container subclass, fetched without running the subclass's methods."""
 

@@ -143,11 +143,15 @@ class TensorValue(Value):
         return Constant(None)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Break, but for `.grad` of an input, which is replayed."""
+        """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
         value = ctx.real(value)
         is_none = isinstance(value, Constant) and value.value is None
         if name == "grad" and self.source is not None and is_none:
             self.attributes["grad"] = value
+            ctx.mutated(self)
+            return
+        if not hasattr(torch.Tensor, name):
+            self.attributes[name] = value
             ctx.mutated(self)
             return
         raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
@@ -181,10 +185,15 @@ class TensorValue(Value):
         return wanted.is_constant() and bool(wanted.constant()) == self.fake.requires_grad
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return the graph's output."""
-        return out.tensor(self)
+        """Return the graph's output, with the attributes set on it."""
+        name = out.tensor(self)
+        out.know(self, name)
+        for key, value in self.attributes.items():
+            if key != "grad":
+                out.line(f"{name}.{key} = {out.value(value)}")
+        return name
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Write the changed attributes."""
         name = out.value(self)
-        return [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items() if key == "grad"]
+        return [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items()]

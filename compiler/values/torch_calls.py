@@ -8,6 +8,8 @@ import torch
 
 from ..base.torch_facts import (
     compiling_questions,
+    expect_true,
+    foreach_add_quotients,
     group_tensors,
     native_functions,
     operator_kinds,
@@ -319,6 +321,22 @@ def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 @calls(torch.autograd.grad, torch.autograd.backward)
 def _autograd(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(AUTOGRAD_CALL, "torch.autograd.grad or backward")
+
+
+@calls(expect_true)
+def _expect_true(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(ctx.real(args[0]).truth(ctx))
+
+
+@calls(foreach_add_quotients)
+def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Take a tensor of scalars apart, tensor by tensor: fake kernels refuse it."""
+    if len(args) != 4 or not isinstance(ctx.real(args[3]), TensorValue):
+        return ctx.call_torch("call_function", foreach_add_quotients, args, kwargs)
+    rows = [ctx.unpack(arg) for arg in args]
+    for target, numerator, denominator, scale in zip(*rows, strict=True):
+        ctx.real(target).call_method(ctx, "addcdiv_", [numerator, denominator], {"value": scale})
+    return Constant(None)
 
 
 @calls(group_tensors)

@@ -6,6 +6,7 @@ import functools
 import os
 import types
 import typing
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -19,8 +20,8 @@ from .mappings import DictValue, SetValue
 from .modules import ModuleValue
 from .objects import ClassValue, ExceptionValue, ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
-from .source import Attribute, Injected, Item, ListedItem, Source
-from .value import CaptureContext, Value
+from .source import Attribute, Injected, Item, ListedItem, Referent, Source
+from .value import Arguments, CaptureContext, Keywords, Value
 
 Rule = Callable[[CaptureContext, object, Source], Value]
 _RULES: dict[type, Rule] = {}
@@ -220,6 +221,26 @@ def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
         return OpaqueValue(value, source)
     ctx.guard(source, Kind.IDENTITY, value)
     return EnvironmentValue()
+
+
+class WeakReference(OpaqueValue):
+    """A weak reference from outside."""
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Return what it leads to now."""
+        assert isinstance(self.real, weakref.ref)
+        assert self.source is not None
+        return ctx.real(ctx.lazy(self.real(), Referent(self.source)))
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """References are true."""
+        return True
+
+
+@wraps_type(weakref.ref)
+def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.TYPE, weakref.ref)
+    return WeakReference(value, source)
 
 
 @wraps_type(types.MappingProxyType)

@@ -221,10 +221,7 @@ def frames_of(a):
         (lambda f: plumbline.disable(f, recursive=True), ["fn"]),
         (lambda f: plumbline.disable(f, recursive=False), ["aa_fn", "ab_fn", "fn"]),
         (torch.compiler.disable, ["fn"]),
-        pytest.param(
-            lambda f: torch.compiler.disable(lambda x: f(x), recursive=False), ["aa_fn", "ab_fn", "fn"],
-            marks=pytest.mark.xfail(strict=True, reason="torch's non-recursive mark is read as the recursive one"),
-        ),
+        (lambda f: torch.compiler.disable(f, recursive=False), ["aa_fn", "ab_fn", "fn"]),
     ],
     ids=["none", "disable", "recursive", "not_recursive", "torch_disable", "torch_not_recursive"],
 )  # fmt: skip
