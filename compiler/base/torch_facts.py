@@ -11,6 +11,7 @@ from typing import Any
 import sympy  # type: ignore[import-untyped]  # it ships no types
 import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
+from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
 from torch._guards import Source  # names symbolic numbers in the shape environment
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
@@ -38,6 +39,7 @@ __all__ = [
     "decomposes_by_itself",
     "decomposition_of",
     "dispatch_key_bits",
+    "enable_python_dispatcher",
     "expect_true",
     "expression_text",
     "fake_mode_is_active",

@@ -8,6 +8,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from ..base.origin import Origin
 from ..base.torch_facts import (
     FakeTensorMode,
     any_autocast_enabled,
+    enable_python_dispatcher,
     expression_text,
     fake_run_failure,
     function_mode_depth,
@@ -630,7 +632,7 @@ class Recorder(CaptureContext):
         self, kind: str, target: object, args: list[object], kwargs: dict[str, object]
     ) -> object:
         try:
-            with self.fake_mode:
+            with self.fake_mode, enable_python_dispatcher() if self.shape_env is not None else nullcontext():
                 if kind == "call_method":
                     return getattr(args[0], str(target))(*args[1:], **kwargs)
                 return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction

@@ -367,6 +367,15 @@ def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return Constant(all(ctx.real(item).truth(ctx) for item in steps))
 
 
+@calls(vars(collections)["_count_elements"])
+def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    mapping = ctx.real(args[0])
+    for element in ctx.unpack(args[1]):
+        before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
+        mapping.set_item(ctx, element, ctx.real(binary(ctx, "+", before, Constant(1))))
+    return NONE
+
+
 @calls(len)
 def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.real(args[0]).length(ctx)

@@ -313,6 +313,7 @@ class PartialValue(Value):
         self.args = args
         self.kwargs = kwargs
         self.source = source
+        self.attributes: dict[str, Value] = {}
 
     def python_type(self) -> type:
         """Return functools.partial."""
@@ -326,8 +327,16 @@ class PartialValue(Value):
         """Call the function with the stored arguments in front."""
         return ctx.call(self.function, [*self.args, *args], {**self.kwargs, **kwargs})
 
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep an attribute of a partial made here."""
+        if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
+            self.no(f"setting attribute {name!r}")
+        self.attributes[name] = value
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give func, args and keywords."""
+        """Give func, args and keywords, and attributes set here."""
+        if name in self.attributes:
+            return ctx.real(self.attributes[name])
         if name == "func":
             return self.function
         if name == "args":
@@ -342,6 +351,8 @@ class PartialValue(Value):
         parts += [f"{key}={out.value(value)}" for key, value in self.kwargs.items()]
         name = out.fresh()
         out.line(f"{name} = {out.inject(self.python_type())}({', '.join(parts)})")
+        for key, value in self.attributes.items():
+            out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
         return name
 
 

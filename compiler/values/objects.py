@@ -79,6 +79,11 @@ def bind_raw(
     if instance is None:
         if isinstance(raw, (*_C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
             return Known(getattr(kind, name))
+        of_class = class_lookup(type(raw), "__get__")[1]
+        if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
+            guard_class_attribute(ctx, kind, owner, name, raw)
+            call = ctx.wrap(of_class, Injected(of_class))
+            return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
         return _plain_class_attribute(ctx, kind, owner, name, raw)
     if isinstance(raw, property):
         guard_class_attribute(ctx, kind, owner, name, raw)

@@ -350,6 +350,12 @@ def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     return Constant(None)
 
 
+def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    for item in ctx.unpack(args[0]):
+        _append_left(self, ctx, [item], {})
+    return Constant(None)
+
+
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items[:] = ctx.unpack(args[0]) if args else []
     self.trim(left=False)
@@ -360,9 +366,9 @@ def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: K
 _LIST_METHODS = {
     "append": _append, "appendleft": _append_left, "extend": _extend, "insert": _insert, "pop": _pop,
     "popleft": _pop_left, "remove": _remove, "clear": _clear, "reverse": _reverse, "copy": _copy, "sort": _sort,
-    "rotate": _rotate, "__init__": _initialise,
+    "rotate": _rotate, "extendleft": _extend_left, "__init__": _initialise,
 }
-_DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate"})
+_DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate", "extendleft"})
 
 
 class TupleValue(SequenceValue):
