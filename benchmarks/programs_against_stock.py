@@ -48,8 +48,8 @@ def main(wanted: list[str]) -> None:
     """Print a row for every program whose cost differs from stock or from what its test expects."""
     fewer = more = same = 0
     for path in sorted((ROOT / "tests" / "programs").glob("test_*.py")):
-        corpus = importlib.import_module(path.stem).corpus
-        for program in corpus.programs:
+        corpus = getattr(importlib.import_module(path.stem), "corpus", None)  # test_gaps.py has none
+        for program in corpus.programs if corpus else []:
             if wanted and not any(word in (program.id, program.id.partition(".")[0]) for word in wanted):
                 continue
             stock, ours = stock_costs(program), our_costs(program)
