@@ -161,7 +161,8 @@ def fake_mode_is_active() -> bool:
 
 def has_own_dispatch(kind: type) -> bool:
     """Return whether a tensor type overrides `__torch_dispatch__` (shadow execution lets it unwrap itself first)."""
-    return getattr(kind, "__torch_dispatch__", None) not in (None, torch._C._disabled_torch_dispatch_impl, torch.Tensor.__torch_dispatch__)
+    usual = (None, torch._C._disabled_torch_dispatch_impl, torch.Tensor.__torch_dispatch__)
+    return getattr(kind, "__torch_dispatch__", None) not in usual
 
 
 def is_operator(function: Any) -> bool:
