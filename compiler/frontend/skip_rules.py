@@ -27,6 +27,7 @@ _CALLED_IN_TORCH = (
     "torch.quantization", "torch.ao", "torch.nested", "torch.mps", "torch.xpu", "torch._numpy", "torch._lobpcg",
     "torch.compiler", "torch._compile",
 )
+_MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 
 
@@ -61,8 +62,29 @@ def refusal(function: FunctionType) -> Break | None:
 
 def is_disabled(function: object) -> bool:
     """Return whether `disable` of ours or of torch was applied; torch leaves `_torchdynamo_disable`."""
+    if left_by_stock(function) is not None:
+        return False
     namespace = getattr(function, "__dict__", {})
     return bool(namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable"))
+
+
+def left_by_stock(function: object) -> FunctionType | None:
+    """Return the original of a wrapper that stock puts into torch itself once it has run in this process.
+
+    `Module.__init__` and `__setstate__` count instances for it, the optimizers' `_init_group` is kept from its
+    tracing; neither is a wish of the user's.
+    """
+    if not isinstance(function, FunctionType):
+        return None
+    if function.__module__ == _MODULE_PATCHES:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        found: object = next((cell.cell_contents for name, cell in cells if name in ("init", "setstate")), None)
+    else:
+        found = function.__dict__.get("_torchdynamo_orig_callable")
+        is_optimizers = getattr(found, "__module__", "").startswith("torch.optim.")
+        if not is_optimizers or getattr(found, "__name__", "") != "_init_group":
+            return None
+    return found if isinstance(found, FunctionType) else None
 
 
 def frame_disabled(function: FunctionType) -> FunctionType | None:
@@ -78,6 +100,9 @@ def frame_disabled(function: FunctionType) -> FunctionType | None:
 
 def compiled_original(function: FunctionType) -> FunctionType | None:
     """Return what a compiled wrapper, ours or torch's, stands for; it is evaluated instead of the wrapper."""
+    stock = left_by_stock(function)
+    if stock is not None:
+        return stock
     if is_disabled(function):
         return None
     namespace = getattr(function, "__dict__", {})
