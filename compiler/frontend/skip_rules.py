@@ -106,7 +106,8 @@ def compiled_original(function: FunctionType) -> FunctionType | None:
     if is_disabled(function):
         return None
     namespace = getattr(function, "__dict__", {})
-    for mark in ("_plumbline_original", "_torchdynamo_orig_callable"):
+    # The last one marks a region that torch would compile once and reuse; eager just calls it.
+    for mark in ("_plumbline_original", "_torchdynamo_orig_callable", "__marked_compile_region_fn__"):
         found = namespace.get(mark)
         if isinstance(found, FunctionType):
             return found
