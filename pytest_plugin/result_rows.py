@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plumbline.oracle.compilers import CompileEvent
 from plumbline.oracle.verdict import Kind, Numbers, Verdict
 from plumbline.reports.rows import CallRow, CaseRow, Measured, field_types, identify_case
 
@@ -90,7 +91,6 @@ def _compiler_fields(session: JudgeSession | None, calls: Sequence[JudgedCall]) 
     if session is None:
         return {}
     statistics = session.statistics()
-    events = [{"kind": "graph_break", "reason": reason} for reason in statistics.breaks]
     return {
         "graphs": statistics.graphs,
         "ops": statistics.ops,
@@ -99,8 +99,22 @@ def _compiler_fields(session: JudgeSession | None, calls: Sequence[JudgedCall]) 
         "compile_seconds": float(statistics.compile_seconds),
         "eager_seconds": float(sum(call.verdict.reference_seconds for call in calls)),
         "compiled_seconds": float(sum(call.verdict.candidate_seconds for call in calls)),
-        "events": tuple(events),
+        "events": _event_rows(statistics.events),
     }
+
+
+def _event_rows(events: Sequence[CompileEvent]) -> tuple[dict[str, Any], ...]:
+    """Return what the compiler did as flat rows, in order; the times of a stage that ran often are added up."""
+    seconds: dict[tuple[str, str, str], float] = {}
+    for event in events:
+        key = (event.kind, event.what, event.where)
+        seconds[key] = seconds.get(key, 0.0) + event.seconds
+    return tuple(
+        {"kind": kind, "reason": what}
+        | ({"where": where} if where else {})
+        | ({"seconds": round(spent, 6)} if spent else {})
+        for (kind, what, where), spent in seconds.items()
+    )
 
 
 def _call_row(case_id: str, call: JudgedCall) -> CallRow:

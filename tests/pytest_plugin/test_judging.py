@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.reports.store import open_store
 from support.plugin_runs import PluginRuns, outcomes
 
 pytest_plugins = ["pytester"]
@@ -321,3 +322,29 @@ def test_it():
     result = real.run("-rA", backends="eager")
     assert outcomes(result) == {"passed": 1}
     result.stdout.fnmatch_lines(["*EAGER_FAILED*"])
+
+
+@pytest.mark.cc
+def test_what_the_compiler_did_reaches_the_rows_and_the_page(real: PluginRuns) -> None:
+    real.write("""
+import torch
+
+def program(x):
+    print(end="")
+    return (x.sin() + 1).relu() * x.shape[0]
+
+def test_it():
+    compiled = torch.compile(program, dynamic=False)
+    compiled(torch.ones(3))
+    compiled(torch.ones(4))
+""")
+    chosen = ("--compile-compilers=plumbline", "--compile-report=page")
+    assert outcomes(real.run(*chosen, backends="inductor")) == {"passed": 1}
+    store = open_store(".plumbline/results.sqlite", write=False)
+    (run,) = store.runs()
+    (case,) = store.cases(run.run_id)
+    store.close()
+    kinds = {str(event["kind"]) for event in case.events}
+    assert {"graph_break", "recompile", "stage", "kernel"} <= kinds, case.events
+    broken = next(event for event in case.events if event["kind"] == "graph_break")
+    assert str(broken["where"]).endswith("test_it.py:7"), broken  # the print

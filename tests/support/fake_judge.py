@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from plumbline.oracle.compilers import CompileStatistics
 from plumbline.oracle.verdict import Finding, Kind, Numbers, Verdict
 
 COMPILERS = {"torch": ("eager", "aot_eager", "inductor")}
@@ -24,15 +25,6 @@ class FakeCall:
     user_file: str
     user_line: int
     frame: FrameType | None = None
-
-
-@dataclass(frozen=True)
-class FakeStatistics:
-    graphs: int
-    ops: int
-    breaks: tuple[str, ...] = ()
-    recompiles: int = 0
-    compile_seconds: float = 0.0
 
 
 def planned(fn: Callable[..., Any], *, value: Any = None, **kinds: str) -> Callable[..., Any]:
@@ -58,9 +50,9 @@ class FakeSession:
     def __exit__(self, *_: object) -> None:
         self.active = False
 
-    def statistics(self) -> FakeStatistics:
+    def statistics(self) -> CompileStatistics:
         count = sum(call.verdict.kind is not Kind.VACUOUS for call in self.calls)
-        return FakeStatistics(count, count * 2)
+        return CompileStatistics(count, count * 2)
 
     def compiled(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
