@@ -76,7 +76,8 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     stop, pending = -1, None
     while True:
         recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
-        recorder.varying_numbers = frozenset(unit.varying_numbers) if recorder.shape_env is not None else frozenset()
+        if recorder.sizes.environment is not None:
+            recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
         recorder.stop_at = stop
         recorder.graph_free = unit.graph_free
         grad_mode = torch.is_grad_enabled()
@@ -103,7 +104,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except PlumblineError:
             raise
         except Exception as error:
-            if recorder.shape_env is not None:
+            if recorder.sizes.environment is not None:
                 raise
             return _after_failure(unit, error, recorder.guards)
         finally:
@@ -259,7 +260,7 @@ class _Writer:
     def specialise(self, tail: list[str], origin: Origin | None) -> Specialisation:
         """Compile the graph and return the finished specialisation."""
         call = self._graph_call()
-        sizes = self.recorder.size_guards()  # last: compiling the graph and writing values may assume more
+        sizes = self.recorder.sizes.guards()  # last: compiling the graph and writing values may assume more
         self.guards += sizes
         self.checks += guard_lines(sizes, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
@@ -280,7 +281,7 @@ class _Writer:
             graph.erase_node(node)
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
-        module.meta[SYMBOLIC] = bool(recorder.symbols)
+        module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
         compiled = self._compile(module, self.examples, len(operations))
         outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
         function = self.names.inject(compiled)

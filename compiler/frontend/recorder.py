@@ -2,41 +2,26 @@
 
 import builtins
 import inspect
-import math
-import operator
-import re
 import sys
 import types
-from collections.abc import Callable, Hashable
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
-from torch import fx
 
 from ..base.options import Options
-from ..base.origin import Origin
 from ..base.torch_facts import (
-    FakeTensorMode,
     any_autocast_enabled,
-    enable_python_dispatcher,
-    expression_text,
-    fake_run_failure,
     function_mode_depth,
     make_fake,
-    make_shape_environment,
     make_symbolic_fake,
-    make_symbolic_number,
     outside_transforms,
-    size_conditions,
-    size_expression,
     without_transforms,
 )
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
 from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
-from ..values.guard import Guard, Kind, TensorFacts, storage_pattern
+from ..values.guard import Guard, Kind, TensorFacts
 from ..values.mappings import DictValue, SetValue
 from ..values.objects import (
     ClassValue,
@@ -48,135 +33,50 @@ from ..values.objects import (
 )
 from ..values.operators import compare, equal, unpack
 from ..values.reasons import (
-    AUTOGRAD_CALL,
-    DATA_DEPENDENT_SHAPE,
-    DATA_DEPENDENT_VALUE,
     DISABLED,
     LIMIT,
-    OPERATION_FAILED,
-    UNKNOWN_CALLEE,
     UNSUPPORTED_OPERATION,
     UNSUPPORTED_TENSOR,
     Break,
     SkipFrame,
 )
-from ..values.scalar import SizeValue
 from ..values.sequences import ListValue, TupleValue, tuple_fields
 from ..values.source import Injected, Item, Source
 from ..values.tensor import TensorValue
-from ..values.torch_calls import to_graph
-from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from ..values.value import Arguments, Keywords, Raised, Value
 from ..values.wrap import wrap_object
 from .frame import FrameState
+from .graph_building import GraphBuilding
+from .lazy import LazyValue
+from .sizes import SymbolicDimensions, size_value
 from .skip_rules import compiled_original, refusal
 
 _SHARED = (ListValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 _UNTOUCHED = object()
 
-SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 RunFrame = Callable[["Recorder", FrameState], None]
 MakeGenerator = Callable[["Recorder", FrameState], Value]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SymbolOrigin:
-    """Where a symbol comes from: a size of an input (tensor, number: the dimension) or a whole number (its value)."""
-
-    source: Source
-    suffix: str
-    tensor: fx.Node | None
-    number: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Level:
-    """A graph under construction. lifted: node of the next outer graph -> the placeholder that stands for it here."""
-
-    graph: fx.Graph
-    lifted: dict[fx.Node, fx.Node]
-
-
-class LazyValue(Value):
-    """A value from outside that nothing has looked at: not wrapped, not guarded."""
-
-    def __init__(self, ctx: "Recorder", raw: object, source: Source) -> None:
-        self.ctx = ctx
-        self.raw = raw
-        self.source = source
-        self.inner: Value | None = None
-
-    def realize(self) -> Value:
-        """Return the value, wrapped on first use."""
-        if self.inner is None:
-            assert self.source is not None
-            self.inner = self.ctx.wrap(self.raw, self.source)
-        return self.inner
-
-    def python_type(self) -> type:
-        """Return the type, guarding it."""
-        return self.realize().python_type()
-
-    def describe(self) -> str:
-        """Return the description of what is there."""
-        return self.realize().describe()
-
-    def is_constant(self) -> bool:
-        """Ask the value."""
-        return self.realize().is_constant()
-
-    def constant(self) -> object:
-        """Ask the value."""
-        return self.realize().constant()
-
-    def identity(self) -> object:
-        """Ask the value."""
-        return self.realize().identity()
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
-        """Ask the value."""
-        return self.realize().hash_token(ctx)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Ask the value."""
-        return out.value(self.realize())
-
-
-class Recorder(CaptureContext):
+class Recorder(GraphBuilding):
     """One capture."""
 
     def __init__(
         self, options: Options, run_frame: RunFrame, make_generator: MakeGenerator, symbolic: SymbolicDimensions
     ) -> None:
+        super().__init__(symbolic)
         self.options = options
-        self.symbolic = symbolic
-        self.shape_env = make_shape_environment() if symbolic is not no_symbols else None
-        self.symbols: dict[str, SymbolOrigin] = {}  # name of a symbol -> where it comes from
-        self.numbers: dict[Source, Value] = {}
-        self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
-        self.varying_numbers: frozenset[Source] = frozenset()
-        self.size_nodes: dict[str, object] = {}
         self.run_frame = run_frame
         self.make_generator = make_generator
-        self.graph = fx.Graph()
-        self.levels = [Level(self.graph, {})]  # the graph, then those of functions under torch.func transforms
-        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.shape_env)
         self.guards: list[Guard] = []
         self.guard_keys: set[object] = set()
         self.shared: dict[int, Value] = {}
         self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
-        self.inputs: list[TensorValue] = []
-        self.by_fake: dict[int, TensorValue] = {}
-        self.effects: list[Value] = []
         self.globals: dict[tuple[int, str], Value | None] = {}
-        self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
-        self.frames: list[FrameState] = []
         self.steps = 0
         self.root_step = 0
         self.stop_at = -1
-        self.graph_free = False
         self.nesting = 0  # autocast blocks entered and not left
-        self.changed_states: set[str] = set()
-        self.mutates_inputs = False
         self.autocast_at_entry = autocast_state()
         self.guard_global_state()
 
@@ -204,18 +104,11 @@ class Recorder(CaptureContext):
             self.guard_keys.add(key)
             self.guards.append(guard)
 
-    def here(self) -> Origin | None:
-        """Return the innermost user line, without its callers."""
-        if not self.frames:
-            return None
-        frame = self.frames[-1]
-        code = frame.decoded.code
-        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
-
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
-        if type(value) is int and source in self.varying_numbers:
-            return self._number(value, source)
+        if type(value) is int and source in self.sizes.varying_numbers:
+            self.guard(source, Kind.TYPE, int)
+            return self.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:
             if known.source is not None and known.source != source and not isinstance(known.source, Injected):
@@ -247,7 +140,7 @@ class Recorder(CaptureContext):
             self.guard(source, Kind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
         bits = (value.is_conj(), value.is_neg(), value.is_inference())
-        varying = self._varying(value, source)
+        varying = self.sizes.varying(value, source)
         shape = tuple(None if index in varying else size for index, size in enumerate(value.shape))
         strides = (None,) * value.dim() if varying else tuple(value.stride())
         facts = TensorFacts(
@@ -264,96 +157,14 @@ class Recorder(CaptureContext):
         self.inputs.append(made)
         self.by_fake[id(fake)] = made
         self.placeholders[node] = (source, value)
-        for index in varying:
-            name = str(size_expression(fake.shape[index]))
-            self.symbols[name] = SymbolOrigin(source, f".shape[{index}]", node, index)
+        self.sizes.note_input(fake, varying, source, node)
         return made
-
-    def _number(self, value: int, source: Source) -> Value:
-        """Return the symbol of a whole number that has changed between calls."""
-        if source not in self.numbers:
-            assert self.shape_env is not None
-            self.guard(source, Kind.TYPE, int)
-            symbol = make_symbolic_number(self.shape_env, value, f"number_{len(self.numbers)}")
-            self.symbols[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value)
-            self.numbers[source] = _size_value(symbol)
-        return self.numbers[source]
-
-    def _symbol_node(self, origin: "SymbolOrigin") -> fx.Node:
-        """Return the node that gives a symbol: the size of an input, or an input of its own."""
-        if origin.tensor is not None:
-            return self.levels[0].graph.call_method("size", (origin.tensor, origin.number))
-        node = self.levels[0].graph.placeholder(f"number_{len(self.placeholders)}")
-        node.meta.update(example_value=origin.number, val=origin.number, source=origin.source.words())
-        self.placeholders[node] = (origin.source, origin.number)
-        return node
-
-    def _varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
-        """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
-        if self.shape_env is None or not value.is_contiguous() or value.storage_offset() or not value.dim():
-            return frozenset()
-        wanted = self.symbolic(value, source)
-        return frozenset(index for index in wanted if value.shape[index] > 1)
-
-    def size_argument(self, value: Value) -> object:
-        """Return the node that computes a symbolic size."""
-        assert isinstance(value, SizeValue)
-        made = self._size_node(size_expression(value.symbol))
-        return value.constant() if made is None else made
-
-    def _size_node(self, expression: Any) -> Any:
-        """Return the node of an expression, None if it is made of something that has no node."""
-        text = str(expression)
-        if text in self.size_nodes:
-            return self.size_nodes[text]
-        if expression.is_Integer:
-            return int(expression)
-        operation = _SIZE_OPERATIONS.get(type(expression).__name__)
-        if text in self.symbols:
-            made: Any = self._symbol_node(self.symbols[text])
-        elif operation is None:
-            return None
-        else:
-            parts = [self._size_node(part) for part in expression.args]
-            if not any(part is None for part in parts) and operation in (float, math.sqrt):
-                return self.levels[0].graph.call_function(operation, tuple(parts))
-            if any(part is None for part in parts):
-                return None
-            made = parts[0]
-            for part in parts[1:]:
-                made = self.levels[0].graph.call_function(operation, (made, part))
-        if isinstance(made, fx.Node):
-            made.meta["origin"] = self.here()
-        self.size_nodes[text] = made
-        return made
-
-    def size_guards(self) -> list[Guard]:
-        """Return the guards on symbolic sizes that the capture relied on."""
-        if self.shape_env is None:
-            return []
-        guards: list[Guard] = []
-        for condition in size_conditions(self.shape_env):
-            text, sources = self.size_text(condition)
-            guards.append(Guard(None, Kind.EXPRESSION, text, None, sources))
-        return guards
-
-    def size_text(self, expression: Any) -> tuple[str, tuple[Source, ...]]:
-        """Return Python text with places {1}, {2}, ... for the inputs that give the sizes, and their sources."""
-        text = expression_text(expression).replace("{", "{{").replace("}", "}}")
-        sources: list[Source] = []
-        for name in sorted((str(symbol) for symbol in expression.free_symbols), key=len, reverse=True):
-            origin = self.symbols[name]
-            if origin.source not in sources:
-                sources.append(origin.source)
-            place = f"{{{sources.index(origin.source) + 1}}}{origin.suffix}"
-            text = re.sub(rf"\b{name}\b", place, text)
-        return text, tuple(sources)
 
     def known(self, value: object) -> Value:
         """Return the value of an object computed while evaluating."""
         kind = type(value)
         if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-            return _size_value(value)
+            return size_value(value)
         if kind in LITERAL_TYPES:
             return Constant(value)
         if kind is slice:
@@ -522,160 +333,6 @@ class Recorder(CaptureContext):
         node.meta["origin"] = self.here()
         self.changed_states.add(name)
 
-    # --- the graph
-
-    def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
-        """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
-        if self.graph_free:
-            raise Break(DISABLED, f"an operation in {self.frames[0].decoded.code.co_name}, which is not compiled")
-        pairs = [to_graph(self, arg) for arg in args]
-        named = {name: to_graph(self, value) for name, value in kwargs.items()}
-        fake_args = [fake for _, fake in pairs]
-        fake_kwargs = {name: fake for name, (_, fake) in named.items()}
-        versions = [_version(value) for value in self.inputs]
-        result = self._fake_run(kind, target, fake_args, fake_kwargs)
-        if any(_version(value) != old for value, old in zip(self.inputs, versions, strict=True)):
-            self.mutates_inputs = True
-        if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
-            self.mutates_inputs = True  # running statistics change without a trace on fake tensors
-        if not _has_tensor(result) and result is not None:
-            return self.known(result)
-        positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
-        keywords: Any = {name: node for name, (node, _) in named.items()}
-        operation: Any = target
-        if len(self.levels) > 1:
-            positional, keywords = fx.map_arg((positional, keywords), self._carried)
-        node = self.graph.create_node(kind, operation, positional, keywords)
-        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
-        return self._from_graph(result, node)
-
-    def fake_run(
-        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
-    ) -> object:
-        """Run a Python function over fake tensors."""
-        run.__name__ = what
-        return self._fake_run("call_function", run, args, kwargs)
-
-    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> Value:
-        """Add a call whose result on fake tensors is known."""
-        given: Any = args  # what graphs carry: to_graph saw to it
-        node = self.graph.call_function(target, fx.map_arg(given, self._carried))
-        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
-        return self._from_graph(result, node)
-
-    def evaluate_apart(
-        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[object, fx.GraphModule, tuple[fx.Node, ...]]:
-        """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
-        level = Level(fx.Graph(), {})
-        effects, states, globals_before = len(self.effects), set(self.changed_states), len(self.written_globals)
-        self.levels.append(level)
-        self.graph = level.graph
-        try:
-            values = [self._entering(arg) for arg in args]
-            named = {name: self._entering(value) for name, value in kwargs.items()}
-            nodes, fakes = to_graph(self, self.call(function, values, named))
-            if len(self.effects) > effects or len(self.written_globals) > globals_before:
-                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
-            if self.changed_states != states:
-                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes a global state, under a transform")
-            results: Any = nodes
-            level.graph.output(fx.map_arg(results, self._carried))
-        finally:
-            self.levels.pop()
-            self.graph = self.levels[-1].graph
-        return fakes, fx.GraphModule(torch.nn.Module(), level.graph), tuple(level.lifted)
-
-    def _entering(self, value: object) -> Value:
-        """Return the value of what a transform passes to its function: tensors are inputs of the level's graph."""
-        if isinstance(value, torch.Tensor):
-            node = self.graph.placeholder(f"argument_{len(self.graph.nodes)}")
-            node.meta.update(example_value=value, val=value)
-            made = TensorValue(node, value, torch.Tensor)
-            self.by_fake[id(value)] = made
-            return made
-        if isinstance(value, tuple):
-            return TupleValue([self._entering(item) for item in value])
-        if isinstance(value, list):
-            return ListValue([self._entering(item) for item in value])
-        if isinstance(value, dict):
-            return DictValue.of(self, [(self.known(key), self._entering(item)) for key, item in value.items()])
-        return self.known(value)
-
-    def _carried(self, node: fx.Node, depth: int = -1) -> fx.Node:
-        """Return the node in the graph of a level that stands for one of an outer graph."""
-        level = self.levels[depth]
-        if node.graph is level.graph:
-            return node
-        if -depth >= len(self.levels):
-            raise Break(UNSUPPORTED_OPERATION, "a tensor that has left the transform it was made under")
-        outer = self._carried(node, depth - 1)
-        if outer not in level.lifted:
-            level.lifted[outer] = level.graph.placeholder(f"lifted_{len(level.lifted)}")
-            level.lifted[outer].meta.update(outer.meta)
-        return level.lifted[outer]
-
-    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
-        """Evaluate for the guards; drop the operations; refuse effects."""
-        before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
-        states = set(self.changed_states)
-        evaluate()
-        if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
-            raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
-        kept = {*self.placeholders, *self.levels[-1].lifted.values()}
-        for node in reversed(list(self.graph.nodes)):
-            if node not in before and node not in kept:
-                self.size_nodes = {text: made for text, made in self.size_nodes.items() if made is not node}
-                self.graph.erase_node(node)
-
-    def _fake_run(
-        self, kind: str, target: object, args: list[object], kwargs: dict[str, object]
-    ) -> object:
-        try:
-            with self.fake_mode, enable_python_dispatcher() if self.shape_env is not None else nullcontext():
-                if kind == "call_method":
-                    return getattr(args[0], str(target))(*args[1:], **kwargs)
-                return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction
-        except Exception as error:
-            failure = fake_run_failure(error)
-            name = target if isinstance(target, str) else getattr(target, "__name__", target)
-            first = f"{type(error).__name__}: {error}".partition("\n")[0]
-            if failure == "shape":
-                raise Break(DATA_DEPENDENT_SHAPE, f"{name}") from None
-            if failure == "value":
-                raise Break(DATA_DEPENDENT_VALUE, f"{name}") from None
-            raise Break(OPERATION_FAILED, f"{name}: {first}") from None
-
-    def _from_graph(self, result: object, node: fx.Node) -> Value:
-        if isinstance(result, torch.Tensor):
-            known = self.by_fake.get(id(result))
-            if known is not None:
-                node.meta.update(example_value=result, val=result)
-                return known
-            node.meta.update(example_value=result, val=result)
-            kind = torch.nn.Parameter if isinstance(result, torch.nn.Parameter) else torch.Tensor
-            made = TensorValue(node, result, kind)
-            self.by_fake[id(result)] = made
-            return made
-        if isinstance(result, tuple | list):
-            node.meta.update(example_value=result, val=result)
-            items: list[Value] = []
-            for position, item in enumerate(result):
-                if not _has_tensor(item):
-                    items.append(self.known(item))
-                    continue
-                part = self.graph.call_function(operator.getitem, (node, position))
-                part.meta["origin"] = node.meta["origin"]
-                items.append(self._from_graph(item, part))
-            return ListValue(items) if isinstance(result, list) else TupleValue(items, kind=type(result))
-        if result is None:
-            return Constant(None)
-        raise Break(UNSUPPORTED_OPERATION, f"{node.target} gives a {type(result).__name__}")
-
-    def storage_pattern(self) -> tuple[int, ...]:
-        """Return which inputs share storage."""
-        return storage_pattern(*(value.real for value in self.inputs if value.real is not None))
-
     def restore_autocast(self) -> None:
         """Put autocast back to what it was at entry: capture leaves no trace on the thread."""
         if "autocast" not in self.changed_states:
@@ -700,50 +357,12 @@ class Recorder(CaptureContext):
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
 
 
-_SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
-    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
-    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
-}
-
-
-def _size_value(value: torch.SymInt | torch.SymFloat | torch.SymBool) -> Value:
-    """Return the value of a symbol; one that is known by now becomes a constant."""
-    kind = int if isinstance(value, torch.SymInt) else float if isinstance(value, torch.SymFloat) else bool
-    expression = size_expression(value)
-    if expression.is_number or expression in (True, False):
-        number: Any = value
-        return Constant(kind(number))
-    return SizeValue(value, kind)
-
-
-def no_symbols(value: torch.Tensor, source: Source) -> frozenset[int]:
-    """Say that no dimension of any input is a symbol."""
-    del value, source
-    return frozenset()
-
-
-def _version(value: TensorValue) -> int:
-    """Return how often the input was changed; inference tensors do not count."""
-    return 0 if value.fake.is_inference() else value.fake._version
-
-
 def _holds_by_construction(value: object, kind: Kind) -> bool:
     """Return whether a condition on an injected object can never change."""
     if kind is Kind.CODE:  # a user may replace the code of a function; torch and the standard library do not
         root = str(getattr(value, "__module__", "")).partition(".")[0]
         return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
     return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
-
-
-def _has_tensor(value: object) -> bool:
-    if isinstance(value, torch.Tensor):
-        return True
-    if isinstance(value, tuple | list):
-        return any(_has_tensor(item) for item in value)
-    if isinstance(value, dict):
-        return any(_has_tensor(item) for item in value.values())
-    return False
 
 
 def autocast_state() -> tuple[bool, torch.dtype, bool, torch.dtype, bool]:

@@ -16,7 +16,8 @@ from ..values.source import Argument, Injected, Source
 from ..values.tensor import TensorValue
 from ..values.value import Rebuilder, Value
 from .guard_table import GUARD_ERRORS
-from .recorder import LazyValue, Recorder
+from .lazy import LazyValue
+from .recorder import Recorder
 
 MISS = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
@@ -122,7 +123,7 @@ class Residual(Rebuilder):
     def size(self, value: Value) -> str:
         """Return an expression over the sizes of inputs."""
         assert isinstance(value, SizeValue)
-        text, sources = self.recorder.size_text(size_expression(value.symbol))
+        text, sources = self.recorder.sizes.text(size_expression(value.symbol))
         return f"({text.format('', *(self.fetch(source) for source in sources))})"
 
     def fetch(self, source: Source) -> str:

@@ -24,8 +24,8 @@ from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
 from ..values.source import Source
-from .recorder import SymbolicDimensions, no_symbols
 from .residual import MISS, Names
+from .sizes import SymbolicDimensions, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
 

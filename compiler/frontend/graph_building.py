@@ -1,0 +1,242 @@
+"""The graph under construction: operations run on fake tensors and become nodes; graphs inside it, for transforms."""
+
+import operator
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..base.origin import Origin
+from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_run_failure
+from ..values.constant import Constant
+from ..values.guard import storage_pattern
+from ..values.mappings import DictValue
+from ..values.reasons import (
+    AUTOGRAD_CALL,
+    DATA_DEPENDENT_SHAPE,
+    DATA_DEPENDENT_VALUE,
+    DISABLED,
+    OPERATION_FAILED,
+    UNKNOWN_CALLEE,
+    UNSUPPORTED_OPERATION,
+    Break,
+)
+from ..values.sequences import ListValue, TupleValue
+from ..values.source import Source
+from ..values.tensor import TensorValue
+from ..values.torch_calls import to_graph
+from ..values.value import Arguments, CaptureContext, Keywords, Value
+from .frame import FrameState
+from .sizes import Sizes, SymbolicDimensions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """A graph under construction. lifted: node of the next outer graph -> the placeholder that stands for it here."""
+
+    graph: fx.Graph
+    lifted: dict[fx.Node, fx.Node]
+
+
+class GraphBuilding(CaptureContext):
+    """The half of a capture that adds operations to graphs.
+
+    effects, written_globals, changed_states: what was changed so far, which a graph inside the graph must not add to.
+    """
+
+    def __init__(self, symbolic: SymbolicDimensions) -> None:
+        self.graph = fx.Graph()
+        self.levels = [Level(self.graph, {})]  # the graph, then those of functions under torch.func transforms
+        self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
+        self.sizes = Sizes(symbolic, self.graph, self.placeholders, self.here)
+        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
+        self.inputs: list[TensorValue] = []
+        self.by_fake: dict[int, TensorValue] = {}
+        self.effects: list[Value] = []
+        self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
+        self.changed_states: set[str] = set()
+        self.frames: list[FrameState] = []
+        self.graph_free = False
+        self.mutates_inputs = False
+
+    def here(self) -> Origin | None:
+        """Return the innermost user line, without its callers."""
+        if not self.frames:
+            return None
+        frame = self.frames[-1]
+        code = frame.decoded.code
+        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+
+    def size_argument(self, value: Value) -> object:
+        """Return the node that computes a symbolic size."""
+        return self.sizes.argument(value)
+
+    def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
+        """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
+        if self.graph_free:
+            raise Break(DISABLED, f"an operation in {self.frames[0].decoded.code.co_name}, which is not compiled")
+        pairs = [to_graph(self, arg) for arg in args]
+        named = {name: to_graph(self, value) for name, value in kwargs.items()}
+        fake_args = [fake for _, fake in pairs]
+        fake_kwargs = {name: fake for name, (_, fake) in named.items()}
+        versions = [_version(value) for value in self.inputs]
+        result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        if any(_version(value) != old for value, old in zip(self.inputs, versions, strict=True)):
+            self.mutates_inputs = True
+        if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
+            self.mutates_inputs = True  # running statistics change without a trace on fake tensors
+        if not _has_tensor(result) and result is not None:
+            return self.known(result)
+        positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
+        keywords: Any = {name: node for name, (node, _) in named.items()}
+        operation: Any = target
+        if len(self.levels) > 1:
+            positional, keywords = fx.map_arg((positional, keywords), self._carried)
+        node = self.graph.create_node(kind, operation, positional, keywords)
+        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
+        return self._from_graph(result, node)
+
+    def fake_run(
+        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
+    ) -> object:
+        """Run a Python function over fake tensors."""
+        run.__name__ = what
+        return self._fake_run("call_function", run, args, kwargs)
+
+    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> Value:
+        """Add a call whose result on fake tensors is known."""
+        given: Any = args  # what graphs carry: to_graph saw to it
+        node = self.graph.call_function(target, fx.map_arg(given, self._carried))
+        node.meta["origin"] = self.frames[-1].origin() if self.frames else None
+        return self._from_graph(result, node)
+
+    def evaluate_apart(
+        self, function: Value, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[object, fx.GraphModule, tuple[fx.Node, ...]]:
+        """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
+        level = Level(fx.Graph(), {})
+        effects, states, globals_before = len(self.effects), set(self.changed_states), len(self.written_globals)
+        self.levels.append(level)
+        self.graph = level.graph
+        try:
+            values = [self._entering(arg) for arg in args]
+            named = {name: self._entering(value) for name, value in kwargs.items()}
+            nodes, fakes = to_graph(self, self.call(function, values, named))
+            if len(self.effects) > effects or len(self.written_globals) > globals_before:
+                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
+            if self.changed_states != states:
+                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes a global state, under a transform")
+            results: Any = nodes
+            level.graph.output(fx.map_arg(results, self._carried))
+        finally:
+            self.levels.pop()
+            self.graph = self.levels[-1].graph
+        return fakes, fx.GraphModule(torch.nn.Module(), level.graph), tuple(level.lifted)
+
+    def _entering(self, value: object) -> Value:
+        """Return the value of what a transform passes to its function: tensors are inputs of the level's graph."""
+        if isinstance(value, torch.Tensor):
+            node = self.graph.placeholder(f"argument_{len(self.graph.nodes)}")
+            node.meta.update(example_value=value, val=value)
+            made = TensorValue(node, value, torch.Tensor)
+            self.by_fake[id(value)] = made
+            return made
+        if isinstance(value, tuple):
+            return TupleValue([self._entering(item) for item in value])
+        if isinstance(value, list):
+            return ListValue([self._entering(item) for item in value])
+        if isinstance(value, dict):
+            return DictValue.of(self, [(self.known(key), self._entering(item)) for key, item in value.items()])
+        return self.known(value)
+
+    def _carried(self, node: fx.Node, depth: int = -1) -> fx.Node:
+        """Return the node in the graph of a level that stands for one of an outer graph."""
+        level = self.levels[depth]
+        if node.graph is level.graph:
+            return node
+        if -depth >= len(self.levels):
+            raise Break(UNSUPPORTED_OPERATION, "a tensor that has left the transform it was made under")
+        outer = self._carried(node, depth - 1)
+        if outer not in level.lifted:
+            level.lifted[outer] = level.graph.placeholder(f"lifted_{len(level.lifted)}")
+            level.lifted[outer].meta.update(outer.meta)
+        return level.lifted[outer]
+
+    def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
+        """Evaluate for the guards; drop the operations; refuse effects."""
+        before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
+        states = set(self.changed_states)
+        evaluate()
+        if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
+            raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
+        kept = {*self.placeholders, *self.levels[-1].lifted.values()}
+        for node in reversed(list(self.graph.nodes)):
+            if node not in before and node not in kept:
+                self.sizes.forget(node)
+                self.graph.erase_node(node)
+
+    def _fake_run(
+        self, kind: str, target: object, args: list[object], kwargs: dict[str, object]
+    ) -> object:
+        try:
+            with self.fake_mode, enable_python_dispatcher() if self.sizes.environment is not None else nullcontext():
+                if kind == "call_method":
+                    return getattr(args[0], str(target))(*args[1:], **kwargs)
+                return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction
+        except Exception as error:
+            failure = fake_run_failure(error)
+            name = target if isinstance(target, str) else getattr(target, "__name__", target)
+            first = f"{type(error).__name__}: {error}".partition("\n")[0]
+            if failure == "shape":
+                raise Break(DATA_DEPENDENT_SHAPE, f"{name}") from None
+            if failure == "value":
+                raise Break(DATA_DEPENDENT_VALUE, f"{name}") from None
+            raise Break(OPERATION_FAILED, f"{name}: {first}") from None
+
+    def _from_graph(self, result: object, node: fx.Node) -> Value:
+        if isinstance(result, torch.Tensor):
+            known = self.by_fake.get(id(result))
+            if known is not None:
+                node.meta.update(example_value=result, val=result)
+                return known
+            node.meta.update(example_value=result, val=result)
+            kind = torch.nn.Parameter if isinstance(result, torch.nn.Parameter) else torch.Tensor
+            made = TensorValue(node, result, kind)
+            self.by_fake[id(result)] = made
+            return made
+        if isinstance(result, tuple | list):
+            node.meta.update(example_value=result, val=result)
+            items: list[Value] = []
+            for position, item in enumerate(result):
+                if not _has_tensor(item):
+                    items.append(self.known(item))
+                    continue
+                part = self.graph.call_function(operator.getitem, (node, position))
+                part.meta["origin"] = node.meta["origin"]
+                items.append(self._from_graph(item, part))
+            return ListValue(items) if isinstance(result, list) else TupleValue(items, kind=type(result))
+        if result is None:
+            return Constant(None)
+        raise Break(UNSUPPORTED_OPERATION, f"{node.target} gives a {type(result).__name__}")
+
+    def storage_pattern(self) -> tuple[int, ...]:
+        """Return which inputs share storage."""
+        return storage_pattern(*(value.real for value in self.inputs if value.real is not None))
+
+
+def _version(value: TensorValue) -> int:
+    """Return how often the input was changed; inference tensors do not count."""
+    return 0 if value.fake.is_inference() else value.fake._version
+
+
+def _has_tensor(value: object) -> bool:
+    if isinstance(value, torch.Tensor):
+        return True
+    if isinstance(value, tuple | list):
+        return any(_has_tensor(item) for item in value)
+    if isinstance(value, dict):
+        return any(_has_tensor(item) for item in value.values())
+    return False

@@ -1,0 +1,167 @@
+"""Sizes and whole numbers that are symbols: where each comes from, its node in the graph, the guards it needs."""
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..base.origin import Origin
+from ..base.torch_facts import (
+    expression_text,
+    make_shape_environment,
+    make_symbolic_number,
+    size_conditions,
+    size_expression,
+)
+from ..values.constant import Constant
+from ..values.guard import Guard, Kind
+from ..values.scalar import SizeValue
+from ..values.source import Source
+from ..values.value import Value
+
+SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolOrigin:
+    """Where a symbol comes from: a size of an input (tensor, number: the dimension) or a whole number (its value)."""
+
+    source: Source
+    suffix: str
+    tensor: fx.Node | None
+    number: int
+
+
+class Sizes:
+    """The symbols of one capture; graph: where the nodes that compute them go, with its inputs as (source, real)."""
+
+    def __init__(
+        self, symbolic: SymbolicDimensions, graph: fx.Graph, inputs: dict[fx.Node, tuple[Source, object]],
+        here: Callable[[], Origin | None],
+    ) -> None:
+        self.symbolic = symbolic
+        self.environment = make_shape_environment() if symbolic is not no_symbols else None
+        self.graph = graph
+        self.inputs = inputs
+        self.here = here
+        self.origins: dict[str, SymbolOrigin] = {}  # name of a symbol -> where it comes from
+        self.numbers: dict[Source, Value] = {}
+        self.varying_numbers: frozenset[Source] = frozenset()
+        self.nodes: dict[str, object] = {}
+
+    def varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
+        """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
+        if self.environment is None or not value.is_contiguous() or value.storage_offset() or not value.dim():
+            return frozenset()
+        wanted = self.symbolic(value, source)
+        return frozenset(index for index in wanted if value.shape[index] > 1)
+
+    def note_input(self, fake: torch.Tensor, varying: frozenset[int], source: Source, node: fx.Node) -> None:
+        """Remember which input gives the symbols in the shape of its fake tensor."""
+        for index in varying:
+            name = str(size_expression(fake.shape[index]))
+            self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index)
+
+    def number(self, value: int, source: Source) -> Value:
+        """Return the symbol of a whole number that has changed between calls."""
+        if source not in self.numbers:
+            assert self.environment is not None
+            symbol = make_symbolic_number(self.environment, value, f"number_{len(self.numbers)}")
+            self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value)
+            self.numbers[source] = size_value(symbol)
+        return self.numbers[source]
+
+    def _symbol_node(self, origin: SymbolOrigin) -> fx.Node:
+        """Return the node that gives a symbol: the size of an input, or an input of its own."""
+        if origin.tensor is not None:
+            return self.graph.call_method("size", (origin.tensor, origin.number))
+        node = self.graph.placeholder(f"number_{len(self.inputs)}")
+        node.meta.update(example_value=origin.number, val=origin.number, source=origin.source.words())
+        self.inputs[node] = (origin.source, origin.number)
+        return node
+
+    def argument(self, value: Value) -> object:
+        """Return the node that computes a symbolic size, or the number if there is none for it."""
+        assert isinstance(value, SizeValue)
+        made = self._node(size_expression(value.symbol))
+        return value.constant() if made is None else made
+
+    def forget(self, node: fx.Node) -> None:
+        """Forget a node that leaves the graph."""
+        self.nodes = {text: made for text, made in self.nodes.items() if made is not node}
+
+    def _node(self, expression: Any) -> Any:
+        """Return the node of an expression, None if it is made of something that has no node."""
+        text = str(expression)
+        if text in self.nodes:
+            return self.nodes[text]
+        if expression.is_Integer:
+            return int(expression)
+        operation = _SIZE_OPERATIONS.get(type(expression).__name__)
+        if text in self.origins:
+            made: Any = self._symbol_node(self.origins[text])
+        elif operation is None:
+            return None
+        else:
+            parts = [self._node(part) for part in expression.args]
+            if not any(part is None for part in parts) and operation in (float, math.sqrt):
+                return self.graph.call_function(operation, tuple(parts))
+            if any(part is None for part in parts):
+                return None
+            made = parts[0]
+            for part in parts[1:]:
+                made = self.graph.call_function(operation, (made, part))
+        if isinstance(made, fx.Node):
+            made.meta["origin"] = self.here()
+        self.nodes[text] = made
+        return made
+
+    def guards(self) -> list[Guard]:
+        """Return the guards on symbolic sizes that the capture relied on."""
+        if self.environment is None:
+            return []
+        guards: list[Guard] = []
+        for condition in size_conditions(self.environment):
+            text, sources = self.text(condition)
+            guards.append(Guard(None, Kind.EXPRESSION, text, None, sources))
+        return guards
+
+    def text(self, expression: Any) -> tuple[str, tuple[Source, ...]]:
+        """Return Python text with places {1}, {2}, ... for the inputs that give the sizes, and their sources."""
+        text = expression_text(expression).replace("{", "{{").replace("}", "}}")
+        sources: list[Source] = []
+        for name in sorted((str(symbol) for symbol in expression.free_symbols), key=len, reverse=True):
+            origin = self.origins[name]
+            if origin.source not in sources:
+                sources.append(origin.source)
+            place = f"{{{sources.index(origin.source) + 1}}}{origin.suffix}"
+            text = re.sub(rf"\b{name}\b", place, text)
+        return text, tuple(sources)
+
+
+_SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
+    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
+}
+
+
+def size_value(value: torch.SymInt | torch.SymFloat | torch.SymBool) -> Value:
+    """Return the value of a symbol; one that is known by now becomes a constant."""
+    kind = int if isinstance(value, torch.SymInt) else float if isinstance(value, torch.SymFloat) else bool
+    expression = size_expression(value)
+    if expression.is_number or expression in (True, False):
+        number: Any = value
+        return Constant(kind(number))
+    return SizeValue(value, kind)
+
+
+def no_symbols(value: torch.Tensor, source: Source) -> frozenset[int]:
+    """Say that no dimension of any input is a symbol."""
+    del value, source
+    return frozenset()
