@@ -4,6 +4,7 @@ Each name stands with what of ours breaks if torch changes it.
 """
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from torch._guards import Source  # names symbolic numbers in the shape environm
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
+from torch.fx.experimental.sym_node import SymNode  # a float made of sizes, kept from being put in another order
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     DimDynamic,
     ShapeEnv,
@@ -23,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     expect_true,  # what torch._check asks
 )
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
+from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
 
 __all__ = [
@@ -71,12 +74,14 @@ __all__ = [
     "override_questions",
     "quiet_fake_failures",
     "quiet_fake_runs",
+    "rounded_symbol",
     "running_gradient_number",
     "set_grad_mode",
     "size_conditions",
     "size_expression",
     "state_parts",
     "state_questions",
+    "stock_mark",
     "storage_key",
     "tensor_address",
     "torch_assertion",
@@ -314,6 +319,20 @@ def quiet_fake_runs() -> Iterator[None]:
         _QUIET.on = before
 
 
+def stock_mark(function: object) -> str:
+    """Return how stock's `allow_in_graph` or `disallow_in_graph` marked a callable: "allowed", "disallowed" or "".
+
+    These marks leave nothing on the callable: stock keeps its identity in two tables, looked at only if something
+    else has imported them. If they move, the marks are not seen, and the callable is captured as any other.
+    """
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    for table, mark in (("_disallowed_callable_ids", "disallowed"), ("_allowed_callable_ids", "allowed")):
+        marked = getattr(rules, table, None)
+        if marked is not None and id(function) in marked:
+            return mark
+    return ""
+
+
 def forward_ad_is_active() -> bool:
     """Return whether a dual level is open: compiled code knows no forward-mode derivatives."""
     return torch.autograd.forward_ad._current_level >= 0
@@ -386,9 +405,25 @@ def size_expression(symbol: Any) -> Any:
     return symbol.node.expr
 
 
+def rounded_symbol(symbol: Any) -> Any:
+    """Return a SymFloat as an operand of further arithmetic: sums and products of it round when they are made.
+
+    sympy takes (n * 0.1) * 3 for n * 0.3, which has other bits; Identity keeps the parts together.
+    """
+    node = symbol.node
+    if not (node.expr.is_Add or node.expr.is_Mul):
+        return symbol
+    return torch.SymFloat(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
+
+
 def expression_text(expression: Any) -> str:
-    """Return a sympy expression of sizes as Python text over the names of its symbols."""
-    return str(PythonPrinter().doprint(expression))
+    """Return a sympy expression of sizes as Python text over the names of its symbols, of `math` and of builtins.
+
+    The printer writes two functions for torch's symbols, where a guard has plain numbers, and has no text for others.
+    """
+    text = str(PythonPrinter().doprint(expression))
+    text = text.replace("torch.sym_float(", "float(").replace("torch._sym_sqrt(", "math.sqrt(")
+    return text.replace("OpaqueUnaryFn_", "math.")
 
 
 def size_conditions(environment: ShapeEnv) -> list[Any]:

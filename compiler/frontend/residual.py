@@ -124,7 +124,8 @@ class Residual(Rebuilder):
         """Return an expression over the sizes of inputs."""
         assert isinstance(value, SizeValue)
         text, sources = self.recorder.sizes.text(size_expression(value.symbol))
-        return f"({text.format('', *(self.fetch(source) for source in sources))})"
+        kind = "float" if value.kind is float else ""  # what is known by now may have made a whole number of it
+        return f"{kind}({text.format('', *(self.fetch(source) for source in sources))})"
 
     def fetch(self, source: Source) -> str:
         """Return the name of what a source gave."""

@@ -89,7 +89,7 @@ class Sizes:
         """Return the node that computes a symbolic size, or the number if there is none for it."""
         assert isinstance(value, SizeValue)
         made = self._node(size_expression(value.symbol))
-        return value.constant() if made is None else made
+        return value.constant() if made is None or isinstance(made, int) else made
 
     def forget(self, node: fx.Node) -> None:
         """Forget a node that leaves the graph."""
@@ -147,7 +147,7 @@ class Sizes:
 _SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
+    "FloatTrueDiv": operator.truediv, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
 }
 
 

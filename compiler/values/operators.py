@@ -142,7 +142,7 @@ def _sizes(*values: Value) -> list[object] | None:
     found: list[object] = []
     for value in values:
         if isinstance(value, SizeValue):
-            found.append(value.symbol)
+            found.append(value.operand())
         elif isinstance(value, Constant) and isinstance(value.value, int | float):
             found.append(value.value)
         else:
@@ -155,7 +155,7 @@ def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
     value = ctx.real(value)
     function, method_name = _UNARY[symbol]
     if isinstance(value, SizeValue) and symbol != "~":
-        return fold(ctx, function, value.symbol)
+        return fold(ctx, function, value.operand())
     if isinstance(value, TensorValue):
         return ctx.call_torch("call_function", function, [value], {})
     if isinstance(value, ObjectValue):

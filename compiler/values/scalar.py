@@ -7,6 +7,7 @@ answer is right, only less general.
 from collections.abc import Hashable
 from typing import Any
 
+from ..base.torch_facts import rounded_symbol
 from .constant import Constant, MethodOf
 from .value import CaptureContext, Rebuilder, Value
 
@@ -29,6 +30,10 @@ class SizeValue(Value):
     def is_constant(self) -> bool:
         """Return True: it can be fixed."""
         return True
+
+    def operand(self) -> Any:
+        """Return the symbol for further arithmetic, which keeps the order in which floats were rounded."""
+        return rounded_symbol(self.symbol) if self.kind is float else self.symbol
 
     def constant(self) -> object:
         """Fix the value to what it is now."""
