@@ -1,18 +1,20 @@
 """The face of the compiler: compile, explain, run, reset, disable and their like; argument checks and words."""
 
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
-from weakref import WeakSet
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 import torch
 
 from .backends import list_backends, register_backend
+from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import Event, Recompiled, forget_stage_times, listen, stage_times
-from .base.options import Options, options_from_environment
+from .base.options import Options, Settings
 from .base.seam import Seam
 from .explanation import Explanation, explanation_of
 from .frontend.compiled_module import CompiledModule
@@ -22,6 +24,7 @@ from .values.torch_calls import allow, disallow
 
 _MODES = frozenset({None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})
 _FAMILIES: WeakSet[Family] = WeakSet()
+_COMPILED: WeakKeyDictionary[Any, ReferenceType[Any]] = WeakKeyDictionary()  # the newest compiled form, for run()
 
 
 def compile(  # noqa: A001 - the name users know
@@ -52,33 +55,45 @@ def compile(  # noqa: A001 - the name users know
     if mode not in _MODES:
         known = ", ".join(sorted(name for name in _MODES if name))
         raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
-    chosen = _chosen_options(options, recompile_limit)
-    family = make_family(backend, chosen, fullgraph=fullgraph or bool(nopython), dynamic=dynamic)
+    family = make_family(
+        backend, _settings(options, recompile_limit), fullgraph=fullgraph or bool(nopython), dynamic=dynamic
+    )
     if disable:
         return model
     _FAMILIES.add(family)
     original = _original(model)
     compiled = compile_callable(original, family)
+    _remember(original, compiled)
     if Seam.wrap is None or not isinstance(backend, str):
         return compiled
     return Seam.wrap(original, compiled, family.fullgraph, dynamic)
 
 
-def _chosen_options(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Options:
+def _settings(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Settings:
+    last = {} if recompile_limit is None else {"recompile_limit": recompile_limit}
     if isinstance(options, Options):
-        chosen = options
-    else:
-        chosen = options_from_environment()
-        if options:
-            chosen = chosen.replace(**dict(options))
-    return chosen if recompile_limit is None else chosen.replace(recompile_limit=recompile_limit)
+        return options.replace(**last)
+    return CONFIG.over_environment({**(options or {}), **last})
 
 
 def _original(model: Any) -> Any:
-    """Return what a compiled form stands for: compiling twice is compiling once, with the new settings."""
+    """Return what a compiled or disabled form stands for: the mark put on last is the one that holds."""
     if isinstance(model, CompiledModule):
         return model._orig_mod
-    return getattr(model, "__dict__", {}).get("_plumbline_original", model)
+    if isinstance(model, types.MethodType):
+        return types.MethodType(_original(model.__func__), model.__self__)
+    if not isinstance(model, types.FunctionType):
+        return model
+    for mark in ("_plumbline_original", "_plumbline_disabled", "_torchdynamo_orig_callable"):
+        found = model.__dict__.get(mark)
+        if found is not None:
+            return _original(found)
+    return model
+
+
+def _remember(original: Any, compiled: Any) -> None:
+    if isinstance(original, types.FunctionType | torch.nn.Module) and compiled is not original:
+        _COMPILED[original] = ref(compiled)
 
 
 def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -90,7 +105,7 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
     def run(*run_args: Any, **run_kwargs: Any) -> Explanation:
         def family(backend: Callable[..., Any]) -> Any:
             return compile_callable(
-                _original(model), make_family(backend, _chosen_options(None, None), fullgraph=False, dynamic=None)
+                _original(model), make_family(backend, _settings(None, None), fullgraph=False, dynamic=None)
             )
 
         return explanation_of(family, run_args, run_kwargs)
@@ -98,10 +113,25 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
     return run(*args, **kwargs) if args or kwargs else run
 
 
-def run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function frozen: it uses what has been compiled, compiles nothing, and runs eagerly on a miss."""
+def run(function: Any) -> Any:
+    """Return the function or module frozen: it uses what has been compiled, compiles nothing, and is eager on a miss.
 
-    @functools.wraps(function)
+    Of a function that is not itself a compiled form, the newest form that `compile` made of it is used.
+    """
+    if isinstance(function, torch.nn.Module):
+        original = _original(function)
+        return CompiledModule(original, lambda _: _frozen(_newest(function)))
+    return functools.update_wrapper(_frozen(lambda *args, **kwargs: _newest(function)(*args, **kwargs)), function,
+                                    updated=())  # fmt: skip
+
+
+def _newest(function: Any) -> Any:
+    known = _COMPILED.get(function) if isinstance(function, types.FunctionType | torch.nn.Module) else None
+    found = known() if known is not None else None
+    return function if found is None else found
+
+
+def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
     def frozen(*args: Any, **kwargs: Any) -> Any:
         before = FROZEN.on
         FROZEN.on = True
@@ -110,7 +140,6 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             FROZEN.on = before
 
-    frozen.__dict__.pop("_plumbline_original", None)
     return frozen
 
 
@@ -124,24 +153,56 @@ def reset() -> None:
 def disable(function: Any = None, recursive: bool = True) -> Any:
     """Keep a function uncompiled where compiled code calls it; usable as a decorator, with or without arguments.
 
-    recursive: True leaves everything it calls uncompiled too; False compiles what it calls.
+    recursive: True leaves everything it calls uncompiled too; False compiles what it calls. A function, method,
+    descriptor or callable object gives a marked copy; a class or module is marked itself: of a class `__init__`,
+    `__call__` and, if it is one of modules, `forward`.  Raises UserError for what cannot be called.
     """
     if function is None:
         return functools.partial(disable, recursive=recursive)
     target = _original(function)
+    if isinstance(target, type):
+        return _disable_class(target, recursive)
     if isinstance(target, torch.nn.Module):
         target.forward = disable(target.forward, recursive)
         return target
     if isinstance(target, types.MethodType):
         return types.MethodType(disable(target.__func__, recursive), target.__self__)
+    if isinstance(target, staticmethod | classmethod):
+        return type(target)(disable(target.__func__, recursive))
+    if isinstance(target, property) and target.fget is not None:
+        return property(disable(target.fget, recursive), target.fset, target.fdel, target.__doc__)
+    if not callable(target):
+        raise UserError(f"disable of {type(target).__name__}", hint="give a function, a method, a class or a module")
+    return _disabled(target, recursive)
 
+
+def _disabled(target: Callable[..., Any], recursive: bool) -> Callable[..., Any]:
     @functools.wraps(target)
     def uncompiled(*args: Any, **kwargs: Any) -> Any:
         return target(*args, **kwargs)
 
     uncompiled.__dict__.update(_plumbline_disable="all" if recursive else "frame", _plumbline_disabled=target)
-    uncompiled.__dict__.pop("_plumbline_original", None)
     return uncompiled
+
+
+def _disable_class(target: type, recursive: bool) -> type:
+    names = ("__init__", "__call__", "forward") if issubclass(target, torch.nn.Module) else ("__init__", "__call__")
+    for name in names:
+        found = inspect.getattr_static(target, name, None)
+        if isinstance(found, types.FunctionType) and found is not vars(torch.nn.Module).get(name):
+            setattr(target, name, disable(found, recursive))
+    return target
+
+
+def assume_constant_result(function: Any) -> Any:
+    """Let captured code call the function once, while it is captured, and take what it gave for a constant ever after.
+
+    The function's arguments must be known at capture: literals, and objects that live outside the captured code.
+    """
+    if not callable(function):
+        raise UserError(f"assume_constant_result of {type(function).__name__}", hint="give a function")
+    function._dynamo_marked_constant = True
+    return function
 
 
 def skip(function: Any = None) -> Any:
@@ -150,8 +211,8 @@ def skip(function: Any = None) -> Any:
     raise UserError("skip is deprecated", hint="use disable(recursive=False)")
 
 
-def graph_break() -> None:
-    """Break the graph here; does nothing in uncompiled code."""
+def graph_break(message: str = "") -> None:
+    """Break the graph here; does nothing in uncompiled code. message: why, for the reader of the program."""
 
 
 graph_break._plumbline_graph_break = True  # type: ignore[attr-defined]  # functions take attributes
@@ -268,7 +329,7 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
 
 
 __all__ = [
-    "CompileProfiler", "allow_in_graph", "compile", "compile_times", "disable", "disallow_in_graph", "explain",
+    "CONFIG", "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable", "disallow_in_graph", "explain",
     "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends", "mark_dynamic", "register_backend",
     "reset", "run", "skip",
 ]

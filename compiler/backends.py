@@ -1,5 +1,6 @@
 """The named backends: what is done with a captured graph."""
 
+import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +9,7 @@ import torch
 
 from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
-from .base.options import Options
+from .base.options import Options, Settings, in_force
 from .frontend.capture import SYMBOLIC
 from .native import compile_graph, extra_decompositions
 
@@ -86,16 +87,21 @@ def list_backends() -> list[str]:
     return sorted([*_BACKENDS, *_USERS])
 
 
-def resolve_backend(backend: object, options: Options) -> tuple[Backend, str, bool]:
-    """Return (backend, its name, whether it is the user's own); raises UserError for an unknown one."""
+def resolve_backend(backend: object, settings: Settings) -> tuple[Backend, str, bool]:
+    """Return (backend, its name, whether it is the user's own); raises UserError for an unknown one.
+
+    settings: the options, or what gives those in force when a graph is compiled.
+    """
     if isinstance(backend, str):
         if backend in _USERS:
             return _USERS[backend], backend, True
         ours = _BACKENDS.get(backend)
         if ours is None:
             known = ", ".join(list_backends())
-            raise UserError(f"no backend is named {backend!r}", hint=f"one of: {known}; or give a callable")
-        return (lambda graph, inputs: ours(graph, inputs, options)), backend, False
+            near = difflib.get_close_matches(backend, list_backends(), 1)
+            hint = f"did you mean {near[0]!r}? There are: {known}" if near else f"one of: {known}; or give a callable"
+            raise UserError(f"no backend is named {backend!r}", hint=hint)
+        return (lambda graph, inputs: ours(graph, inputs, in_force(settings))), backend, False
     if not callable(backend):
         raise UserError(f"backend={backend!r} is neither a name nor a callable", hint="see plumbline.list_backends()")
     return backend, getattr(backend, "__name__", type(backend).__name__), True

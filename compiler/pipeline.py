@@ -26,23 +26,30 @@ from typing import Any
 import torch
 
 from .backends import resolve_backend
-from .base.errors import UserError
-from .base.options import Options
+from .base.errors import Unsupported, UserError
+from .base.events import RanEagerly, record
+from .base.options import Settings
+from .base.origin import Origin
 from .frontend.capture import capture_unit
 from .frontend.compiled_module import CompiledModule
-from .frontend.unit import Family
+from .frontend.unit import Family, is_suspendable
+from .values.reasons import SUSPENDABLE
 
 
 def make_family(
-    backend: object, options: Options, *, fullgraph: bool, dynamic: bool | None
+    backend: object, settings: Settings, *, fullgraph: bool, dynamic: bool | None
 ) -> Family:
-    """Return what the units of one `compile()` call share."""
-    run, name, is_users = resolve_backend(backend, options)
-    return Family(run, name, options, capture_unit, fullgraph=fullgraph, dynamic=dynamic, user_backend=is_users)
+    """Return what the units of one `compile()` call share; settings: as for `resolve_backend`."""
+    run, name, is_users = resolve_backend(backend, settings)
+    return Family(run, name, settings, capture_unit, fullgraph=fullgraph, dynamic=dynamic, user_backend=is_users)
 
 
 def compile_callable(target: object, family: Family) -> Any:
-    """Return the compiled form of a function, method, module or callable object; raises UserError for others."""
+    """Return the compiled form of a function, method, module or callable object; of a descriptor, one of its kind.
+
+    A generator or coroutine function comes back as it is, with the reason on record.  Raises UserError for classes
+    and for what cannot be called; Unsupported for a generator or coroutine of which a full graph is wanted.
+    """
     if isinstance(target, torch.nn.Module):
         return CompiledModule(target, family.module_entry)
     if isinstance(target, types.MethodType):
@@ -51,19 +58,41 @@ def compile_callable(target: object, family: Family) -> Any:
         return _compile_function(target, family)
     if isinstance(target, functools.partial):
         return functools.partial(compile_callable(target.func, family), *target.args, **target.keywords)
+    if isinstance(target, staticmethod | classmethod):
+        return type(target)(compile_callable(target.__func__, family))
+    if isinstance(target, property) and target.fget is not None:
+        return property(compile_callable(target.fget, family), target.fset, target.fdel, target.__doc__)
+    if isinstance(target, type):
+        raise UserError(f"the class {target.__name__} cannot be compiled", hint=_INSTEAD_OF_A_CLASS)
     call = vars(type(target)).get("__call__")
-    if isinstance(call, types.FunctionType) and not isinstance(target, type):
+    if isinstance(call, types.FunctionType):
         return types.MethodType(_compile_function(call, family), target)
     if callable(target):
         return _compile_function(_calls(target), family)
     raise UserError(f"{type(target).__name__} cannot be compiled", hint="give a function, a method or an nn.Module")
 
 
+_INSTEAD_OF_A_CLASS = "compile an instance of it, or decorate the method to be compiled"
+
+
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
+    if is_suspendable(function):
+        return _left_alone(function, family)
     made = family.wrap(function)
     functools.update_wrapper(made, function)
     made.__dict__.update(_plumbline_original=function, _plumbline_family=family)
     return made
+
+
+def _left_alone(function: types.FunctionType, family: Family) -> types.FunctionType:
+    """Return a generator or coroutine function as it is; its frames stop and go on where no guard is checked."""
+    code = function.__code__
+    origin = Origin(code.co_filename, code.co_firstlineno, code.co_name)
+    what = f"{function.__qualname__} is a generator or coroutine function"
+    if family.fullgraph:
+        raise Unsupported(what, where=origin.place(), why=SUSPENDABLE.why, hint=SUSPENDABLE.hint)
+    record(RanEagerly(function.__name__, SUSPENDABLE.id, what, SUSPENDABLE.hint, origin))
+    return function
 
 
 def _calls(target: Callable[..., Any]) -> types.FunctionType:
@@ -72,4 +101,6 @@ def _calls(target: Callable[..., Any]) -> types.FunctionType:
 
     call._plumbline_inline = True  # type: ignore[attr-defined]  # functions take attributes
     assert isinstance(call, types.FunctionType)
-    return call
+    name = getattr(target, "__name__", type(target).__name__)
+    call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)  # what the record calls it
+    return functools.update_wrapper(call, target, assigned=("__name__", "__qualname__", "__doc__"), updated=())

@@ -68,9 +68,9 @@ class PlumblineGraphs:
 
 
 def options_of(request: CompileRequest) -> Options:
-    """Return the compiler's options: eager's draws, so that values can be compared; stock's options mean nothing."""
+    """Return the compiler's options; stock's options mean nothing."""
     del request
-    return options_from_environment().replace(fallback_random=True)
+    return options_from_environment()
 
 
 def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> Program:

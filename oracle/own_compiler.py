@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from plumbline.compiler.base.config import CONFIG
 from plumbline.compiler.base.events import (
     BackendCalled,
     Broke,
@@ -14,7 +15,6 @@ from plumbline.compiler.base.events import (
     StageDone,
     recording,
 )
-from plumbline.compiler.base.options import options_from_environment
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
@@ -28,8 +28,9 @@ class OwnCandidate:
     """A function or module compiled by plumbline."""
 
     def __init__(self, target: Callable[..., Any], backend: str, request: CompileRequest, rng: str) -> None:
-        options = options_from_environment().replace(fallback_random=rng == "eager")
-        family = make_family(backend, options, fullgraph=request.fullgraph, dynamic=request.dynamic)
+        del rng  # draws are always those of eager
+        settings = CONFIG.over_environment()
+        family = make_family(backend, settings, fullgraph=request.fullgraph, dynamic=request.dynamic)
         self._compiled: Callable[..., Any] = compile_callable(target, family)
         self._statistics = CompileStatistics()
 

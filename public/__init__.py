@@ -14,6 +14,7 @@ _LOGS = "PLUMBLINE_LOGS"
 
 # Public name -> the module that it is, or `module:attribute`.
 _LAZY = {
+    "config": "plumbline.compiler.base.config:CONFIG",
     "oracle": "plumbline.oracle",
     "testing": "plumbline.testing",
     **{
@@ -21,6 +22,7 @@ _LAZY = {
         for name in (
             "CompileProfiler",
             "allow_in_graph",
+            "assume_constant_result",
             "compile",
             "compile_times",
             "disable",

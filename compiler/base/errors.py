@@ -35,6 +35,10 @@ class UserError(PlumblineError):
     """The caller asked for something that cannot be: an unknown name, a bad path, a wrong option."""
 
 
+class UnknownOption(UserError, AttributeError):
+    """There is no option of this name; an AttributeError too, because `plumbline.config` has options as attributes."""
+
+
 class Unsupported(PlumblineError):
     """Plumbline lacks this; the compiler falls back, a demand for a full graph raises."""
 

@@ -1,13 +1,14 @@
 """Options: one frozen object of every knob, with its doc line; the only reader of PLUMBLINE_* settings."""
 
 import dataclasses
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .errors import UserError
+from .errors import UnknownOption, UserError
 
 T = TypeVar("T")
 
@@ -40,7 +41,6 @@ class Options:
     verify: bool = option(False, "run every named check after every pass")
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")
     # code generation
-    fallback_random: bool = option(False, "take the random draws of eager instead of the compiler's own generator")
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
     threads: int = option(0, "OpenMP threads of generated kernels; 0: as torch.get_num_threads()")
     compiler: str = option("", "C compiler to use; empty: search", environment="PLUMBLINE_CC")
@@ -48,18 +48,83 @@ class Options:
     disk_cache: bool = option(True, "look for built kernels on disk and keep new ones there")
     warn_fallback: bool = option(True, "warn once when a graph runs op by op because nothing can compile it")
     # record
-    debug: bool = option(False, "write every artefact of a compilation to a folder", environment="TORCH_COMPILE_DEBUG")
-    record_directory: str = option("", "folder of the artefacts written under `debug`; empty: ./plumbline_debug")
+    debug: bool = option(
+        False, "write every stage of each compilation to a folder of its own", environment="TORCH_COMPILE_DEBUG"
+    )
+    record_directory: str = option("", "folder of what `debug` writes; empty: ./plumbline_debug")
+    bundle_directory: str = option("", "folder of bundles on errors of ours; empty: `bundles` in the cache folder")
+    bundle_limit: int = option(20, "bundles kept, the oldest are dropped; 0: none are written")
+    bundle_inputs: bool = option(False, "keep the values of the inputs in bundles, not their kinds alone")
     # planted faults (`plumbline.testing`): names only, so that they enter keys and travel into repros
     replaced: tuple[str, ...] = option((), "names of replaced lowerings and passes, for tests of the harness")
 
     def replace(self, **changes: object) -> "Options":
-        """Return a copy with some fields changed; raises UserError for a name that is no option."""
-        known = [field.name for field in dataclasses.fields(self)]
-        for name in changes:
-            if name not in known:
-                raise UserError(f"no option is named {name!r}", hint=f"one of: {', '.join(known)}")
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # names checked; values are the caller's
+        """Return a copy with some fields changed.
+
+        Raises UnknownOption for a name that is no option, UserError for a value of another type than the default's.
+        """
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name, value in changes.items():
+            if name not in defaults:
+                raise unknown_option(name)
+            _demand_type(name, value, defaults[name])
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # names and types are checked
+
+
+Settings = Options | Callable[[], Options]  # options, or what gives those in force now
+
+
+def in_force(settings: Settings) -> Options:
+    """Return the options that hold now."""
+    return settings if isinstance(settings, Options) else settings()
+
+
+# What users of torch's compiler set there -> what to do here.
+_STOCK_NAMES = {
+    "accumulated_cache_size_limit": "recompile_limit bounds the specialisations of each function",
+    "accumulated_recompile_limit": "recompile_limit bounds the specialisations of each function",
+    "assume_static_by_default": "set dynamic_shapes: True, False or None",
+    "automatic_dynamic_shapes": "set dynamic_shapes: True, False or None",
+    "cache_size_limit": "it is called recompile_limit here",
+    "capture_dynamic_output_shape_ops": "operators whose shape depends on data always break the graph; delete the line",
+    "capture_func_transforms": "torch.func transforms are always captured where they can be; delete the line",
+    "capture_scalar_outputs": "values read from tensors always break the graph; delete the line",
+    "debug_dir_root": "it is called record_directory here",
+    "error_on_recompile": "set recompile_limit to 1, or use plumbline.run, which never compiles",
+    "fallback_random": "compiled code always draws what eager draws; delete the line",
+    "force_parameter_static_shapes": "sizes of parameters are always fixed; delete the line",
+    "guard_nn_modules": "modules are always guarded; delete the line",
+    "log_level": "set the environment variable PLUMBLINE_LOGS",
+    "max_autotune": "there is nothing to tune; delete the line",
+    "output_code": "set the environment variable PLUMBLINE_LOGS=output_code",
+    "repro_after": "run repro-minify with --after, or set TORCHDYNAMO_REPRO_AFTER",
+    "repro_level": "run repro-minify with --level, or set TORCHDYNAMO_REPRO_LEVEL",
+    "specialize_float": "floats are always specialised; delete the line",
+    "specialize_int": "set dynamic_shapes: True, False or None",
+    "suppress_errors": "errors of plumbline's own never reach you; strict=True raises them",
+    "trace": "set debug=True: every stage is written to a folder",
+    "trace_numpy": "NumPy code runs in NumPy between two graphs; delete the line",
+    "triton": "there are no CUDA graphs here; delete the line",
+    "verbose": "set the environment variable PLUMBLINE_LOGS=all",
+}
+
+
+def unknown_option(name: str) -> UnknownOption:
+    """Return the error for a name that is no option: with torch's name for it explained, or the nearest ones."""
+    known = [field.name for field in dataclasses.fields(Options)]
+    near = difflib.get_close_matches(name, known, 3)
+    hint = _STOCK_NAMES.get(name) or (f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(known)}")
+    return UnknownOption(f"no option is named {name!r}", hint=hint)
+
+
+def _demand_type(name: str, value: object, default: object) -> None:
+    """Raise UserError for a value that the field cannot hold."""
+    wanted: tuple[type, ...] = (bool, type(None)) if default is None else (type(default),)
+    if isinstance(default, float):
+        wanted = (float, int)
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        words = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
+        raise UserError(f"option {name} cannot be {value!r}", hint=f"give a value of type {words}, like {default!r}")
 
 
 def options_from_environment(environment: Mapping[str, str] | None = None) -> Options:
@@ -80,7 +145,7 @@ def describe_options() -> tuple[tuple[str, object, str], ...]:
 
 
 def default_cache_directory(options: Options) -> Path:
-    """Return the folder of built kernels: the option, else `$XDG_CACHE_HOME/plumbline`, else `~/.cache/plumbline`."""
+    """Return the folder of built kernels and bundles: the option, else `$XDG_CACHE_HOME/plumbline`, else `~/.cache/plumbline`."""
     if options.cache_directory:
         return Path(options.cache_directory)
     root = os.environ.get("XDG_CACHE_HOME")

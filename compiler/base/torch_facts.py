@@ -59,6 +59,7 @@ __all__ = [
     "leave_forward_mode",
     "leave_functorch",
     "log_api_usage",
+    "lowest_value",
     "make_fake",
     "make_shape_environment",
     "make_symbolic_fake",
@@ -414,6 +415,13 @@ def rounded_symbol(symbol: Any) -> Any:
     if not (node.expr.is_Add or node.expr.is_Mul):
         return symbol
     return torch.SymFloat(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
+
+
+def lowest_value(symbol: Any) -> int:
+    """Return the least value that a plain SymInt can have by what is known (kernels divide by some of them)."""
+    environment, expression = symbol.node.shape_env, symbol.node.expr
+    span = environment.var_to_range.get(expression)
+    return int(span.lower) if span is not None and span.lower.is_Integer else 0
 
 
 def expression_text(expression: Any) -> str:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from ..base.events import RanEagerly, Recompiled, record
-from ..base.options import Options
+from ..base.options import Options, Settings, in_force
 from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
@@ -72,12 +72,13 @@ def drive(unit: "Unit", *args: object) -> object:
 class Family:
     """What all units of one `compile()` call share.
 
-    user_backend: the backend is the caller's, so its errors are the caller's too.
+    settings: its options, or what gives those in force at each compilation. user_backend: the backend is the
+    caller's, so its errors are the caller's too.
     """
 
     backend: Backend
     backend_name: str
-    options: Options
+    settings: Settings
     capture: CaptureUnit
     fullgraph: bool = False
     dynamic: bool | None = None
@@ -86,6 +87,11 @@ class Family:
     templates: dict[tuple[types.CodeType, int], Callable[..., types.FunctionType]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     wrappers: WeakKeyDictionary[types.FunctionType, types.FunctionType] = field(default_factory=WeakKeyDictionary)
+
+    @property
+    def options(self) -> Options:
+        """Return the options in force; asked for at each compilation, not at each call."""
+        return in_force(self.settings)
 
     def unit_of(self, function: types.FunctionType) -> "Unit":
         """Return the unit of a function's code; functions over the same code share it, closures are arguments."""
@@ -119,7 +125,7 @@ class Family:
                 self.unit_of(disabled).graph_free = True
                 return wrapper
             original = compiled_original(target)
-            if original is not None or refusal(target) is not None or _is_suspendable(target):
+            if original is not None or refusal(target) is not None or is_suspendable(target):
                 return target
             if not all(name.isidentifier() for name in parameter_names(target.__code__)):
                 return target  # a comprehension: its argument has no name to be written
@@ -137,7 +143,7 @@ class Family:
         if not _has_call_path(module):
             forward: Any = module.forward
             function = getattr(forward, "__func__", None)
-            if isinstance(function, types.FunctionType) and not (_is_suspendable(function) or is_disabled(function)):
+            if isinstance(function, types.FunctionType) and not (is_suspendable(function) or is_disabled(function)):
                 return types.MethodType(self.wrap(function), forward.__self__)
         return types.MethodType(self.wrap(_CALL_MODULE), module)
 
@@ -163,7 +169,8 @@ def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
 _CALL_MODULE = types.FunctionType(_call_module.__code__, globals(), "module")
 
 
-def _is_suspendable(function: Any) -> bool:
+def is_suspendable(function: Any) -> bool:
+    """Return whether a call of the function makes a generator or coroutine, so that its frame stops and goes on."""
     flags = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
     return bool(function.__code__.co_flags & flags)
 
@@ -449,4 +456,4 @@ _MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED = (
     f"_plumbline_{word}" for word in ("make", "cells", "call", "run", "runs", "result", "miss", "missed")
 )
 
-__all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "parameter_names"]
+__all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "is_suspendable", "parameter_names"]

@@ -111,7 +111,11 @@ FUNCTION_MODE = _reason(
     "function-mode", "a torch function or dispatch mode is active",
     "the mode sees every call, so the function runs eagerly", "compile inside the mode, or leave it",
 )
-EMPTY_FRAME = _reason("generator", "a generator or coroutine function", "it runs eagerly", "compile the code it calls")
+SUSPENDABLE = _reason(
+    "generator", "a generator or coroutine function is to be compiled",
+    "its frame stops and goes on at moments when no guard is checked, so it runs eagerly",
+    "compile the function it calls",
+)
 
 
 class Signal(BaseException):

@@ -16,16 +16,20 @@ from ..base.torch_facts import (
     override_questions,
     set_grad_mode,
     state_questions,
+    stock_mark,
     torch_assertion,
     tracing_question,
     variable_functions,
 )
-from .constant import CALL_FAMILIES, CallRule, Constant, Known, calls, fold
+from .classes import ClassValue, constructs
+from .constant import CALL_FAMILIES, LITERAL_TYPES, CallRule, Constant, Known, calls, fold
+from .exceptions import ExceptionValue
+from .guard import Kind
 from .mappings import DictValue
-from .objects import ClassValue, ExceptionValue, constructs
 from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
 from .scalar import SizeValue
 from .sequences import ListValue, SequenceValue, SliceValue, TupleValue
+from .source import Injected
 from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
@@ -117,22 +121,24 @@ def disallow(function: object) -> None:
 
 
 def is_disallowed(function: object) -> bool:
-    """Return whether `disallow_in_graph` was applied."""
-    return id(function) in _DISALLOWED
+    """Return whether `disallow_in_graph`, ours or stock's, was applied."""
+    return id(function) in _DISALLOWED or (id(function) not in _ALLOWED and stock_mark(function) == "disallowed")
 
 
 def is_allowed(function: object) -> bool:
-    """Return whether `allow_in_graph` was applied."""
+    """Return whether `allow_in_graph`, ours or stock's, was applied."""
+    if id(function) not in _ALLOWED and id(function) not in _DISALLOWED and stock_mark(function) == "allowed":
+        allow(function)
     return id(function) in _ALLOWED
 
 
 def is_graph_function(function: object) -> bool:
     """Return whether calls of it become graph nodes."""
-    if id(function) in _DISALLOWED:
+    if is_disallowed(function):
         return False
     if isinstance(function, operator_kinds):
         return True
-    return id(function) in _GRAPH_FUNCTIONS or id(function) in _ALLOWED
+    return id(function) in _GRAPH_FUNCTIONS or is_allowed(function)
 
 
 def _graph_call(function: object) -> CallRule | None:
@@ -153,6 +159,34 @@ def _graph_call(function: object) -> CallRule | None:
 
 
 CALL_FAMILIES.append(_graph_call)
+
+
+def _constant_call(function: object) -> CallRule | None:
+    """Return the rule of a function under `assume_constant_result`, known by the attribute that torch's leaves too."""
+    if not isinstance(function, types.FunctionType) or not function.__dict__.get("_dynamo_marked_constant"):
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        given = [_known_object(ctx, arg) for arg in args]
+        result = function(*given, **{name: _known_object(ctx, value) for name, value in kwargs.items()})
+        return ctx.known(result) if type(result) in LITERAL_TYPES else ctx.wrap(result, Injected(result))
+
+    return rule
+
+
+CALL_FAMILIES.append(_constant_call)
+
+
+def _known_object(ctx: CaptureContext, value: Value) -> object:
+    """Return the real object of a value that is known at capture; raises Break for one that the graph computes."""
+    value = ctx.real(value)
+    if value.is_constant():
+        return value.constant()
+    found = value.identity()
+    if value.source is None or isinstance(found, Value):
+        value.no("a result assumed constant: an argument")
+    ctx.guard(value.source, Kind.IDENTITY, found)
+    return found
 
 
 def _method_descriptor(function: object) -> CallRule | None:
