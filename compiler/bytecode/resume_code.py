@@ -125,14 +125,8 @@ def _cache_entries(name: str) -> int:
 
 def _measure_caches() -> dict[str, int]:
     code = compile("a[b]\nc, d = e", "<measure>", "exec")
-    found: dict[str, int] = {}
-    previous = None
-    for item in dis.get_instructions(code, show_caches=True):
-        if item.opname == "CACHE" and previous is not None:
-            found[previous] = found.get(previous, 0) + 1
-        elif item.opname != "CACHE":
-            previous = item.opname if item.opname not in found else None
-    return found
+    shown = list(dis.get_instructions(code))
+    return {item.opname: (after.offset - item.offset) // 2 - 1 for item, after in zip(shown, shown[1:], strict=False)}
 
 
 _CACHES = _measure_caches()
