@@ -3,7 +3,7 @@
 import types
 
 from ..values.constant import Constant, MethodOf
-from ..values.objects import ExceptionValue
+from ..values.exceptions import ExceptionValue
 from ..values.reasons import UNSUPPORTED_OPERATION, Break, SkipFrame
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception  # noqa: F401 - fill the table

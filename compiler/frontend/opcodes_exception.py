@@ -4,8 +4,10 @@ import types
 
 from ..bytecode.instruction import Instruction
 from ..bytecode.versions import OPCODES, RUNNING
+from ..values.classes import ClassValue
 from ..values.constant import Constant
-from ..values.objects import ClassValue, ExceptionValue, ObjectValue
+from ..values.exceptions import ExceptionValue
+from ..values.objects import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ..values.sequences import TupleValue
 from ..values.value import Raised, Value

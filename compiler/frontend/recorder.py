@@ -19,18 +19,14 @@ from ..base.torch_facts import (
     without_transforms,
 )
 from ..bytecode.instruction import decode
+from ..values.attributes import bind_raw, class_lookup
+from ..values.classes import ClassValue
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
+from ..values.exceptions import ExceptionValue
 from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.mappings import DictValue, SetValue
-from ..values.objects import (
-    ClassValue,
-    ExceptionValue,
-    ObjectValue,
-    OpaqueValue,
-    bind_raw,
-    class_lookup,
-)
+from ..values.objects import ObjectValue, OpaqueValue
 from ..values.operators import compare, equal, unpack
 from ..values.reasons import (
     DISABLED,

@@ -5,8 +5,9 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 
+from .attributes import class_lookup
+from .classes import ClassValue
 from .constant import Constant, calls
-from .objects import ClassValue, class_lookup
 from .reasons import AUTOGRAD_CALL, UNKNOWN_CALLEE, Break
 from .sequences import SequenceValue, TupleValue
 from .source import Injected

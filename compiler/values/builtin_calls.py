@@ -13,21 +13,15 @@ from collections.abc import Callable
 
 import torch
 
+from .attributes import class_lookup
+from .classes import ClassValue, SuperValue, construct, constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, Known, RangeIterator, calls, fold
 from .environment import EnvironmentValue
+from .exceptions import ExceptionValue
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from .mappings import DictValue, SetValue, pairs_of
-from .objects import (
-    ClassValue,
-    ExceptionValue,
-    ObjectValue,
-    OpaqueValue,
-    SuperValue,
-    class_lookup,
-    construct,
-    constructs,
-)
+from .objects import ObjectValue, OpaqueValue
 from .operators import binary, compare, is_same, unary
 from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue

@@ -3,10 +3,11 @@
 import functools
 import logging
 
+from .classes import ClassValue
 from .constant import Constant, Known
 from .functions import FunctionValue
 from .guard import Kind
-from .objects import ClassValue, ObjectValue, OpaqueValue
+from .objects import ObjectValue, OpaqueValue
 from .reasons import UNKNOWN_CALLEE, Break
 from .source import Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Value

@@ -3,11 +3,14 @@
 import copy
 import types
 
+from .attributes import class_lookup
+from .classes import ClassValue
 from .constant import Constant, Known, calls
+from .exceptions import ExceptionValue
 from .functions import FunctionValue
 from .mappings import DictValue, Entry, SetValue
 from .modules import ModuleValue
-from .objects import ClassValue, ExceptionValue, ObjectValue, class_lookup
+from .objects import ObjectValue
 from .reasons import UNKNOWN_CALLEE, Break
 from .sequences import ListValue, TupleValue
 from .value import Arguments, CaptureContext, Keywords, Value

@@ -4,9 +4,9 @@ import itertools
 import types
 from collections.abc import Iterator
 
+from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
 from .iterators import IteratorValue, accumulated, chained, elements_of, filtered
-from .objects import constructs
 from .operators import binary
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .sequences import ListValue, TupleValue

@@ -5,10 +5,12 @@ import types
 import torch
 
 from ..base.torch_facts import log_api_usage, module_call_path, module_registration_hooks
+from .attributes import MISSING, class_lookup
+from .classes import INSTANCES
 from .constant import Constant, calls
 from .guard import Kind
 from .mappings import DictValue
-from .objects import INSTANCES, MISSING, ObjectValue, class_lookup
+from .objects import ObjectValue
 from .reasons import TENSOR_STATE
 from .sequences import ListValue
 from .source import Injected

@@ -1,273 +1,18 @@
-"""Instances and classes of user code: attribute lookup as Python does it, construction, special methods."""
+"""Instances of user code: attributes, special methods, changes; and objects that can only be passed on."""
 
-import enum
-import functools
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 import torch
 
-from .constant import Constant, Known, MethodOf, fold
-from .functions import BoundMethod
+from .attributes import MISSING, NativeMethod, bind_raw, class_lookup
+from .constant import Constant, MethodOf
 from .guard import Kind
 from .mappings import DictValue
-from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
-from .sequences import ListValue, TupleValue
-from .source import Attribute, Injected, Item, Source
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from .sequences import ListValue
+from .source import Attribute, Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
-
-MISSING = object()
-_C_DESCRIPTORS = (
-    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
-)
-
-Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
-CONSTRUCTORS: dict[type, Constructor] = {}
-INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
-
-
-def constructs(*kinds: type) -> Callable[[Constructor], Constructor]:
-    """Register the rule for calling some builtin classes."""
-
-    def register(rule: Constructor) -> Constructor:
-        for kind in kinds:
-            assert kind not in CONSTRUCTORS
-            CONSTRUCTORS[kind] = rule
-        return rule
-
-    return register
-
-
-def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
-    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, MISSING) if none."""
-    mro = kind.__mro__
-    start = mro.index(after) + 1 if after is not None else 0
-    for owner in mro[start:]:
-        if name in owner.__dict__:
-            return owner, owner.__dict__[name]
-    return None, MISSING
-
-
-def is_torch_class(kind: type) -> bool:
-    """Return whether the class is torch's own, whose attributes are taken as fixed."""
-    module = str(getattr(kind, "__module__", ""))
-    return module == "torch" or module.startswith("torch.") or kind is object
-
-
-def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
-    """Demand that the class still has this attribute."""
-    if is_torch_class(owner) or not owner.__flags__ & (1 << 9):
-        return
-    if isinstance(raw, types.FunctionType | property) and class_lookup(kind, name)[0] is owner:
-        ctx.guard(Attribute(Injected(kind), name), Kind.IDENTITY, raw)
-    else:
-        ctx.guard(Item(Attribute(Injected(owner), "__dict__"), name), Kind.IDENTITY, raw)
-
-
-def bind_raw(
-    ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type
-) -> Value:
-    """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
-    if isinstance(raw, types.FunctionType):
-        guard_class_attribute(ctx, kind, owner, name, raw)
-        function = ctx.wrap(raw, Injected(raw))
-        return function if instance is None else BoundMethod(function, instance)
-    if isinstance(raw, staticmethod | classmethod):
-        guard_class_attribute(ctx, kind, owner, name, raw)
-        inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
-        return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
-    if instance is None:
-        if isinstance(raw, (*_C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
-            return Known(getattr(kind, name))
-        of_class = class_lookup(type(raw), "__get__")[1]
-        if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
-            guard_class_attribute(ctx, kind, owner, name, raw)
-            call = ctx.wrap(of_class, Injected(of_class))
-            return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
-        return _plain_class_attribute(ctx, kind, owner, name, raw)
-    if isinstance(raw, property):
-        guard_class_attribute(ctx, kind, owner, name, raw)
-        if raw.fget is None:
-            ctx.throw(AttributeError, f"property '{name}' has no getter")
-        return ctx.call(ctx.wrap(raw.fget, Injected(raw.fget)), [instance], {})
-    if isinstance(raw, functools.cached_property):
-        value = ctx.call(ctx.wrap(raw.func, Injected(raw.func)), [instance], {})
-        instance.set_attr(ctx, name, value)
-        return value
-    if isinstance(raw, _C_DESCRIPTORS):
-        return NativeMethod(instance, owner, name)
-    if isinstance(raw, functools._lru_cache_wrapper):
-        guard_class_attribute(ctx, kind, owner, name, raw)
-        return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
-    getter = class_lookup(type(raw), "__get__")[1]
-    if isinstance(getter, types.FunctionType):
-        guard_class_attribute(ctx, kind, owner, name, raw)
-        call = ctx.wrap(getter, Injected(getter))
-        return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance, ctx.known(kind)], {})
-    return _plain_class_attribute(ctx, kind, owner, name, raw)
-
-
-def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
-    if hasattr(type(raw), "__get__") and not isinstance(raw, type | torch.nn.Module):
-        raise Break(UNSUPPORTED_OBJECT, f"{kind.__name__}.{name} is a descriptor written in C")
-    if is_torch_class(owner):
-        return ctx.known(raw)
-    return ctx.wrap(raw, Attribute(Injected(kind), name))
-
-
-_FIXED_OF_CLASSES = frozenset(
-    {"__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__", "__class__", "__base__"}
-)
-
-
-class ClassValue(Value):
-    """A class, known by identity."""
-
-    def __init__(self, kind: type, source: Source | None = None) -> None:
-        self.kind = kind
-        self.source = source
-
-    def python_type(self) -> type:
-        """Return the metaclass."""
-        return type(self.kind)
-
-    def describe(self) -> str:
-        """Return the class's name."""
-        return f"class {self.kind.__qualname__}"
-
-    def is_constant(self) -> bool:
-        """Return True: the class is the constant."""
-        return True
-
-    def constant(self) -> object:
-        """Return the class."""
-        return self.kind
-
-    def identity(self) -> object:
-        """Return the class."""
-        return self.kind
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
-        """Return the class."""
-        return self.kind
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Classes are true, enums and odd metaclasses too."""
-        return True
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Evaluate `cls.name`."""
-        if name in _FIXED_OF_CLASSES:
-            return ctx.known(getattr(self.kind, name))
-        owner, raw = class_lookup(self.kind, name)
-        if owner is None:
-            return self._from_metaclass(ctx, name)
-        if issubclass(self.kind, enum.Enum) and not isinstance(raw, types.FunctionType | classmethod | staticmethod):
-            return ctx.known(getattr(self.kind, name))
-        return bind_raw(ctx, raw, owner, name, None, self.kind)
-
-    def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
-        owner, raw = class_lookup(type(self.kind), name)
-        if isinstance(raw, types.FunctionType) and owner is not None:
-            return BoundMethod(ctx.wrap(raw, Injected(raw)), self)
-        if not hasattr(self.kind, name):
-            ctx.throw(AttributeError, f"type object '{self.kind.__name__}' has no attribute '{name}'")
-        found = getattr(self.kind, name)
-        if callable(found) or owner is type:
-            return ctx.known(found)
-        self.no(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Break: class attributes are shared state."""
-        self.no(f"setting class attribute {name!r}")
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate construction."""
-        rule = CONSTRUCTORS.get(self.kind)
-        if rule is not None:
-            return rule(ctx, self.kind, args, kwargs)
-        for base, base_rule in CONSTRUCTORS.items():
-            if base in (BaseException, tuple) and issubclass(self.kind, base):
-                return base_rule(ctx, self.kind, args, kwargs)
-        return construct(ctx, self.kind, args, kwargs)
-
-    def iterate(self, ctx: CaptureContext) -> Value:
-        """Iterate over enum members."""
-        if issubclass(self.kind, enum.Enum):
-            return ctx.known(tuple(self.kind)).iterate(ctx)
-        self.no("iteration")
-
-    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
-        """Look up an enum member, or parametrise a generic class."""
-        return fold(ctx, lambda: self.kind[key.constant()])  # type: ignore[index]  # as in Python, may raise
-
-    def length(self, ctx: CaptureContext) -> Value:
-        """Return the number of enum members."""
-        return fold(ctx, len, self.kind)
-
-    def contains(self, ctx: CaptureContext, item: Value) -> bool:
-        """Return whether an enum has the member."""
-        return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Return an injected name."""
-        return out.inject(self.kind)
-
-
-def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
-    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.real(arg).is_constant() for arg in args):
-        return fold(ctx, kind, *(ctx.real(arg).constant() for arg in args))
-    _require_constructible(ctx, kind)
-    owner, maker = class_lookup(kind, "__new__")
-    if isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
-        made = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
-        if not (isinstance(made, ObjectValue) and issubclass(made.kind, kind)):
-            return made
-    else:
-        made = new_object(kind)
-    owner, raw = class_lookup(kind, "__init__")
-    if isinstance(raw, types.FunctionType) and owner is not None:
-        guard_class_attribute(ctx, kind, owner, "__init__", raw)
-        ctx.call(ctx.wrap(raw, Injected(raw)), [made, *args], kwargs)
-    elif made.contents is not None:
-        made.contents.call_method(ctx, "__init__", args, kwargs)
-    elif (args or kwargs) and maker is object.__new__:
-        ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
-    return made
-
-
-_PLAIN_BASES = (object, dict, list, BaseException)
-
-
-def _require_constructible(ctx: CaptureContext, kind: type) -> None:
-    if type(kind).__call__ is not type.__call__:
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
-    if getattr(kind, "__abstractmethods__", None):
-        ctx.throw(TypeError, f"Can't instantiate abstract class {kind.__name__}")
-    if issubclass(kind, torch.Tensor | torch.autograd.Function):
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
-    if getattr(kind, "__del__", None) is not None:
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
-    for base in kind.__mro__:
-        native = not base.__flags__ & (1 << 9)
-        if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
-            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
-        if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
-            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
-
-
-def new_object(kind: type) -> "ObjectValue":
-    """Return a fresh instance without having run `__init__`."""
-    for base, maker in INSTANCES.items():
-        if issubclass(kind, base):
-            return maker(kind)
-    made = ObjectValue(kind)
-    if issubclass(kind, dict):
-        made.contents = DictValue(dict)
-    elif issubclass(kind, list):
-        made.contents = ListValue([])
-    return made
 
 
 class HashToken:
@@ -537,6 +282,30 @@ class ObjectValue(Value):
             return self.contents.contains(ctx, item)
         return super().contains(ctx, item)
 
+    def call_native(self, ctx: CaptureContext, method: NativeMethod, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the few methods of object that programs call, and methods of dict and list on subclasses."""
+        name = method.name
+        if self.contents is not None and method.kind is not object:
+            return self.contents.call_method(ctx, name, args, kwargs)
+        if name in ("__init__", "__init_subclass__"):
+            return Constant(None)
+        if name == "__setattr__":
+            self.set_plain(ctx, str(ctx.real(args[0]).constant()), args[1])
+            return Constant(None)
+        if name == "__delattr__":
+            self.del_plain(ctx, str(ctx.real(args[0]).constant()))
+            return Constant(None)
+        if name in ("__getattribute__", "__getattr__"):
+            attribute = str(ctx.real(args[0]).constant())
+            found = self.generic_attr(ctx, attribute)
+            if found is None:
+                ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{attribute}'")
+            return found
+        if name in ("__eq__", "__ne__"):
+            same = self.identity() is ctx.real(args[0]).identity()
+            return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
+        return super().call_native(ctx, method, args, kwargs)
+
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new instance and fill it; made first, so that it may refer to itself."""
         name = out.fresh()
@@ -577,150 +346,6 @@ def _native(kind: type, name: str) -> object:
 
 def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
-
-
-class NativeMethod(Value):
-    """A method written in C, found on a class written in Python: `super().__setattr__`, `object.__init__`, ..."""
-
-    def __init__(self, owner: Value, kind: type, name: str) -> None:
-        self.owner = owner
-        self.kind = kind
-        self.name = name
-
-    def python_type(self) -> type:
-        """Return the type of bound builtins."""
-        return types.BuiltinMethodType
-
-    def describe(self) -> str:
-        """Return the method's qualified name."""
-        return f"{self.kind.__qualname__}.{self.name}"
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate the few methods of object that programs call, and methods of dict and list on subclasses."""
-        owner, name = self.owner, self.name
-        if isinstance(owner, ObjectValue):
-            if owner.contents is not None and self.kind is not object:
-                return owner.contents.call_method(ctx, name, args, kwargs)
-            if name == "__init__" and isinstance(owner, ExceptionValue):
-                owner.args = [ctx.real(arg) for arg in args]
-            if name in ("__init__", "__init_subclass__"):
-                return Constant(None)
-            if name == "__setattr__":
-                owner.set_plain(ctx, str(ctx.real(args[0]).constant()), args[1])
-                return Constant(None)
-            if name == "__delattr__":
-                owner.del_plain(ctx, str(ctx.real(args[0]).constant()))
-                return Constant(None)
-            if name in ("__getattribute__", "__getattr__"):
-                attribute = str(ctx.real(args[0]).constant())
-                found = owner.generic_attr(ctx, attribute)
-                if found is None:
-                    ctx.throw(AttributeError, f"'{owner.kind.__name__}' object has no attribute '{attribute}'")
-                return found
-            if name in ("__eq__", "__ne__"):
-                same = owner.identity() is ctx.real(args[0]).identity()
-                return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
-        self.no("call", UNKNOWN_CALLEE)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make the bound method."""
-        name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({out.value(self.owner)})")
-        return name
-
-
-class SuperValue(Value):
-    """What `super()` gives."""
-
-    def __init__(self, start: type, instance: Value) -> None:
-        self.start = start
-        self.instance = instance
-
-    def python_type(self) -> type:
-        """Return super."""
-        return super
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Look the name up in the classes after `start`."""
-        of_class = isinstance(self.instance, ClassValue)
-        kind = self.instance.kind if isinstance(self.instance, ClassValue) else self.instance.python_type()
-        owner, raw = class_lookup(kind, name, after=self.start)
-        if owner is None:
-            ctx.throw(AttributeError, f"'super' object has no attribute '{name}'")
-        if name == "__new__":
-            return NewMethod()
-        if isinstance(raw, types.FunctionType):
-            function = ctx.wrap(raw, Injected(raw))
-            return function if of_class else BoundMethod(function, self.instance)
-        if isinstance(raw, _C_DESCRIPTORS):
-            return NativeMethod(self.instance, owner, name)
-        return bind_raw(ctx, raw, owner, name, None if of_class else self.instance, kind)
-
-
-class NewMethod(Value):
-    """`object.__new__` reached through `super()`."""
-
-    def python_type(self) -> type:
-        """Return the type of builtins."""
-        return types.BuiltinFunctionType
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Return a fresh instance of the class given."""
-        kind = ctx.real(args[0])
-        if not isinstance(kind, ClassValue):
-            self.no("call", UNKNOWN_CALLEE)
-        _require_constructible(ctx, kind.kind)
-        return new_object(kind.kind)
-
-
-class ExceptionValue(ObjectValue):
-    """An exception instance."""
-
-    def __init__(
-        self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None
-    ) -> None:
-        super().__init__(kind, real, source)
-        self.args = args
-        self.cause: Value | None = None
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give args and the chain fields, else look up as for any object."""
-        if name == "args":
-            return TupleValue(list(self.args))
-        if name == "__cause__" and self.real is MISSING:
-            return self.cause or Constant(None)
-        if name in ("__cause__", "__context__", "__traceback__", "__suppress_context__"):
-            self.no(f"attribute {name!r}")
-        if name == "value" and issubclass(self.kind, StopIteration):
-            return self.args[0] if self.args else Constant(None)
-        return super().get_attr(ctx, name)
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep the cause; a traceback is made anew by whoever raises."""
-        if name == "__cause__":
-            self.cause = ctx.real(value)
-        elif name == "args":
-            self.args = list(ctx.unpack(value))
-        elif name not in ("__traceback__", "__suppress_context__"):
-            super().set_attr(ctx, name, value)
-
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate `with_traceback`."""
-        if name == "with_traceback":
-            return self
-        return super().call_method(ctx, name, args, kwargs)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make the exception."""
-        name = out.fresh()
-        args = "".join(f", {out.value(arg)}" for arg in self.args)
-        out.line(f"{name} = {out.inject(self.kind)}.__new__({out.inject(self.kind)}{args})")
-        out.know(self, name)
-        if self.cause is not None:
-            out.line(f"{name}.__cause__ = {out.value(self.cause)}")
-        for entry in self.namespace.entries.values():
-            out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
-        return name
 
 
 class OpaqueValue(Value):

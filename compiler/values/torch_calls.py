@@ -22,9 +22,11 @@ from ..base.torch_facts import (
     variable_functions,
 )
 from .classes import ClassValue, constructs
+from .classes import ClassValue, constructs
 from .constant import CALL_FAMILIES, LITERAL_TYPES, CallRule, Constant, Known, calls, fold
 from .exceptions import ExceptionValue
 from .guard import Kind
+from .exceptions import ExceptionValue
 from .mappings import DictValue
 from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
 from .scalar import SizeValue

@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 
 from ..base.options import Options
 from .guard import Kind
-from .reasons import UNSUPPORTED_OPERATION, Break, BreakReason, Signal
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, Break, BreakReason, Signal
 from .source import Source
 
 Arguments = Sequence["Value"]
@@ -108,6 +108,10 @@ class Value:
     def call_method(self, ctx: "CaptureContext", name: str, args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate `value.name(*args, **kwargs)`; the default looks the attribute up."""
         return ctx.call(self.get_attr(ctx, name), args, kwargs)
+
+    def call_native(self, ctx: "CaptureContext", method: "Value", args: Arguments, kwargs: Keywords) -> "Value":
+        """Evaluate a method written in C that is bound to this value; method: a NativeMethod."""
+        method.no("call", UNKNOWN_CALLEE)
 
     def truth(self, ctx: "CaptureContext") -> bool:
         """Evaluate `bool(value)`."""

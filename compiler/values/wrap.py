@@ -12,13 +12,15 @@ from collections.abc import Callable
 import torch
 
 from ..base.torch_facts import operator_kinds, operator_namespaces
+from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .environment import EnvironmentValue
+from .exceptions import ExceptionValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
 from .mappings import DictValue, SetValue
 from .modules import ModuleValue
-from .objects import ClassValue, ExceptionValue, ObjectValue, OpaqueValue
+from .objects import ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Injected, Item, ListedItem, Referent, Source
 from .value import Arguments, CaptureContext, Keywords, Value

@@ -1,0 +1,122 @@
+"""Attribute lookup as Python does it: which class of the MRO has a name, and what finding it there gives."""
+
+import functools
+import types
+
+import torch
+
+from .constant import Constant, Known
+from .functions import BoundMethod
+from .guard import Kind
+from .reasons import UNSUPPORTED_OBJECT, Break
+from .source import Attribute, Injected, Item
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+MISSING = object()
+C_DESCRIPTORS = (
+    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+)
+
+
+def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
+    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, MISSING) if none."""
+    mro = kind.__mro__
+    start = mro.index(after) + 1 if after is not None else 0
+    for owner in mro[start:]:
+        if name in owner.__dict__:
+            return owner, owner.__dict__[name]
+    return None, MISSING
+
+
+def is_torch_class(kind: type) -> bool:
+    """Return whether the class is torch's own, whose attributes are taken as fixed."""
+    module = str(getattr(kind, "__module__", ""))
+    return module == "torch" or module.startswith("torch.") or kind is object
+
+
+def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
+    """Demand that the class still has this attribute."""
+    if is_torch_class(owner) or not owner.__flags__ & (1 << 9):
+        return
+    if isinstance(raw, types.FunctionType | property) and class_lookup(kind, name)[0] is owner:
+        ctx.guard(Attribute(Injected(kind), name), Kind.IDENTITY, raw)
+    else:
+        ctx.guard(Item(Attribute(Injected(owner), "__dict__"), name), Kind.IDENTITY, raw)
+
+
+def bind_raw(
+    ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type
+) -> Value:
+    """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
+    if isinstance(raw, types.FunctionType):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        function = ctx.wrap(raw, Injected(raw))
+        return function if instance is None else BoundMethod(function, instance)
+    if isinstance(raw, staticmethod | classmethod):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
+        return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
+    if instance is None:
+        if isinstance(raw, (*C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
+            return Known(getattr(kind, name))
+        of_class = class_lookup(type(raw), "__get__")[1]
+        if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
+            guard_class_attribute(ctx, kind, owner, name, raw)
+            call = ctx.wrap(of_class, Injected(of_class))
+            return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
+        return _plain_class_attribute(ctx, kind, owner, name, raw)
+    if isinstance(raw, property):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        if raw.fget is None:
+            ctx.throw(AttributeError, f"property '{name}' has no getter")
+        return ctx.call(ctx.wrap(raw.fget, Injected(raw.fget)), [instance], {})
+    if isinstance(raw, functools.cached_property):
+        value = ctx.call(ctx.wrap(raw.func, Injected(raw.func)), [instance], {})
+        instance.set_attr(ctx, name, value)
+        return value
+    if isinstance(raw, C_DESCRIPTORS):
+        return NativeMethod(instance, owner, name)
+    if isinstance(raw, functools._lru_cache_wrapper):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
+    getter = class_lookup(type(raw), "__get__")[1]
+    if isinstance(getter, types.FunctionType):
+        guard_class_attribute(ctx, kind, owner, name, raw)
+        call = ctx.wrap(getter, Injected(getter))
+        return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance, ctx.known(kind)], {})
+    return _plain_class_attribute(ctx, kind, owner, name, raw)
+
+
+def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
+    if hasattr(type(raw), "__get__") and not isinstance(raw, type | torch.nn.Module):
+        raise Break(UNSUPPORTED_OBJECT, f"{kind.__name__}.{name} is a descriptor written in C")
+    if is_torch_class(owner):
+        return ctx.known(raw)
+    return ctx.wrap(raw, Attribute(Injected(kind), name))
+
+
+class NativeMethod(Value):
+    """A method written in C, found on a class written in Python: `super().__setattr__`, `object.__init__`, ..."""
+
+    def __init__(self, owner: Value, kind: type, name: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.name = name
+
+    def python_type(self) -> type:
+        """Return the type of bound builtins."""
+        return types.BuiltinMethodType
+
+    def describe(self) -> str:
+        """Return the method's qualified name."""
+        return f"{self.kind.__qualname__}.{self.name}"
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate what the owner knows of it."""
+        return self.owner.call_native(ctx, self, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the bound method."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({out.value(self.owner)})")
+        return name
