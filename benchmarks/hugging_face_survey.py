@@ -1,118 +1,275 @@
-"""Capture many Hugging Face families that no test names, and print graphs, breaks and reasons beside stock's.
+"""Capture every Hugging Face family that can be made small, and print graphs, breaks and reasons beside stock's.
 
-Usage: python benchmarks/hugging_face_survey.py [family ...]
+Usage: python benchmarks/hugging_face_survey.py [--seconds N] [--head NAME] [--train] [family ...]
 
-Every model is made small by whichever of the usual size settings its configuration has; what cannot be made or run
-in eager that way is listed as skipped, with the reason.
+Every family of the installed transformers (or those named) is made from its default configuration by
+`hugging_face_tiny`, run in eager, under plumbline and under stock torch.compile (backend "eager" for both), each on a
+fresh model with the same weights and the same generator. A family has a process of its own, so that one that dies or
+hangs ends itself only. --head takes classes by the end of their name (ForCausalLM); --train compares gradients, with
+dropout; --seconds starts no further family after that time, and --after NAME goes on where a slice ended.
+
+Columns: plumbline's answer against eager's; graphs, breaks and functions left to eager; compilations at a second,
+equal call; the same for stock; CPU seconds of the first calls. Below a family: where capture stopped, and why.
 """
 
+import argparse
+import json
+import os
+import resource
+import signal
+import statistics
 import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch._dynamo as dynamo
 import transformers
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, RanEagerly, recording
+from plumbline.compiler.base.events import Broke, Captured, CompilerFailed, RanEagerly, Recompiled, recording
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.hugging_face import tokens
+from hugging_face_tiny import Case, cases
+
 from support.programs import compiled
 
-FAMILIES = """
-albert electra deberta deberta-v2 gpt_neox gptj bloom gemma gemma2 gemma3_text mixtral qwen2_moe qwen3 qwen3_moe
-starcoder2 stablelm mamba mpt ctrl blenderbot pegasus marian mbart led longformer big_bird mobilebert squeezebert
-layoutlm fnet nystromformer convbert camembert xlm-roberta ernie roformer rembert megatron-bert mpnet olmo olmo2 phi3
-granite cohere persimmon helium glm deit beit resnet segformer dinov2 mobilevit poolformer regnet cvt pvt whisper
-wav2vec2 hubert
-""".split()
-SMALL: dict[str, int] = {
-    **dict.fromkeys(("vocab_size",), 100),
-    **dict.fromkeys(("hidden_size", "d_model", "n_embd", "dim", "embedding_size", "true_hidden_size"), 16),
-    **dict.fromkeys(("num_hidden_layers", "encoder_layers", "decoder_layers", "n_layer", "n_layers", "num_layers"), 2),
-    **dict.fromkeys(("num_attention_heads", "encoder_attention_heads", "decoder_attention_heads", "n_head", "n_heads",
-                     "num_heads", "num_key_value_heads", "num_local_experts", "num_experts"), 2),
-    **dict.fromkeys(("intermediate_size", "encoder_ffn_dim", "decoder_ffn_dim", "hidden_dim", "ffn_dim", "d_ff",
-                     "n_inner", "intermediate_dim", "image_size"), 32),
-    **dict.fromkeys(("max_position_embeddings", "n_positions", "n_ctx"), 64),
-    **dict.fromkeys(("head_dim", "d_kv", "patch_size"), 8),
-    **dict.fromkeys(("rotary_dim", "state_size", "attention_window"), 4),
-    **dict.fromkeys(("num_experts_per_tok", "bos_token_id"), 1),
-    **dict.fromkeys(("intra_bottleneck_size", "moe_intermediate_size"), 16),
-    "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0,
-}  # fmt: skip
+Row = dict[str, Any]
+MEMORY = 10 << 30
+PATIENCE = 75  # seconds for one family
 
 
-def make(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """Return a small model of the family and the arguments of a call."""
-    kind = CONFIG_MAPPING[name]
-    default = kind()
-    settings = {k: v for k, v in SMALL.items() if hasattr(default, k) and not isinstance(getattr(default, k), list)}
-    config = kind(**settings)
+def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Return the tensors and plain values of an output, caches included."""
+    seen = set() if seen is None else seen
+    if isinstance(value, torch.Tensor | bool | int | float | str):
+        yield value
+    elif id(value) not in seen:
+        seen.add(id(value))
+        if isinstance(value, dict):
+            value = list(value.values())
+        elif hasattr(value, "__dict__") and not isinstance(value, type | torch.nn.Module) and not callable(value):
+            value = list(vars(value).values())
+        for inner in value if isinstance(value, list | tuple) else ():
+            yield from leaves(inner, seen)
+
+
+def alike(expected: list[Any], actual: list[Any]) -> str:
+    """Return "equal", or where the first difference lies."""
+    if len(expected) != len(actual):
+        return f"NOT EQUAL: {len(actual)} values for {len(expected)}"
+    for position, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        if type(one) is not type(other) or (not isinstance(one, torch.Tensor) and one != other and one == one):
+            return f"NOT EQUAL at {position}: {str(one)[:40]}, {str(other)[:40]}"
+        if not isinstance(one, torch.Tensor):
+            continue
+        if one.shape != other.shape or one.dtype != other.dtype or one.stride() != other.stride():
+            return f"NOT EQUAL at {position}: {one.dtype}{tuple(one.shape)}, {other.dtype}{tuple(other.shape)}"
+        if not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True):
+            return f"NOT EQUAL at {position}: by {(one - other).abs().max().item():.1e}"
+    return "equal"
+
+
+def call(case: Case, run: Callable[..., Any], model: torch.nn.Module, train: bool) -> tuple[list[Any], float]:
+    """Return everything that a seeded call gives (with --train, gradients too) and its CPU seconds."""
+    model.zero_grad()
+    inputs = case.inputs()
     torch.manual_seed(0)
-    return transformers.AutoModel.from_config(config).eval(), inputs_of(config, name)
+    start = time.process_time()
+    output = run(**inputs)
+    seconds = time.process_time() - start
+    found = list(leaves(output))
+    if train:
+        losses = [leaf.float().mean() for leaf in found if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+        torch.stack(losses).sum().backward()
+        found += [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    return [leaf.detach() if isinstance(leaf, torch.Tensor) else leaf for leaf in found], seconds
 
 
-def inputs_of(config: Any, name: str) -> dict[str, torch.Tensor]:
-    """Return images, sound or tokens, as the family takes."""
-    if name == "whisper":
-        return {"input_features": torch.linspace(-1, 1, 480000).reshape(2, 80, 3000),
-                "decoder_input_ids": torch.ones(2, 3, dtype=torch.long)}  # fmt: skip
-    if name in ("wav2vec2", "hubert"):
-        return {"input_values": torch.linspace(-1, 1, 2000).reshape(2, 1000)}
-    if hasattr(config, "num_channels"):
-        size = config.image_size if isinstance(getattr(config, "image_size", None), int) else 32
-        return {"pixel_values": torch.linspace(-1, 1, 6 * size * size).reshape(2, 3, size, size)}
-    found = tokens(8)
-    if config.is_encoder_decoder:
-        found["decoder_input_ids"] = torch.arange(10).reshape(2, 5) + 7
-    return found
-
-
-def leaves(value: Any) -> list[torch.Tensor]:
-    """Return the tensors of an output."""
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(dict(value)) if isinstance(leaf, torch.Tensor)]
-
-
-def stock(model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> str:
-    """Return graphs and breaks under stock."""
-    dynamo.reset()
-    dynamo.utils.counters.clear()
-    try:
-        torch.compile(model, backend="eager")(**inputs)
-    except Exception as error:
-        return type(error).__name__
-    counters = dynamo.utils.counters
-    return f"{counters['stats'].get('unique_graphs', 0)} graphs, {sum(counters['graph_break'].values())} breaks"
-
-
-def survey(name: str) -> None:
-    """Print one family."""
-    try:
-        model, inputs = make(name)
-        expected = leaves(model(**inputs))
-    except Exception as error:
-        print(f"{name:<14} skipped: {type(error).__name__}: {str(error)[:80]}", flush=True)
-        return
+def ours(case: Case, expected: list[list[Any]], train: bool) -> Row:
+    """Return what plumbline does with the case."""
+    model = case.make().train(train)
+    run = compiled(model, strict=False, recompile_limit=64)
+    row: Row = {}
     with recording() as events:
-        actual = leaves(compiled(model, strict=False, recompile_limit=64)(**inputs))
-    same = len(expected) == len(actual) and all(torch.equal(a, b) for a, b in zip(expected, actual, strict=True))
-    graphs = sum(isinstance(event, Captured) for event in events)
+        try:
+            actual, row["seconds"] = call(case, run, model, train)
+            row["equal"] = alike(expected[0], actual)
+        except Exception as error:
+            row["equal"] = f"RAISED {type(error).__name__}: {str(error)[:200]}"
+            row["traceback"] = traceback.format_exc()[-1500:]
+            return row | {"graphs": 0, "breaks": 0, "eager": 0, "again": 0, "stops": [], "failed": []}
+    for column, kind in (("graphs", Captured), ("breaks", Broke), ("eager", RanEagerly)):
+        row[column] = sum(isinstance(event, kind) for event in events)
     stops = [event for event in events if isinstance(event, Broke | RanEagerly)]
-    failed = [event.error for event in events if isinstance(event, CompilerFailed)]
-    verdict = "equal" if same else "NOT EQUAL"
-    ours = f"{graphs} graphs, {len(stops)} breaks"
-    print(f"{name:<14} {verdict}; {ours}; stock {stock(model, inputs)} {failed or ''}", flush=True)
-    for stop in [stop for stop in stops if stop.reason != "callee-breaks"][:3]:
-        place = stop.origin.place() if stop.origin else ""
-        print(f"    {stop.reason}: {stop.what[:90]} ({'/'.join(place.split('/')[-2:])})", flush=True)
+    found = [e for e in stops if e.reason != "callee-breaks"] or stops
+    row["stops"] = [f"{e.reason}: {e.what[:110]} ({_place(e)})" for e in found]
+    with recording() as later:
+        actual, _ = call(case, run, model, train)
+    if row["equal"] == "equal":
+        row["equal"] = alike(expected[1], actual).replace("NOT EQUAL", "NOT EQUAL second call")
+    row["again"] = sum(isinstance(event, Captured | RanEagerly) for event in later)
+    row["why again"] = [f"{e.guard}: {e.actual}"[:150] for e in later if isinstance(e, Recompiled)]
+    failures = [event for event in [*events, *later] if isinstance(event, CompilerFailed)]
+    row["failed"] = [f"{failure.stage} {failure.function}: {failure.error[:200]}" for failure in failures]
+    row["traceback"] = failures[0].traceback[-1500:] if failures else ""
+    return row
+
+
+def _place(event: Broke | RanEagerly) -> str:
+    return "/".join(event.origin.place().split("/")[-2:]) if event.origin else ""
+
+
+def stock(case: Case, train: bool) -> Row:
+    """Return what stock torch.compile does with the case."""
+    dynamo.reset()
+    dynamo.config.recompile_limit = 64
+    counters = dynamo.utils.counters
+    counters.clear()
+    model = case.make().train(train)
+    run = torch.compile(model, backend="eager")
+    row: Row = {}
+    try:
+        _, row["seconds"] = call(case, run, model, train)
+        row["graphs"] = counters["stats"].get("unique_graphs", 0)
+        row["breaks"] = sum(counters["graph_break"].values())
+        row["reasons"] = [str(reason).split("\n")[0][:110] for reason in counters["graph_break"]][:3]
+        call(case, run, model, train)
+        row["again"] = counters["stats"].get("unique_graphs", 0) - row["graphs"]
+    except Exception as error:
+        row |= {"raised": f"{type(error).__name__}: {str(error).splitlines()[0][:100]}"}
+    return row
+
+
+def survey(name: str, head: str | None, train: bool) -> Row:
+    """Return the row of one family: the first way of making it small that runs in eager."""
+    reasons: list[str] = []
+    with torch.set_grad_enabled(train):
+        for case in cases(name, head):
+            if isinstance(case, str):
+                reasons.append(case)
+                continue
+            try:
+                model = case.make().train(train)
+                expected = [call(case, model, model, train)[0] for _ in range(2)]
+            except Exception as error:
+                reasons.append(f"{case.recipe} {','.join(case.inputs())}: {type(error).__name__}: {error}")
+                continue
+            row = {"model": case.name, "recipe": case.recipe, "inputs": list(case.inputs())}
+            return row | {"ours": ours(case, expected, train), "stock": stock(case, train)}
+    return {"skipped": [reason.replace("\n", " ")[:150] for reason in reasons] or ["no such class"]}
+
+
+def isolated(name: str, head: str | None, train: bool) -> Row:
+    """Return the row of a family, from a child process that has PATIENCE seconds and MEMORY bytes."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        signal.alarm(PATIENCE)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        try:
+            row = survey(name, head, train)
+        except BaseException as error:
+            row = {"died": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()[-1500:]}
+        with os.fdopen(write, "w") as pipe:
+            json.dump(row, pipe)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(text) if text else {"died": f"signal {os.WTERMSIG(status)}" if status else "no answer"}
+
+
+def show(name: str, row: Row, verbose: bool) -> None:
+    """Print one family."""
+    if "ours" not in row:
+        what = row.get("skipped") or [row.get("died")]
+        print(f"{name:<24} {'skipped' if 'skipped' in row else 'DIED'}: {' | '.join(map(str, what))[:400]}", flush=True)
+        return
+    mine, theirs = row["ours"], row["stock"]
+    peer = theirs.get("raised") or f"{theirs['graphs']}g {theirs['breaks']}b {theirs['again']}r"
+    times = f"{mine.get('seconds', 0):.2f}s/{theirs.get('seconds', 0):.2f}s"
+    counts = f"{mine['graphs']}g {mine['breaks']}b {mine['eager']}e {mine['again']}r"
+    print(f"{name:<24} {row['model']:<34} {mine['equal']}; {counts}; stock {peer}; {times}", flush=True)
+    notes = [*mine["failed"], *mine.get("why again", [])[:2], *mine["stops"][: 30 if verbose else 4]]
+    notes += [f"stock: {reason}" for reason in theirs.get("reasons", ())]
+    if mine.get("traceback"):
+        notes += mine["traceback"].splitlines()[-12:] if verbose or mine["failed"] else []
+    for note in notes:
+        print(f"    {note}", flush=True)
+
+
+def worse(row: Row) -> bool:
+    """Return whether plumbline makes more graphs, breaks or eager functions than stock."""
+    mine, theirs = row["ours"], row["stock"]
+    if "raised" in theirs:
+        return False
+    return bool(mine["graphs"] > max(1, theirs["graphs"]) or mine["breaks"] + mine["eager"] > theirs["breaks"])
+
+
+def whole(row: Row, who: str) -> bool:
+    """Return whether the family is one graph without a break."""
+    return row[who].get("graphs") == 1 and not row[who]["breaks"] + row[who].get("eager", 0)
+
+
+def summary(rows: dict[str, Row]) -> None:
+    """Print what the run comes to."""
+    ran = {name: row for name, row in rows.items() if "ours" in row}
+    good = {n: r for n, r in ran.items() if r["ours"]["equal"] == "equal"}
+    tally = Counter({
+        "families": len(rows), "ran": len(ran), "equal": len(good),
+        "one graph, no break": sum(whole(row, "ours") for row in good.values()),
+        "stock: one graph, no break": sum(whole(row, "stock") for row in ran.values()),
+        "stock raises": sum("raised" in r["stock"] for r in ran.values()),
+        "errors of ours": sum(bool(r["ours"]["failed"]) for r in ran.values()),
+        "compiled again at an equal call": sum(r["ours"]["again"] > 0 for r in ran.values()),
+        "stock does so": sum(r["stock"].get("again", 0) > 0 for r in ran.values()),
+        "worse than stock": sum(map(worse, ran.values())), "died": sum("died" in row for row in rows.values()),
+    })  # fmt: skip
+    print("\n" + "\n".join(f"{what:<34} {number}" for what, number in tally.items()))
+    print("worse than stock:", " ".join(name for name, row in ran.items() if worse(row)))
+    ratios = [r["ours"]["seconds"] / r["stock"]["seconds"] for r in good.values() if "raised" not in r["stock"]]
+    if ratios:
+        print(f"capture time over stock's, geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.2f}")
+
+
+def main() -> None:
+    """Print a line for each family and a summary."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--head")
+    parser.add_argument("--train", action="store_true")
+    parser.add_argument("--after")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--rows", help="keep the rows here, and take those that are there already")
+    parser.add_argument("families", nargs="*")
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    for compiler in (compiled, lambda f: torch.compile(f, backend="eager")):
+        compiler(lambda x: torch.relu(x) + 1)(torch.ones(2))
+    names = options.families or list(CONFIG_MAPPING_NAMES)
+    names = names[names.index(options.after) + 1 :] if options.after else names
+    kept = Path(options.rows) if options.rows else None
+    rows: dict[str, Row] = json.loads(kept.read_text()) if kept and kept.exists() else {}
+    end = time.monotonic() + options.seconds
+    for name in names[:: options.every]:
+        if time.monotonic() > end:
+            break
+        if name not in rows:
+            rows[name] = isolated(name, options.head, options.train)
+            show(name, rows[name], options.verbose)
+            if kept:
+                kept.write_text(json.dumps(rows))
+    summary(rows)
 
 
 if __name__ == "__main__":
-    transformers.logging.set_verbosity_error()
-    with torch.no_grad():
-        for family in sys.argv[1:] or FAMILIES:
-            survey(family)
+    main()
