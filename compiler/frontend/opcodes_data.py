@@ -4,9 +4,18 @@ import importlib.util
 import sys
 
 from ..bytecode.instruction import Instruction
-from ..values import autograd_functions, cached_functions, copying, itertools_calls, transforms  # noqa: F401 - fill the tables of callables
-from ..values.builtin_calls import make_slice, text_of
+from ..values import (  # noqa: F401 - fill the tables of callables
+    autograd_functions,
+    cached_functions,
+    copying,
+    functional_calls,
+    itertools_calls,
+    reflection_calls,
+    transforms,
+)
+from ..values.builtin_calls import make_slice
 from ..values.constant import Constant, Known, fold
+from ..values.conversion_calls import text_of
 from ..values.functions import CellValue
 from ..values.mappings import DictValue, SetValue, pairs_of
 from ..values.operators import binary, compare, is_same, unary, unpack

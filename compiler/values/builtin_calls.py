@@ -1,13 +1,6 @@
 """Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
 
-import builtins
 import collections
-import functools
-import inspect
-import math
-import operator
-import os
-import sys
 import types
 from collections.abc import Callable
 
@@ -15,15 +8,15 @@ import torch
 
 from .attributes import class_lookup
 from .classes import ClassValue, SuperValue, construct, constructs
-from .constant import CALL_FAMILIES, CallRule, Constant, Known, RangeIterator, calls, fold
-from .environment import EnvironmentValue
+from .constant import CALL_FAMILIES, CallRule, Constant, RangeIterator, calls, fold
+from .conversion_calls import known_argument
 from .exceptions import ExceptionValue
-from .functions import BoundMethod, FunctionValue, PartialValue
+from .functions import BoundMethod
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from .mappings import DictValue, SetValue, pairs_of
-from .objects import ObjectValue, OpaqueValue
-from .operators import binary, compare, is_same, unary
-from .reasons import DATA_DEPENDENT_VALUE, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from .objects import ObjectValue
+from .operators import binary, compare
+from .reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
 from .sequences import (
     ListValue,
@@ -35,42 +28,9 @@ from .sequences import (
 )
 from .source import Injected
 from .tensor import TensorValue
-from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Value
 
 NONE = Constant(None)
-
-
-def _known(ctx: CaptureContext, value: Value, what: str) -> object:
-    value = ctx.real(value)
-    if isinstance(value, TensorValue):
-        raise Break(DATA_DEPENDENT_VALUE, f"{what} of {value.describe()}")
-    if not value.is_constant():
-        raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}")
-    return value.constant()
-
-
-def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
-    name = getattr(function, "__name__", str(function))
-
-    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [_known(ctx, arg, name) for arg in args]
-        return fold(ctx, function, *known, **{key: _known(ctx, value, name) for key, value in kwargs.items()})
-
-    return rule
-
-
-_MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
-@calls(math.sqrt)
-def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
-    if isinstance(value, SizeValue):
-        return fold(ctx, torch.sym_sqrt, value.symbol)
-    return fold(ctx, math.sqrt, _known(ctx, value, "sqrt"))
-
-
-_MATH.remove(math.sqrt)
-for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, format, ascii, operator.index):
-    calls(_pure)(_fold_rule(_pure))
 
 
 # --- questions about types and attributes
@@ -146,7 +106,7 @@ def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(getattr)
 def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    name = str(_known(ctx, args[1], "attribute name"))
+    name = str(known_argument(ctx, args[1], "attribute name"))
     if len(args) == 2:
         return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
     try:
@@ -160,7 +120,7 @@ def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(hasattr)
 def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     try:
-        ctx.real(args[0]).get_attr(ctx, str(_known(ctx, args[1], "attribute name")))
+        ctx.real(args[0]).get_attr(ctx, str(known_argument(ctx, args[1], "attribute name")))
     except Raised as raised:
         if issubclass(raised.value.python_type(), AttributeError):
             return Constant(False)
@@ -170,13 +130,13 @@ def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(setattr)
 def _setattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).set_attr(ctx, str(_known(ctx, args[1], "attribute name")), args[2])
+    ctx.real(args[0]).set_attr(ctx, str(known_argument(ctx, args[1], "attribute name")), args[2])
     return NONE
 
 
 @calls(delattr)
 def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).del_attr(ctx, str(_known(ctx, args[1], "attribute name")))
+    ctx.real(args[0]).del_attr(ctx, str(known_argument(ctx, args[1], "attribute name")))
     return NONE
 
 
@@ -220,95 +180,7 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = value.method(ctx, "__hash__")
         if method is not None:
             return ctx.call(method, [], {})
-    return fold(ctx, hash, _known(ctx, value, "hash"))
-
-
-# --- numbers and strings
-
-
-def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    values = [ctx.real(arg) for arg in args]
-    if len(values) == 1 and isinstance(values[0], SizeValue):
-        if values[0].kind is kind:
-            return values[0]
-        if kind is float and values[0].kind is int:
-            return fold(ctx, torch.sym_float, values[0].symbol)
-    if values and isinstance(values[0], ObjectValue):
-        method = values[0].method(ctx, f"__{kind.__name__}__")
-        if method is not None:
-            return ctx.call(method, [], {})
-    known = [_known(ctx, value, kind.__name__) for value in values]
-    return fold(ctx, kind, *known, **{key: _known(ctx, value, key) for key, value in kwargs.items()})
-
-
-constructs(int, float, complex, bytes)(_number)
-
-
-@constructs(bool)
-def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(ctx.real(args[0]).truth(ctx) if args else False)
-
-
-@constructs(str)
-def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    if not args:
-        return Constant("")
-    return text_of(ctx, ctx.real(args[0]), "__str__")
-
-
-@calls(repr)
-def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return text_of(ctx, ctx.real(args[0]), "__repr__")
-
-
-def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
-    """Evaluate str() or repr()."""
-    if isinstance(value, ExceptionValue) and value.method(ctx, method_name) is None:
-        return _exception_text(ctx, value, method_name)
-    if isinstance(value, ObjectValue):
-        for name in (method_name, "__repr__"):
-            method = value.method(ctx, name)
-            if method is not None:
-                return ctx.call(method, [], {})
-    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
-        value.no(f"{method_name}()")
-    real = _known(ctx, value, method_name)
-    return fold(ctx, str if method_name == "__str__" else repr, real)
-
-
-def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
-    """Evaluate str() or repr() of an exception by the rule of its class written in C."""
-    args = [_known(ctx, arg, method_name) for arg in value.args]
-    native = next(kind for kind in value.kind.__mro__ if kind.__module__ == "builtins")
-    if method_name == "__str__":
-        return fold(ctx, lambda: str(native(*args)))
-    listed = ", ".join(map(repr, args))
-    return Constant(f"{value.kind.__name__}({listed})")
-
-
-@calls(abs)
-def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
-    if isinstance(value, TensorValue):
-        return ctx.call_torch("call_function", abs, [value], {})
-    if isinstance(value, ObjectValue):
-        return value.call_method(ctx, "__abs__", [], {})
-    return fold(ctx, abs, _known(ctx, value, "abs"))
-
-
-@calls(round)
-def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
-    if isinstance(value, TensorValue):
-        return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
-    return fold(ctx, round, *[_known(ctx, arg, "round") for arg in args])
-
-
-@calls(pow, math.pow) if id(math.pow) not in {id(f) for f in _MATH} else calls(pow)
-def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    if len(args) == 2:
-        return binary(ctx, "**", args[0], args[1])
-    return fold(ctx, pow, *[_known(ctx, arg, "pow") for arg in args])
+    return fold(ctx, hash, known_argument(ctx, value, "hash"))
 
 
 # --- reductions
@@ -458,7 +330,7 @@ def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
 
 @constructs(range)
 def _range(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return fold(ctx, range, *[_known(ctx, arg, "range") for arg in args])
+    return fold(ctx, range, *[known_argument(ctx, arg, "range") for arg in args])
 
 
 @constructs(slice)
@@ -516,7 +388,7 @@ def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
 
 @constructs(enumerate)
 def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    start = _known(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
+    start = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
     assert isinstance(start, int)
     iterators = _iterators(ctx, args[:1])
     return IteratorValue(enumerate, enumerated(ctx, iterators[0], start), ctx, pure=_all_pure(iterators))
@@ -573,107 +445,6 @@ def _from_keys(function: object) -> CallRule | None:
 CALL_FAMILIES.append(_from_keys)
 
 
-# --- functools, operator and friends
-
-
-@constructs(functools.partial)
-def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function = ctx.real(args[0])
-    if isinstance(function, PartialValue):
-        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
-    return PartialValue(function, list(args[1:]), dict(kwargs))
-
-
-@calls(functools.reduce)
-def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    items = ctx.unpack(args[1])
-    if len(args) > 2:
-        items = [args[2], *items]
-    if not items:
-        ctx.throw(TypeError, "reduce() of empty iterable with no initial value")
-    total = items[0]
-    for item in items[1:]:
-        total = ctx.call(args[0], [total, item], {})
-    return ctx.real(total)
-
-
-def _binary_rule(symbol: str, *, inplace: bool) -> CallRule:
-    return lambda ctx, args, kwargs: binary(ctx, symbol, args[0], args[1], inplace=inplace)
-
-
-def _compare_rule(symbol: str) -> CallRule:
-    return lambda ctx, args, kwargs: compare(ctx, symbol, args[0], args[1])
-
-
-def _register_operators() -> None:
-    plain = {
-        "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-        "%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift,
-        "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    }
-    assigning = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv}
-    comparisons = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-                   ">=": operator.ge}
-    for symbol, function in plain.items():
-        calls(function)(_binary_rule(symbol, inplace=False))
-    for symbol, function in assigning.items():
-        calls(function)(_binary_rule(symbol, inplace=True))
-    for symbol, function in comparisons.items():
-        calls(function)(_compare_rule(symbol))
-    calls(operator.neg)(lambda ctx, args, kwargs: unary(ctx, "-", args[0]))
-    calls(operator.pos)(lambda ctx, args, kwargs: unary(ctx, "+", args[0]))
-    calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.real(args[0]).truth(ctx)))
-    calls(operator.is_)(lambda ctx, args, kwargs: Constant(is_same(ctx, args[0], args[1])))
-    calls(operator.is_not)(lambda ctx, args, kwargs: Constant(not is_same(ctx, args[0], args[1])))
-    calls(operator.contains)(lambda ctx, args, kwargs: Constant(ctx.real(args[0]).contains(ctx, args[1])))
-    calls(operator.getitem)(lambda ctx, args, kwargs: ctx.real(args[0]).get_item(ctx, args[1]))
-
-
-_register_operators()
-
-
-@constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
-def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return GetterValue(kind, [ctx.real(arg) for arg in args])
-
-
-class GetterValue(Value):
-    """An `operator.itemgetter` or `attrgetter`."""
-
-    def __init__(self, kind: type, keys: list[Value]) -> None:
-        self.kind = kind
-        self.keys = keys
-
-    def python_type(self) -> type:
-        """Return the getter's class."""
-        return self.kind
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Getters are true."""
-        return True
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make a new getter."""
-        name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind)}({', '.join(out.value(key) for key in self.keys)})")
-        return name
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Fetch each key, or call the method."""
-        if self.kind is operator.methodcaller:
-            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], {})
-        found = []
-        for key in self.keys:
-            value = ctx.real(args[0])
-            if self.kind is operator.itemgetter:
-                value = value.get_item(ctx, key)
-            else:
-                for name in str(key.constant()).split("."):
-                    value = ctx.real(value.get_attr(ctx, name))
-            found.append(ctx.real(value))
-        return found[0] if len(found) == 1 else TupleValue(list(found))
-
-
 # --- exceptions
 
 
@@ -688,40 +459,9 @@ def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     return made
 
 
-# --- questions to the environment
-
-
-@calls(inspect.signature)
-def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    target = ctx.real(args[0])
-    if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
-        return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
-    if isinstance(target, FunctionValue) and target.real is not None:
-        return fold(ctx, inspect.signature, target.real)
-    return fold(ctx, inspect.signature, _known(ctx, target, "signature"))
-
-
-@constructs(types.MappingProxyType)
-def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.real(args[0])
-
-
-@calls(os.getenv)
-def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return EnvironmentValue().call_method(ctx, "get", args, kwargs)
-
-
 # --- effects that must happen now
 
 
 @calls(print, input, open, breakpoint)
 def _effect(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(SIDE_EFFECT_CALL, "print(), or other input and output")
-
-
-@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.dir, sys._getframe)
-def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.needs_own_frame("globals(), locals(), eval() and the like look at the frame that calls them")
-
-
-__all__ = ["BoundMethod", "Known", "make_slice", "text_of"]

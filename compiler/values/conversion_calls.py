@@ -1,0 +1,139 @@
+"""Numbers and text: conversions, rounding, `math`, `str` and `repr`."""
+
+import math
+import operator
+from collections.abc import Callable
+
+import torch
+
+from .classes import constructs
+from .constant import Constant, calls, fold
+from .exceptions import ExceptionValue
+from .functions import FunctionValue
+from .objects import ObjectValue, OpaqueValue
+from .operators import binary
+from .reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
+from .scalar import SizeValue
+from .tensor import TensorValue
+from .value import Arguments, CaptureContext, Keywords, Value
+
+
+def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
+    """Return the real object of an argument; Break if it is not known. what: the call, for messages."""
+    value = ctx.real(value)
+    if isinstance(value, TensorValue):
+        raise Break(DATA_DEPENDENT_VALUE, f"{what} of {value.describe()}")
+    if not value.is_constant():
+        raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}")
+    return value.constant()
+
+
+def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
+    name = getattr(function, "__name__", str(function))
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [known_argument(ctx, arg, name) for arg in args]
+        return fold(ctx, function, *known, **{key: known_argument(ctx, value, name) for key, value in kwargs.items()})
+
+    return rule
+
+
+_MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
+@calls(math.sqrt)
+def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, SizeValue):
+        return fold(ctx, torch.sym_sqrt, value.symbol)
+    return fold(ctx, math.sqrt, known_argument(ctx, value, "sqrt"))
+
+
+_MATH.remove(math.sqrt)
+for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, format, ascii, operator.index):
+    calls(_pure)(_fold_rule(_pure))
+
+
+def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    values = [ctx.real(arg) for arg in args]
+    if len(values) == 1 and isinstance(values[0], SizeValue):
+        if values[0].kind is kind:
+            return values[0]
+        if kind is float and values[0].kind is int:
+            return fold(ctx, torch.sym_float, values[0].symbol)
+    if values and isinstance(values[0], ObjectValue):
+        method = values[0].method(ctx, f"__{kind.__name__}__")
+        if method is not None:
+            return ctx.call(method, [], {})
+    known = [known_argument(ctx, value, kind.__name__) for value in values]
+    return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
+
+
+constructs(int, float, complex, bytes)(_number)
+
+
+@constructs(bool)
+def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(ctx.real(args[0]).truth(ctx) if args else False)
+
+
+@constructs(str)
+def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return Constant("")
+    return text_of(ctx, ctx.real(args[0]), "__str__")
+
+
+@calls(repr)
+def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return text_of(ctx, ctx.real(args[0]), "__repr__")
+
+
+def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
+    """Evaluate str() or repr()."""
+    if isinstance(value, ExceptionValue) and value.method(ctx, method_name) is None:
+        return _exception_text(ctx, value, method_name)
+    if isinstance(value, ObjectValue):
+        for name in (method_name, "__repr__"):
+            method = value.method(ctx, name)
+            if method is not None:
+                return ctx.call(method, [], {})
+    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
+        value.no(f"{method_name}()")
+    real = known_argument(ctx, value, method_name)
+    return fold(ctx, str if method_name == "__str__" else repr, real)
+
+
+def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
+    """Evaluate str() or repr() of an exception by the rule of its class written in C."""
+    args = [known_argument(ctx, arg, method_name) for arg in value.args]
+    native = next(kind for kind in value.kind.__mro__ if kind.__module__ == "builtins")
+    if method_name == "__str__":
+        return fold(ctx, lambda: str(native(*args)))
+    listed = ", ".join(map(repr, args))
+    return Constant(f"{value.kind.__name__}({listed})")
+
+
+@calls(abs)
+def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, TensorValue):
+        return ctx.call_torch("call_function", abs, [value], {})
+    if isinstance(value, ObjectValue):
+        return value.call_method(ctx, "__abs__", [], {})
+    return fold(ctx, abs, known_argument(ctx, value, "abs"))
+
+
+@calls(round)
+def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, TensorValue):
+        return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
+    return fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
+
+
+@calls(pow, math.pow) if id(math.pow) not in {id(f) for f in _MATH} else calls(pow)
+def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 2:
+        return binary(ctx, "**", args[0], args[1])
+    return fold(ctx, pow, *[known_argument(ctx, arg, "pow") for arg in args])
+
+

@@ -1,0 +1,41 @@
+"""Questions of a program to itself and to its environment: signatures, variables, frames."""
+
+import builtins
+import inspect
+import os
+import sys
+import types
+
+from .classes import constructs
+from .constant import calls, fold
+from .conversion_calls import known_argument
+from .environment import EnvironmentValue
+from .functions import BoundMethod, FunctionValue
+from .value import Arguments, CaptureContext, Keywords, Value
+
+
+@calls(inspect.signature)
+def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    target = ctx.real(args[0])
+    if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
+        return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
+    if isinstance(target, FunctionValue) and target.real is not None:
+        return fold(ctx, inspect.signature, target.real)
+    return fold(ctx, inspect.signature, known_argument(ctx, target, "signature"))
+
+
+@constructs(types.MappingProxyType)
+def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.real(args[0])
+
+
+@calls(os.getenv)
+def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return EnvironmentValue().call_method(ctx, "get", args, kwargs)
+
+
+@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.dir, sys._getframe)
+def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.needs_own_frame("globals(), locals(), eval() and the like look at the frame that calls them")
+
+
