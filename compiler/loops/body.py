@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..symbolic.expr import Expr, Symbol, substitute
+from ..symbolic.expr import Expr, Symbol, as_expr, substitute
+from ..symbolic.sizes import Extent, Size
 from .scalar_ops import SCALAR_OPS
 
 
@@ -30,7 +31,7 @@ class Access:
     looked_up: tuple[Symbol, ...] = ()
 
 
-Detail = Access | Expr | float | int | bool | str | None
+Detail = Access | Expr | Size | float | int | bool | str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +91,10 @@ class ScalarBuilder:
         access = Access(buffer, index, tuple(symbol for symbol, _ in looked_up))
         return self.make("load", tuple(value for _, value in looked_up), dtype, access)
 
-    def constant(self, value: float | int | bool, dtype: torch.dtype) -> Scalar:
-        """Return a constant, already of its dtype's kind."""
+    def constant(self, value: float | int | bool | Size, dtype: torch.dtype) -> Scalar:
+        """Return a constant, already of its dtype's kind; an open size is a number that the loop is given."""
+        if isinstance(value, Size):
+            return self.cast(self.index(as_expr(value), torch.int64), dtype)
         kind: type = bool if dtype == torch.bool else float if dtype.is_floating_point else int
         return self.make("constant", (), dtype, kind(value))
 
@@ -99,7 +102,7 @@ class ScalarBuilder:
         """Return the value of an index expression."""
         return self.make("index", (), dtype, value)
 
-    def checked(self, value: Scalar, size: int) -> Scalar:
+    def checked(self, value: Scalar, size: Extent) -> Scalar:
         """Return an integer that stops the program unless `0 <= value < size`."""
         return self.make("checked", (value,), value.dtype, size)
 

@@ -13,16 +13,22 @@ import torch
 
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol
 from .body import Scalar
+from .instance import at_sizes
 from .ir import Buffer, Extern, Loop, Program, Ref, Step, Store
 from .scalar_ops import SCALAR_OPS, identity
 
 
-def interpret_program(program: Program, inputs: Sequence[torch.Tensor]) -> tuple[object, ...]:
-    """Run a program on real tensors; returns the outputs as the graph nests them.
+def interpret_program(program: Program, inputs: Sequence[torch.Tensor | int]) -> tuple[object, ...]:
+    """Run a program on real tensors, and numbers for its open sizes; returns the outputs as the graph nests them.
 
     Raises IndexError where a looked-up index is out of bounds, ZeroDivisionError for an integer division by zero.
     """
-    tensors = dict(zip(program.inputs, inputs, strict=True)) | dict(program.constants)
+    count = len(program.inputs)
+    given = [value for value in inputs[:count] if isinstance(value, torch.Tensor)]
+    if program.sizes:
+        point = {name: int(value) for name, value in zip(program.sizes, inputs[count:], strict=True)}
+        program = at_sizes(program, point)
+    tensors = dict(zip(program.inputs, given, strict=True)) | dict(program.constants)
     for step in program.steps:
         run_step(step, program, tensors)
     return tuple(fill(output, tensors) for output in program.outputs)

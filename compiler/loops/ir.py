@@ -6,39 +6,42 @@ written).  Lowering makes one loop per ATen node; fusion only ever merges loops,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
 
 from ..symbolic.expr import Expr, Symbol
+from ..symbolic.index_space import product
+from ..symbolic.sizes import Extent
 from .body import Access, Scalar, walk
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A tensor in memory.  shape, strides: in elements; fixed, because externs and outputs keep eager's strides."""
+    """A tensor in memory.  shape, strides: in elements, as externs and outputs need them to keep eager's strides."""
 
     name: str
     dtype: torch.dtype
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    shape: tuple[Extent, ...]
+    strides: tuple[Extent, ...]
     offset: int = 0
 
     @property
-    def numel(self) -> int:
+    def numel(self) -> Extent:
         """How many elements the tensor has."""
-        result = 1
-        for size in self.shape:
-            result *= size
-        return result
+        return product(self.shape)
 
     @property
-    def span(self) -> int:
+    def span(self) -> Extent:
         """How many elements of storage the strides reach over."""
         if not self.numel:
             return 0
-        return 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True))
+        result: Extent = 1
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            result = result + (size - 1) * stride
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +130,18 @@ class Extern:
         return frozenset(name for name in self.results if name) | frozenset(self.mutates)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenNumber:
+    """A number computed from open sizes, inside the arguments of an `Extern`; text: Python over `names`."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def at(self, point: Mapping[str, int | float]) -> float:
+        """Return the number for sizes by name."""
+        return float(eval(self.text, {"math": math, **point}))
+
+
 def refs_in(value: object) -> Iterator[str]:
     """Yield the names of all tensors referred to in nested arguments."""
     if isinstance(value, Ref):
@@ -148,6 +163,7 @@ class Program:
 
     outputs: nested as the graph's outputs were, with `Ref`s for tensors.
     constants: tensors that the graph holds itself, by name.
+    sizes: the names of open sizes, which are given behind the inputs in this order.
     """
 
     inputs: tuple[str, ...]
@@ -155,6 +171,7 @@ class Program:
     steps: tuple[Step, ...]
     outputs: tuple[object, ...]
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
+    sizes: tuple[str, ...] = ()
 
     @property
     def output_names(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..symbolic.expr import symbols
+from ..symbolic.sizes import same
 from .body import Access, Scalar
 from .ir import Loop, Store, index_symbols
 
@@ -38,7 +39,7 @@ class Plan:
 
 def plan_phases(loop: Loop) -> Plan:
     """Return the passes that a loop needs; a loop without reductions has exactly one."""
-    reduced = {symbol for symbol in loop.reduced if symbol.size != 1}
+    reduced = {symbol for symbol in loop.reduced if not same(symbol.size, 1)}
     level: dict[int, int] = {}
     inner: set[int] = set()
     reductions: dict[int, list[Scalar]] = {}

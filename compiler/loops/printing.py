@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import torch
 
 from ..symbolic.expr import text as index_text
+from ..symbolic.sizes import FUNCTIONS, Extent
 from .body import Access, Scalar, walk
 from .interpret import first_place
 from .ir import Extern, Loop, Program, Ref, Step
@@ -141,7 +142,7 @@ def _place(access: Access, looked_up: Mapping[str, str] | None = None) -> str:
     return f"{access.buffer}[{', '.join(parts) or '()'}]"
 
 
-def _size(access: Access, name: str) -> int:
+def _size(access: Access, name: str) -> Extent:
     return next(symbol.size for symbol in access.looked_up if symbol.name == name)
 
 
@@ -168,14 +169,16 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
     return first_place(kind, every, torch.stack([point[1] for point in points]))
 
 
-def run_text(source: str, name: str, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Execute a printed loop on tensors by name; the stores land in them."""
+def run_text(
+    source: str, name: str, tensors: Mapping[str, torch.Tensor], sizes: Mapping[str, int] | None = None
+) -> None:
+    """Execute a printed loop on tensors by name, with open sizes by name; the stores land in the tensors."""
     op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
     op.constant = lambda value, dtype: torch.tensor(value, dtype=dtype)
     op.inside = _inside
     op.checked = lambda value, size: torch.tensor(_inside(value, size), dtype=value.dtype)
     op.reduce = _reduce
-    scope: dict[str, object] = {"torch": torch}
+    scope: dict[str, object] = {"torch": torch, **FUNCTIONS, **(sizes or {})}
     exec(compile(source, f"<{name}>", "exec"), scope)
     function = scope[name]
     if callable(function):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..base.errors import InternalError
-from ..symbolic.expr import bounds, symbols
+from ..symbolic.expr import Expr, Symbol, bounds, symbols
 from ..symbolic.index_space import digits_of, flat_position, row_major
+from ..symbolic.sizes import Size, hint_of
 from .body import Access, Scalar
 from .ir import Extern, Loop, Program, refs_in
 from .scalar_ops import REDUCTIONS, SCALAR_OPS
@@ -60,7 +61,7 @@ def every_buffer_is_known(program: Program) -> Iterator[str]:
 def every_index_is_in_bounds(program: Program) -> Iterator[str]:
     """Each dimension's index stays in its range for every point of the loop."""
     for loop in _loops(program):
-        if any(symbol.size == 0 for symbol in (*loop.kept, *loop.reduced)):
+        if any(hint_of(symbol.size) == 0 for symbol in (*loop.kept, *loop.reduced)):
             continue
         accesses = [store.access for store in loop.stores] + [load.access for load in loop.loads()]
         for access in accesses:
@@ -74,8 +75,13 @@ def _out_of_bounds(loop: Loop, access: Access, program: Program) -> Iterator[str
         return
     for dimension, (part, size) in enumerate(zip(access.index, shape, strict=True)):
         low, high = bounds(part)
-        if low < 0 or high >= size:
+        if hint_of(low) < 0 or (hint_of(high) >= hint_of(size) and _is_tight(part)):
             yield f"{loop.name}: {access.buffer} dimension {dimension} of size {size} indexed by {part}"
+
+
+def _is_tight(part: Expr) -> bool:
+    """Whether the bounds of an index are reached: those of quotients by open sizes need not be."""
+    return all(isinstance(atom, Symbol) or not isinstance(atom.divisor, Size) for atom, _ in part.terms)
 
 
 @check
@@ -94,7 +100,7 @@ def every_point_is_stored_once(program: Program) -> Iterator[str]:
     for loop in _loops(program):
         for store in loop.stores:
             buffer = program.buffers[store.access.buffer]
-            if not store.whole or buffer.numel == 0:
+            if not store.whole or hint_of(buffer.numel) == 0:
                 continue
             flat = flat_position(store.access.index, row_major(buffer.shape))
             if digits_of(flat, sorted(symbols(flat), key=lambda s: s.name)) is None:

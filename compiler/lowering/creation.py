@@ -6,6 +6,7 @@ import torch
 
 from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import add, as_expr, scale
+from ..symbolic.sizes import Size
 from .registry import Call, check_fits, lowers, opmath
 from .writer import Index, NoLowering, TensorValue
 
@@ -54,7 +55,7 @@ def lower_arange(call: Call) -> TensorValue:
     """start, start + step, ...; floats are ATen's, which adds them its own way."""
     start = call.arguments.get("start", 0)
     step = call.arguments.get("step", 1)
-    if call.dtype not in (torch.int64, torch.int32) or not isinstance(start, int) or not isinstance(step, int):
+    if call.dtype not in (torch.int64, torch.int32) or not isinstance(start, int | Size) or not isinstance(step, int):
         raise NoLowering("range of floats")
 
     def element(b: B, index: Index) -> Scalar:

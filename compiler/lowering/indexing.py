@@ -12,8 +12,9 @@ import torch
 
 from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import Expr, Symbol, add, as_expr, bounds, remainder, scale
+from ..symbolic.sizes import Extent, same
 from .registry import Call, check_fits, lowers, opmath
-from .views import slice_start
+from .views import position, slice_start
 from .writer import Index, NoLowering, TensorValue, broadcast_index, variables
 
 aten = torch.ops.aten
@@ -21,7 +22,7 @@ B = ScalarBuilder
 INDEX_TYPES = (torch.int64, torch.int32)
 
 
-def looked_up(value: Scalar, size: int, number: int) -> tuple[Symbol, Scalar]:
+def looked_up(value: Scalar, size: Extent, number: int) -> tuple[Symbol, Scalar]:
     """Return a variable that stands for an index read from memory."""
     return Symbol(f"at{number}", size), value
 
@@ -29,9 +30,9 @@ def looked_up(value: Scalar, size: int, number: int) -> tuple[Symbol, Scalar]:
 def _joined(call: Call, parts: list[TensorValue], dim: int) -> TensorValue:
     """Append one loop per part, each writing its own region of the result."""
     fake = call.results[0]
-    shape = [int(size) for size in fake.shape]
-    buffer = call.writer.buffer(call.writer.fresh(call.name), shape, fake.dtype, fake.stride())
-    start = 0
+    shape, strides = call.read.sizes(fake.shape), call.read.sizes(fake.stride())
+    buffer = call.writer.buffer(call.writer.fresh(call.name), shape, fake.dtype, strides)
+    start: Extent = 0
     for part in parts:
         if 0 in part.shape:
             continue
@@ -41,8 +42,8 @@ def _joined(call: Call, parts: list[TensorValue], dim: int) -> TensorValue:
         value = b.cast(part.at(b, index), fake.dtype)
         place = tuple(add(each, as_expr(start)) if n == dim else each for n, each in enumerate(index))
         call.writer.loop(buffer, kept, (), place, value, whole=False)
-        start += part.shape[dim]
-    return TensorValue(buffer.name, tuple(shape), fake.dtype)
+        start = start + part.shape[dim]
+    return TensorValue(buffer.name, shape, fake.dtype)
 
 
 def _tensors(call: Call) -> list[TensorValue]:
@@ -71,7 +72,7 @@ def lower_stack(call: Call) -> TensorValue:
     if len(parts) > 16:
         raise NoLowering("very many tensors to join")
     dim = call.integer("dim") % len(call.shape)
-    shape = tuple(1 if n == dim else size for n, size in enumerate(call.shape))
+    shape: tuple[Extent, ...] = tuple(1 if n == dim else size for n, size in enumerate(call.shape))
     return _joined(call, [part.seen(shape, lambda i: i[:dim] + i[dim + 1 :]) for part in parts], dim)
 
 
@@ -157,12 +158,12 @@ def lower_index(call: Call) -> TensorValue:
     return call.elements(element)
 
 
-def index_type(*sizes: int) -> torch.dtype:
+def index_type(*sizes: Extent) -> torch.dtype:
     """Return the narrower integer type that holds sums and differences of such indexes."""
-    return torch.int32 if max(sizes, default=0) < 2**29 else torch.int64
+    return torch.int32 if all(size < 2**29 for size in sizes) else torch.int64
 
 
-def clamped(b: B, part: Expr, size: int, number: int) -> tuple[tuple[Symbol, Scalar], Scalar]:
+def clamped(b: B, part: Expr, size: Extent, number: int) -> tuple[tuple[Symbol, Scalar], Scalar]:
     """Return an index kept inside 0..size-1 as a looked-up variable, and whether it was inside at first."""
     low, high = bounds(part)
     kind = index_type(size, abs(low), abs(high))
@@ -175,7 +176,7 @@ def clamped(b: B, part: Expr, size: int, number: int) -> tuple[tuple[Symbol, Sca
 @lowers(aten.constant_pad_nd.default)
 def lower_pad(call: Call) -> TensorValue:
     """A border of one value."""
-    source, amounts, fill = call.tensor("self"), call.integers("pad"), call.number("value")
+    source, amounts, fill = call.tensor("self"), call.extents("pad"), call.number("value")
     if 0 in source.shape:
         raise NoLowering("padding of nothing")
     check_fits(fill, call.dtype)
@@ -188,7 +189,7 @@ def lower_pad(call: Call) -> TensorValue:
         valid: Scalar | None = None
         for n, part in enumerate(index):
             moved = part - before.get(n, 0)
-            if n not in before or (before[n] == 0 and call.shape[n] <= source.shape[n]):
+            if n not in before or (same(before[n], 0) and same(call.shape[n], source.shape[n])):
                 where.append(moved)
                 continue
             place, inside = clamped(b, moved, source.shape[n], n)
@@ -203,7 +204,7 @@ def lower_pad(call: Call) -> TensorValue:
     return call.elements(element)
 
 
-def _written(call: Call, base: TensorValue | None, piece: TensorValue, dim: int, start: int, step: int) -> TensorValue:
+def _written(call: Call, base: TensorValue | None, piece: TensorValue, dim: int, start: Extent, step: int) -> TensorValue:
     """Return base (or zeros) with a piece, same rank, written at start:start+step*n:step of one dimension."""
     if 0 in piece.shape:
         raise NoLowering("an empty piece")
@@ -249,7 +250,7 @@ def lower_select_scatter(call: Call) -> TensorValue:
     """A copy with one position of a dimension replaced."""
     base = call.tensor("self")
     dim = call.integer("dim") % len(base.shape)
-    return _written(call, base, _lifted(call.tensor("src"), dim), dim, call.integer("index") % base.shape[dim], 1)
+    return _written(call, base, _lifted(call.tensor("src"), dim), dim, position(call, base.shape[dim]), 1)
 
 
 @lowers(aten.select_backward.default)
@@ -257,7 +258,7 @@ def lower_select_backward(call: Call) -> TensorValue:
     """Zeros with one position of a dimension replaced by the gradient."""
     dim = call.integer("dim") % len(call.shape)
     piece = _lifted(call.tensor("grad_output"), dim)
-    return _written(call, None, piece, dim, call.integer("index") % call.shape[dim], 1)
+    return _written(call, None, piece, dim, position(call, call.shape[dim]), 1)
 
 
 @lowers(aten.flip.default)

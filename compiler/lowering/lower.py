@@ -7,7 +7,7 @@ views only when asked for, so that loops read through them and outputs share mem
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import torch
@@ -18,20 +18,24 @@ from ..base.events import FellBack, is_recording, record
 from ..base.torch_facts import OpOverload
 from ..graph.facts import facts_of, is_mutating, is_random
 from ..graph.node_values import origin_of, value_of
-from ..loops.ir import Extern, Program, Ref
+from ..graph.open_sizes import is_open, lowest_sizes, number_text, open_name
+from ..loops.ir import Extern, OpenNumber, Program, Ref
 from ..loops.scalar_ops import SUPPORTED
+from ..symbolic.sizes import Size
 from . import creation, float_math, indexing, pointwise, reductions  # noqa: F401  the tables fill on import
+from .open_sizes import SizeReader
 from .registry import Call, lowering_of
 from .views import VIEWS
 from .writer import LoopWriter, NoLowering, TensorValue
 
 
-def lower_graph(gm: fx.GraphModule) -> Program:
+def lower_graph(gm: fx.GraphModule, hints: Mapping[str, int] | None = None) -> Program:
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
-    Raises Unsupported where sizes are symbols or an input is no tensor: such graphs run op by op.
+    Placeholders: tensors, then the numbers that give open sizes.  hints: by the symbol's name, what each is in the
+    call that is being compiled.  Raises Unsupported for an input of another kind: such graphs run op by op.
     """
-    return _Lowering(gm).run()
+    return _Lowering(gm, hints or {}).run()
 
 
 def loops_can_hold(value: object) -> bool:
@@ -49,12 +53,15 @@ def loops_can_hold(value: object) -> bool:
 class _Lowering:
     """The state of one walk over one graph."""
 
-    def __init__(self, gm: fx.GraphModule) -> None:
+    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, int]) -> None:
         self.gm = gm
+        self.read = SizeReader(hints, lowest_sizes(gm.graph))
+        self.sizes: list[str] = []
         self.writer = LoopWriter()
         self.values: dict[fx.Node, object] = {}
         self.views: dict[fx.Node, tuple[str | None, ...]] = {}  # host names of views already asked for
         self.seen_through: set[fx.Node] = set()  # views that loops read through
+        self.numbers: dict[fx.Node, TensorValue] = {}
         self.inputs: list[str] = []
         self.constants: dict[str, torch.Tensor] = {}
         self.outputs: tuple[object, ...] = ()
@@ -75,15 +82,30 @@ class _Lowering:
             else:
                 raise Unsupported(f"node kind {node.op}", hint="trace to ATen first")
         writer = self.writer
-        return Program(tuple(self.inputs), writer.buffers, tuple(writer.steps), self.outputs, self.constants)
+        inputs, sizes = tuple(self.inputs), tuple(self.sizes)
+        return Program(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes)
 
     def _input(self, node: fx.Node) -> None:
         fake = value_of(node)
+        if is_open(fake):
+            self.sizes.append(open_name(node))
+            self.values[node] = self._number(fake)
+            return
         name = self.writer.fresh(node.name)
         if not isinstance(fake, torch.Tensor):
             raise Unsupported(f"input {node.name} is {type(fake).__name__}, no tensor", hint="the graph runs op by op")
         self.inputs.append(name)
         self.values[node] = self._whole(name, fake)
+
+    def _number(self, value: object) -> object:
+        """Return the value of a number that comes from open sizes."""
+        try:
+            if isinstance(value, torch.SymInt):
+                return self.read.size(value)
+        except NoLowering as refusal:
+            raise Unsupported(str(refusal), hint="the graph runs op by op") from None
+        text, names = number_text(value)
+        return OpenNumber(text, names)
 
     def _constant(self, node: fx.Node) -> None:
         value: object = self.gm
@@ -97,16 +119,21 @@ class _Lowering:
 
     def _whole(self, name: str, fake: torch.Tensor) -> object:
         """Return the value of a tensor that exists in memory under a name."""
-        if not all(isinstance(size, int) for size in (*fake.shape, *fake.stride())):
-            raise Unsupported("symbolic sizes", hint="the graph runs op by op")
         if not loops_can_hold(fake):
             return Ref(name)
-        self.writer.buffer(name, fake.shape, fake.dtype, fake.stride())
-        return TensorValue(name, tuple(fake.shape), fake.dtype)
+        try:
+            shape, strides = self.read.sizes(fake.shape), self.read.sizes(fake.stride())
+        except NoLowering:
+            return Ref(name)
+        self.writer.buffer(name, shape, fake.dtype, strides)
+        return TensorValue(name, shape, fake.dtype)
 
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             self._getitem(node)
+            return
+        if is_open(value_of(node)):
+            self.values[node] = self._number(value_of(node))
             return
         reason = self._try_lowering(node)
         if reason is not None:
@@ -134,11 +161,9 @@ class _Lowering:
         for argument in node.all_input_nodes:
             if not _known_to_loops(self.values[argument]):
                 return "an argument that loops cannot hold"
-        if any(not isinstance(size, int) for fake in fakes for size in fake.shape):
-            raise Unsupported("symbolic sizes", hint="the graph runs op by op")
-        call = self._make_call(node, fakes)
         state = (dict(self.writer.buffers), len(self.writer.steps))
         try:
+            call = self._make_call(node, fakes)
             result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
         except NoLowering as refusal:
             self.writer.buffers = state[0]
@@ -161,15 +186,28 @@ class _Lowering:
             else:
                 given = argument.default_value if argument.has_default_value() else None
             arguments[argument.name] = self._inside(given)
-            examples[argument.name] = value_of(given) if isinstance(given, fx.Node) else given
-        return Call(self.writer, node.name, arguments, examples, fakes)
+            examples[argument.name] = _example(given)
+        return Call(self.writer, node.name, arguments, examples, fakes, self.read)
 
     def _inside(self, given: object) -> object:
         if isinstance(given, fx.Node):
-            return self.values[given]
+            value = self.values[given]
+            return self._as_tensor(given, value) if isinstance(value, OpenNumber) else value
         if isinstance(given, list | tuple):
             return [self._inside(each) for each in given]
         return given
+
+    def _as_tensor(self, node: fx.Node, number: OpenNumber) -> TensorValue:
+        """Return a number known only when the graph runs as a tensor of one element, which loops read."""
+        found = self.numbers.get(node)
+        if found is None:
+            name = self.writer.fresh(node.name)
+            self.writer.buffer(name, (), torch.float64)
+            given = {"dtype": torch.float64}
+            step = Extern(self.writer.fresh(f"call_{name}"), torch.scalar_tensor, (number,), dict(given), (name,), True)
+            self.writer.extern(step)
+            found = self.numbers[node] = TensorValue(name, (), torch.float64)
+        return found
 
     def _extern(self, node: fx.Node) -> None:
         """Keep a call as ATen call; its results are tensors with eager's layout."""
@@ -213,7 +251,7 @@ class _Lowering:
         if not isinstance(given, fx.Node):
             return given
         value = self.values[given]
-        if isinstance(value, Ref):
+        if isinstance(value, Ref | Size | OpenNumber | int):
             return value
         if isinstance(value, tuple):
             raise Unsupported("a tuple as argument", hint="the graph runs op by op")
@@ -230,6 +268,7 @@ class _Lowering:
         if found is not None:
             return found
         args = tuple(self._refer(arg) for arg in node.args)
+        kwargs = {key: self._refer(each) for key, each in node.kwargs.items()}
         value = value_of(node)
         single = isinstance(value, torch.Tensor)
         count = 1 if single else len(_tensors_of(value))
@@ -237,7 +276,7 @@ class _Lowering:
         base = next(iter(arg.name for arg in args if isinstance(arg, Ref)))
         self.writer.extern(
             Extern(
-                self.writer.fresh(f"view_{node.name}"), cast("OpOverload", node.target), args, dict(node.kwargs), names,
+                self.writer.fresh(f"view_{node.name}"), cast("OpOverload", node.target), args, kwargs, names,
                 single, False, (), (base,), self.writer.origins,
             )
         )  # fmt: skip
@@ -245,7 +284,15 @@ class _Lowering:
         return names
 
 
+def _example(given: object) -> object:
+    """Return an argument for questions of type: an open number is some number of its kind."""
+    value = value_of(given) if isinstance(given, fx.Node) else given
+    return 2 if isinstance(value, torch.SymInt) else 2.0 if isinstance(value, torch.SymFloat) else value
+
+
 def _known_to_loops(value: object) -> bool:
+    if isinstance(value, Size | OpenNumber | int):
+        return True
     if isinstance(value, tuple):
         return all(isinstance(each, TensorValue) for each in value)
     return isinstance(value, TensorValue)

@@ -6,12 +6,11 @@ differences, which loses nothing to cancellation; softmax subtracts the greatest
 
 from __future__ import annotations
 
-from math import prod
-
 import torch
 
 from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import ZERO
+from ..symbolic.index_space import product
 from .pointwise import truth
 from .registry import Call, dimensions, lowers, opmath
 from .writer import Index, NoLowering, TensorValue
@@ -49,7 +48,7 @@ def lower_mean(call: Call) -> TensorValue:
     source = call.tensor("self")
     inside = opmath(call.dtype)
     dims = dimensions(call, "dim", len(source.shape))
-    count = prod(source.shape[dim] for dim in dims)
+    count = product(source.shape[dim] for dim in dims)
     return call.reduction(
         source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
         finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
@@ -165,7 +164,7 @@ def lower_prod(call: Call) -> TensorValue:
 def moments(call: Call, source: TensorValue, dims: tuple[int, ...]) -> tuple[TensorValue, torch.dtype]:
     """Append the loop of the mean, dims kept; returns it with the dtype it is in."""
     inside = opmath(source.dtype)
-    count = prod(source.shape[dim] for dim in dims)
+    count = product(source.shape[dim] for dim in dims)
     mean = call.writer.reduce(
         source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
         dtype=inside, finish=lambda b, s: b.op("div", s, b.constant(count, inside)), name=f"{call.name}_mean",
@@ -185,13 +184,13 @@ def _variance(call: Call, *, root: bool, result: int = 0) -> tuple[TensorValue, 
     dims = dimensions(call, "dim", len(source.shape))
     correction = call.arguments.get("correction")
     taken = 1 if correction is None else correction
-    count = prod(source.shape[dim] for dim in dims)
-    if not isinstance(taken, int | float) or count - taken <= 0:
+    count = product(source.shape[dim] for dim in dims)
+    if not isinstance(taken, int | float) or taken != int(taken) or count - int(taken) <= 0:
         raise NoLowering("variance of too few elements")
     mean, inside = moments(call, source, dims)
 
     def finish(b: B, total: Scalar) -> Scalar:
-        value = b.op("div", total, b.constant(count - taken, inside))
+        value = b.op("div", total, b.constant(count - int(taken), inside))
         return b.op("sqrt", value) if root else value
 
     spread = call.reduction(
@@ -218,7 +217,7 @@ def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
     spread, mean = _variance(call, root=False)
     dims = dimensions(call, "dim", len(call.tensor("self").shape))
     shown = call.results[1]
-    shape = [int(size) for size in shown.shape]
+    shape = call.read.sizes(shown.shape)
     keeps = len(shape) == len(mean.shape)
 
     def element(b: B, index: Index) -> Scalar:
@@ -226,7 +225,7 @@ def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
         full = index if keeps else tuple(ZERO if n in dims else next(rest) for n in range(len(mean.shape)))
         return mean.at(b, full)
 
-    return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=shown.stride())
+    return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=call.read.sizes(shown.stride()))
 
 
 def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtype, TensorValue]:
@@ -355,7 +354,7 @@ def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
     if 0 in source.shape or any(fake.dtype != source.dtype for fake in call.results):
         raise NoLowering("layer norm of nothing or of mixed types")
     mean, _ = moments(call, source, dims)
-    count = prod(source.shape[dim] for dim in dims)
+    count = product(source.shape[dim] for dim in dims)
 
     def finish(b: B, total: Scalar) -> Scalar:
         spread = b.op("add", b.op("div", total, b.constant(count, inside)), b.constant(epsilon, inside))

@@ -17,6 +17,8 @@ from ..base.errors import UserError
 from ..base.torch_facts import OpOverload
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import STORAGE_ONLY
+from ..symbolic.sizes import Extent, Size
+from .open_sizes import SizeReader
 from .writer import Element, Index, LoopWriter, NoLowering, TensorValue, broadcast_index
 
 Result = TensorValue | tuple[TensorValue | None, ...]
@@ -81,7 +83,7 @@ class Call:
     """One ATen call to be lowered.
 
     arguments: by schema name, with TensorValue for tensors.  examples: the same with fake tensors, for type questions.
-    results: fake tensors of the results.
+    results: fake tensors of the results.  read: how their sizes are read.
     """
 
     writer: LoopWriter
@@ -89,6 +91,7 @@ class Call:
     arguments: dict[str, object]
     examples: dict[str, object]
     results: tuple[torch.Tensor, ...]
+    read: SizeReader
 
     def tensor(self, name: str) -> TensorValue:
         """Return a tensor argument."""
@@ -111,6 +114,23 @@ class Call:
             raise NoLowering(f"{name} is no integer")
         return value
 
+    def extent(self, name: str) -> Extent:
+        """Return an integer argument that may be an open size."""
+        value = self.arguments[name]
+        if not isinstance(value, int | Size):
+            raise NoLowering(f"{name} is no integer")
+        return value
+
+    def extents(self, name: str) -> tuple[Extent, ...]:
+        """Return a list of integers or open sizes."""
+        value = self.arguments[name]
+        if not isinstance(value, list | tuple):
+            raise NoLowering(f"{name} is no list of integers")
+        found = tuple(each for each in value if isinstance(each, int | Size))
+        if len(found) != len(value):
+            raise NoLowering(f"{name} is no list of integers")
+        return found
+
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a list-of-integers argument; one integer counts as a list of it."""
         value = self.arguments[name]
@@ -121,9 +141,9 @@ class Call:
         return tuple(value)
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Extent, ...]:
         """The shape of the first result."""
-        return tuple(int(size) for size in self.results[0].shape)
+        return self.read.sizes(self.results[0].shape)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -145,7 +165,13 @@ class Call:
         rounded: a half dtype to which a Python number is rounded first, where eager does so.
         """
         if isinstance(value, TensorValue):
+            if rounded in STORAGE_ONLY and value.dtype == torch.float64 and not value.shape:
+                raise NoLowering("a number that is rounded first, known only when the graph runs")
             return builder.cast(value.at(builder, broadcast_index(index, value.shape)), dtype)
+        if isinstance(value, Size):
+            if rounded in STORAGE_ONLY or not (dtype.is_floating_point or dtype == torch.int64):
+                raise NoLowering("an open size as a number of another kind")
+            return builder.constant(value, dtype)
         if isinstance(value, float | int):
             if rounded in STORAGE_ONLY:
                 value = float(torch.tensor(value, dtype=rounded).item())
@@ -181,12 +207,12 @@ class Call:
     def elements(self, element: Element, result: int = 0) -> TensorValue:
         """Return the result tensor whose elements are given, in eager's layout."""
         fake = self.results[result]
-        shape = [int(size) for size in fake.shape]
-        return self.writer.compute(shape, fake.dtype, element, name=self.name, strides=fake.stride())
+        shape, strides = self.read.sizes(fake.shape), self.read.sizes(fake.stride())
+        return self.writer.compute(shape, fake.dtype, element, name=self.name, strides=strides)
 
     def reduction(
         self,
-        source: Sequence[int],
+        source: Sequence[Extent],
         dims: Sequence[int],
         kind: str,
         accumulate: torch.dtype,
@@ -200,7 +226,8 @@ class Call:
         keepdim = len(fake.shape) == len(source)
         return self.writer.reduce(
             source, dims, kind, accumulate, element,
-            dtype=fake.dtype, keepdim=keepdim, finish=finish, name=self.name, strides=fake.stride(),
+            dtype=fake.dtype, keepdim=keepdim, finish=finish, name=self.name,
+            strides=self.read.sizes(fake.stride()),
         )  # fmt: skip
 
 

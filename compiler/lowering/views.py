@@ -12,6 +12,7 @@ import torch
 from ..base.torch_facts import OpOverload
 from ..symbolic.expr import ZERO, add, as_expr, scale
 from ..symbolic.index_space import reshape_index
+from ..symbolic.sizes import Extent, Size
 from .registry import Call
 from .writer import Index, NoLowering, TensorValue, broadcast_index
 
@@ -109,7 +110,7 @@ def view_squeeze(call: Call) -> TensorValue:
     return source.seen(call.shape, place)
 
 
-def sliced(source: TensorValue, dim: int, start: int, step: int, length: int) -> TensorValue:
+def sliced(source: TensorValue, dim: int, start: Extent, step: int, length: Extent) -> TensorValue:
     """Return the view of `length` elements from start in steps along one dimension."""
     shape = [*source.shape[:dim], length, *source.shape[dim + 1 :]]
     return source.seen(
@@ -117,10 +118,10 @@ def sliced(source: TensorValue, dim: int, start: int, step: int, length: int) ->
     )
 
 
-def slice_start(call: Call, size: int) -> int:
+def slice_start(call: Call, size: Extent) -> Extent:
     """Return the first element of a slice argument, clamped as Python clamps."""
     start = call.arguments.get("start")
-    begin = start if isinstance(start, int) else 0
+    begin: Extent = start if isinstance(start, int | Size) else 0
     return min(max(begin + size if begin < 0 else begin, 0), size)
 
 
@@ -132,10 +133,16 @@ def view_slice(call: Call) -> TensorValue:
     return sliced(source, dim, slice_start(call, source.shape[dim]), call.integer("step"), call.shape[dim])
 
 
-def selected(source: TensorValue, dim: int, position: int) -> TensorValue:
+def position(call: Call, size: Extent) -> Extent:
+    """Return the index argument of a selection, counted from the start."""
+    index = call.extent("index")
+    return index + size if index < 0 else index
+
+
+def selected(source: TensorValue, dim: int, place: Extent) -> TensorValue:
     """Return the view at one position of a dimension, which disappears."""
     shape = [*source.shape[:dim], *source.shape[dim + 1 :]]
-    return source.seen(shape, lambda index: (*index[:dim], as_expr(position), *index[dim:]))
+    return source.seen(shape, lambda index: (*index[:dim], as_expr(place), *index[dim:]))
 
 
 @views(aten.select.int)
@@ -143,13 +150,15 @@ def view_select(call: Call) -> TensorValue:
     """One position of a dimension."""
     source = call.tensor("self")
     dim = call.integer("dim") % len(source.shape)
-    return selected(source, dim, call.integer("index") % source.shape[dim])
+    return selected(source, dim, position(call, source.shape[dim]))
 
 
-def _pieces(call: Call, sizes: Sequence[int]) -> tuple[TensorValue, ...]:
+def _pieces(call: Call, sizes: Sequence[Extent]) -> tuple[TensorValue, ...]:
     source = call.tensor("self")
     dim = call.integer("dim") % len(source.shape)
-    starts = [sum(sizes[:n]) for n in range(len(sizes))]
+    starts: list[Extent] = [0]
+    for size in sizes[:-1]:
+        starts.append(starts[-1] + size)
     return tuple(sliced(source, dim, start, 1, size) for start, size in zip(starts, sizes, strict=True))
 
 
@@ -157,13 +166,13 @@ def _pieces(call: Call, sizes: Sequence[int]) -> tuple[TensorValue, ...]:
 def view_split(call: Call) -> tuple[TensorValue, ...]:
     """Equal pieces, the last one shorter."""
     dim = call.integer("dim")
-    return _pieces(call, [int(fake.shape[dim]) for fake in call.results])
+    return _pieces(call, [call.read.size(fake.shape[dim]) for fake in call.results])
 
 
 @views(aten.split_with_sizes.default)
 def view_split_with_sizes(call: Call) -> tuple[TensorValue, ...]:
     """Pieces of given sizes."""
-    return _pieces(call, call.integers("split_sizes"))
+    return _pieces(call, call.extents("split_sizes"))
 
 
 @views(aten.unbind.int)
@@ -173,7 +182,7 @@ def view_unbind(call: Call) -> tuple[TensorValue, ...]:
     if not source.shape:
         raise NoLowering("unbind of a scalar")
     dim = call.integer("dim") % len(source.shape)
-    return tuple(selected(source, dim, n) for n in range(source.shape[dim]))
+    return tuple(selected(source, dim, n) for n in range(len(call.results)))
 
 
 @views(aten.diagonal.default)

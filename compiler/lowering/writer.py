@@ -15,6 +15,7 @@ from ..loops.body import Access, Scalar, ScalarBuilder
 from ..loops.ir import Buffer, Extern, Loop, Step, Store
 from ..symbolic.expr import ZERO, Expr, Symbol, as_expr
 from ..symbolic.index_space import flat_position, row_major
+from ..symbolic.sizes import Extent, same
 
 Index = tuple[Expr, ...]
 Place = Callable[[Index], Index]
@@ -35,7 +36,7 @@ class TensorValue:
     """A tensor as loops see it; shape and dtype are the tensor's, place leads into the buffer."""
 
     buffer: str
-    shape: tuple[int, ...]
+    shape: tuple[Extent, ...]
     dtype: torch.dtype
     place: Place = same_place
 
@@ -48,21 +49,21 @@ class TensorValue:
         used = tuple(sorted(places, key=lambda pair: pair[0].name))
         return builder.load(self.buffer, self.place(index), self.dtype, used)
 
-    def seen(self, shape: Sequence[int], place: Place) -> TensorValue:
+    def seen(self, shape: Sequence[Extent], place: Place) -> TensorValue:
         """Return a view: place maps an index into the new shape to an index into this tensor."""
         before = self.place
         return TensorValue(self.buffer, tuple(shape), self.dtype, lambda index: before(place(index)))
 
 
-def variables(prefix: str, sizes: Sequence[int]) -> tuple[Symbol, ...]:
+def variables(prefix: str, sizes: Sequence[Extent]) -> tuple[Symbol, ...]:
     """Return loop variables `<prefix>0, <prefix>1, ...`."""
     return tuple(Symbol(f"{prefix}{n}", size) for n, size in enumerate(sizes))
 
 
-def broadcast_index(index: Index, shape: Sequence[int]) -> Index:
+def broadcast_index(index: Index, shape: Sequence[Extent]) -> Index:
     """Return the index into a tensor of `shape` for an index into what it broadcasts to."""
     tail = index[len(index) - len(shape) :]
-    return tuple(ZERO if size == 1 else part for size, part in zip(shape, tail, strict=True))
+    return tuple(ZERO if same(size, 1) else part for size, part in zip(shape, tail, strict=True))
 
 
 class LoopWriter:
@@ -81,7 +82,7 @@ class LoopWriter:
         return base if count == 0 else self.fresh(f"{base}_{count}")
 
     def buffer(
-        self, name: str, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None
+        self, name: str, shape: Sequence[Extent], dtype: torch.dtype, strides: Sequence[Extent] | None = None
     ) -> Buffer:
         """Declare a buffer; row-major unless strides are given."""
         made = Buffer(name, dtype, tuple(shape), tuple(row_major(shape) if strides is None else strides))
@@ -105,12 +106,12 @@ class LoopWriter:
 
     def compute(
         self,
-        shape: Sequence[int],
+        shape: Sequence[Extent],
         dtype: torch.dtype,
         element: Element,
         *,
         name: str = "part",
-        strides: Sequence[int] | None = None,
+        strides: Sequence[Extent] | None = None,
     ) -> TensorValue:
         """Append a loop that gives every element of a new tensor."""
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
@@ -122,7 +123,7 @@ class LoopWriter:
 
     def reduce(
         self,
-        source_shape: Sequence[int],
+        source_shape: Sequence[Extent],
         dims: Sequence[int],
         kind: str,
         accumulate: torch.dtype,
@@ -132,7 +133,7 @@ class LoopWriter:
         keepdim: bool = True,
         finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
         name: str = "part",
-        strides: Sequence[int] | None = None,
+        strides: Sequence[Extent] | None = None,
     ) -> TensorValue:
         """Append a loop that reduces `element` over dims of source_shape; finish is applied to each result.
 
@@ -150,7 +151,7 @@ class LoopWriter:
             flat = flat_position(places, row_major([source_shape[n] for n in sorted(folded)]))
             place = builder.index(flat, torch.int64)
         result = finish(builder, builder.reduce(kind, element(builder, index), accumulate, place))
-        shape = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
+        shape: list[Extent] = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
         target = tuple(ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded)
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))

@@ -8,29 +8,29 @@ element and the other reads the same element, their indexes must be equal, which
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import prod
 
 from ..loops.body import Access
 from ..loops.ir import Loop
 from ..symbolic.expr import ZERO, Expr, Symbol, as_expr, quotient, remainder, symbols
-from ..symbolic.index_space import digits_of, flat_position, row_major, unravel
+from ..symbolic.index_space import digits_of, flat_position, product, row_major, unravel
+from ..symbolic.sizes import Extent, same
 
 Mapped = dict[Symbol, Expr]
 
 
 def real(space: Sequence[Symbol]) -> tuple[Symbol, ...]:
     """Return the variables that take more than one value."""
-    return tuple(symbol for symbol in space if symbol.size != 1)
+    return tuple(symbol for symbol in space if not same(symbol.size, 1))
 
 
-def volume(space: Sequence[Symbol]) -> int:
+def volume(space: Sequence[Symbol]) -> Extent:
     """Return how many points a space has."""
-    return prod(symbol.size for symbol in space)
+    return product(symbol.size for symbol in space)
 
 
 def shared_places(
-    fixed: Loop, moving: Loop, shapes: Mapping[str, Sequence[int]]
-) -> Iterator[tuple[Access, Access, Sequence[int]]]:
+    fixed: Loop, moving: Loop, shapes: Mapping[str, Sequence[Extent]]
+) -> Iterator[tuple[Access, Access, Sequence[Extent]]]:
     """Yield pairs of accesses to one buffer, first in `fixed`, then in `moving`, most telling first."""
     fixed_stores = [store.access for store in fixed.stores]
     moving_stores = [store.access for store in moving.stores]
@@ -44,7 +44,7 @@ def shared_places(
                     yield first, second, shapes[first.buffer]
 
 
-def align(fixed: Loop, moving: Loop, shapes: Mapping[str, Sequence[int]]) -> Mapped | None:
+def align(fixed: Loop, moving: Loop, shapes: Mapping[str, Sequence[Extent]]) -> Mapped | None:
     """Return moving's variables as expressions of fixed's, or None where no sound map is found."""
     for first, second, shape in shared_places(fixed, moving, shapes):
         mapping = _solve(first, second, shape, fixed, moving)
@@ -53,7 +53,7 @@ def align(fixed: Loop, moving: Loop, shapes: Mapping[str, Sequence[int]]) -> Map
     return None
 
 
-def _solve(first: Access, second: Access, shape: Sequence[int], fixed: Loop, moving: Loop) -> Mapped | None:
+def _solve(first: Access, second: Access, shape: Sequence[Extent], fixed: Loop, moving: Loop) -> Mapped | None:
     """Solve `index in moving == index in fixed` for moving's variables."""
     mapping: Mapped = {}
     strides = row_major(shape)
@@ -62,7 +62,7 @@ def _solve(first: Access, second: Access, shape: Sequence[int], fixed: Loop, mov
     radix = _digits(whole, known, strides, shape)
     if radix is None:
         for part, value in zip(second.index, first.index, strict=True):
-            if len(part.terms) == 1 and part.terms[0][1] == 1 and isinstance(part.terms[0][0], Symbol):
+            if len(part.terms) == 1 and same(part.terms[0][1], 1) and isinstance(part.terms[0][0], Symbol):
                 mapping.setdefault(part.terms[0][0], value - part.constant)
         if set(mapping) != set(known):
             return None
@@ -75,18 +75,18 @@ def _solve(first: Access, second: Access, shape: Sequence[int], fixed: Loop, mov
 
 
 def _digits(
-    whole: Expr, known: Sequence[Symbol], strides: Sequence[int], shape: Sequence[int]
-) -> dict[Symbol, int] | None:
+    whole: Expr, known: Sequence[Symbol], strides: Sequence[Extent], shape: Sequence[Extent]
+) -> dict[Symbol, Extent] | None:
     del strides, shape
     return digits_of(whole, known)
 
 
 def _rest(mapping: Mapped, used: set[Symbol], fixed: Loop, moving: Loop) -> Mapped | None:
     """Pair the variables that the shared element does not depend on, in order, as one flat count."""
-    open_moving = [s for s in (*moving.kept, *moving.reduced) if s.size != 1 and s not in mapping]
+    open_moving = [s for s in (*moving.kept, *moving.reduced) if not same(s.size, 1) and s not in mapping]
     for part in (fixed.kept, fixed.reduced), (fixed.kept,):
-        open_fixed = [s for space in part for s in space if s.size != 1 and s not in used]
-        if volume(open_fixed) == volume(open_moving):
+        open_fixed = [s for space in part for s in space if not same(s.size, 1) and s not in used]
+        if same(volume(open_fixed), volume(open_moving)):
             flat = flat_position([as_expr(s) for s in open_fixed], row_major([s.size for s in open_fixed]))
             for symbol, value in zip(open_moving, unravel(flat, [s.size for s in open_moving]), strict=True):
                 mapping[symbol] = value
@@ -94,14 +94,14 @@ def _rest(mapping: Mapped, used: set[Symbol], fixed: Loop, moving: Loop) -> Mapp
     else:
         return None
     for symbol in (*moving.kept, *moving.reduced):
-        if symbol.size == 1:
+        if same(symbol.size, 1):
             mapping[symbol] = ZERO
     return mapping
 
 
 def is_one_to_one(mapping: Mapped, target: Sequence[Symbol], source: Sequence[Symbol]) -> bool:
     """Return whether source variables, given in target variables, take every source point exactly once."""
-    if volume(source) != volume(target):
+    if not same(volume(source), volume(target)):
         return False
     flat = flat_position([mapping.get(s, ZERO) for s in source], row_major([s.size for s in source]))
     return digits_of(flat, target) is not None

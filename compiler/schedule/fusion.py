@@ -12,6 +12,7 @@ from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
 from ..loops.ir import Buffer, Loop, Store
 from ..loops.phases import plan_phases
 from ..symbolic.expr import Expr, Symbol, as_expr, substitute
+from ..symbolic.sizes import Extent
 from .alignment import Mapped, align, volume
 
 MOST_BUFFERS = 32
@@ -95,7 +96,7 @@ def merge(first: Loop, second: Loop, buffers: Mapping[str, Buffer]) -> Loop | Fu
 
 
 def _merge_onto(
-    first: Loop, second: Loop, shapes: Mapping[str, tuple[int, ...]], *, keep_first: bool
+    first: Loop, second: Loop, shapes: Mapping[str, tuple[Extent, ...]], *, keep_first: bool
 ) -> Loop | FusionDecision | None:
     """Merge on the variables of one of the two; None where the other cannot be expressed in them."""
     fixed, moving = (first, second) if keep_first else (second, first)

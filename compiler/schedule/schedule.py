@@ -17,7 +17,8 @@ from ..loops.body import Access, Scalar, ScalarBuilder, rebuild, walk
 from ..loops.ir import Extern, Loop, Program, Step, Store, index_symbols
 from ..loops.scalar_ops import SCALAR_OPS
 from ..loops.verify import verify
-from ..symbolic.expr import ZERO, Expr, Symbol, substitute, symbols
+from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
+from ..symbolic.sizes import same
 from .fusion import FusionDecision, merge
 
 Pass = Callable[[Program], Program]
@@ -64,12 +65,12 @@ def inline_numbers(program: Program) -> Program:
 def _is_plain_index(access: Access) -> bool:
     """Whether each dimension is one variable of its own, or has size one."""
     return all(
-        (not part.terms and part.constant == 0)
+        (not part.terms and is_zero(part.constant))
         or (
             len(part.terms) == 1
-            and part.terms[0][1] == 1
+            and same(part.terms[0][1], 1)
             and isinstance(part.terms[0][0], Symbol)
-            and not part.constant
+            and is_zero(part.constant)
         )
         for part in access.index
     )
@@ -105,7 +106,7 @@ def _is_cheap(loop: Loop, store: Store) -> bool:
     if loop.reduced or loop.reduces or not store.whole or not _is_plain_index(store.access):
         return False
     scalars = list(loop.scalars())
-    own = {symbol for symbol in loop.kept if symbol.size != 1}
+    own = {symbol for symbol in loop.kept if not same(symbol.size, 1)}
     full = {scalar.access.buffer for scalar in scalars if scalar.name == "load" and own <= index_symbols(scalar.access)}
     plain = all(not scalar.args for scalar in scalars if scalar.name == "load")
     costly = any(scalar.name in SCALAR_OPS and SCALAR_OPS[scalar.name].costly for scalar in scalars)
@@ -225,7 +226,7 @@ def _refused(first: Loop, second: Loop, decision: FusionDecision) -> None:
 
 
 def _with_steps(program: Program, steps: list[Step]) -> Program:
-    return Program(program.inputs, program.buffers, tuple(steps), program.outputs, program.constants)
+    return Program(program.inputs, program.buffers, tuple(steps), program.outputs, program.constants, program.sizes)
 
 
 PASSES: tuple[Pass, ...] = (

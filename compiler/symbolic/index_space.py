@@ -7,42 +7,53 @@ radix number whose digits are the source variables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
+from collections.abc import Iterable, Sequence
 
-from .expr import ZERO, Expr, Symbol, as_expr, constant, quotient, remainder, scale, total
+from .expr import ZERO, Expr, Symbol, as_expr, constant, is_zero, quotient, remainder, scale, total
+from .sizes import Extent, larger, same
 
 
-def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
+def product(sizes: Iterable[Extent]) -> Extent:
+    """Return the product of sizes."""
+    result: Extent = 1
+    for size in sizes:
+        result = result * size
+    return result
+
+
+def row_major(sizes: Sequence[Extent]) -> tuple[Extent, ...]:
     """Return the strides, in elements, of a row-major array of these sizes."""
-    strides = [1] * len(sizes)
+    strides: list[Extent] = [1] * len(sizes)
     for position in range(len(sizes) - 2, -1, -1):
-        strides[position] = strides[position + 1] * max(sizes[position + 1], 1)
+        strides[position] = strides[position + 1] * larger(sizes[position + 1], 1)
     return tuple(strides)
 
 
-def flat_position(index: Sequence[Expr], strides: Sequence[int]) -> Expr:
+def flat_position(index: Sequence[Expr], strides: Sequence[Extent]) -> Expr:
     """Return the element offset of an index under strides."""
     return total(scale(part, stride) for part, stride in zip(index, strides, strict=True))
 
 
-def digits_of(flat: Expr, source: Sequence[Symbol]) -> dict[Symbol, int] | None:
+def digits_of(flat: Expr, source: Sequence[Symbol]) -> dict[Symbol, Extent] | None:
     """Return each source variable's radix in flat, or None unless flat counts every source point exactly once."""
-    if flat.constant:
+    if not is_zero(flat.constant):
         return None
-    radix: dict[Symbol, int] = {}
+    radix: dict[Symbol, Extent] = {}
     for atom, factor in flat.terms:
         if not isinstance(atom, Symbol):
             return None
         radix[atom] = factor
-    wanted = {symbol for symbol in source if symbol.size != 1}
+    wanted = {symbol for symbol in source if not same(symbol.size, 1)}
     if set(radix) != wanted:
         return None
-    expected = 1
-    for symbol in sorted(radix, key=lambda each: radix[each]):
-        if radix[symbol] != expected:
+    expected: Extent = 1
+    left = dict(radix)
+    while left:
+        digit = next((symbol for symbol, factor in left.items() if same(factor, expected)), None)
+        if digit is None:
             return None
-        expected *= symbol.size
+        del left[digit]
+        expected = expected * digit.size
     return radix
 
 
@@ -51,7 +62,7 @@ def invert(index: Sequence[Expr], target: Sequence[Symbol], source: Sequence[Sym
 
     None where the map is not one to one, or is not seen to be.
     """
-    if prod(symbol.size for symbol in target) != prod(symbol.size for symbol in source):
+    if not same(product(symbol.size for symbol in target), product(symbol.size for symbol in source)):
         return None
     strides = row_major([symbol.size for symbol in target])
     radix = digits_of(flat_position(index, strides), source)
@@ -59,11 +70,12 @@ def invert(index: Sequence[Expr], target: Sequence[Symbol], source: Sequence[Sym
         return None
     flat = flat_position([as_expr(symbol) for symbol in target], strides)
     return {
-        symbol: ZERO if symbol.size == 1 else remainder(quotient(flat, radix[symbol]), symbol.size) for symbol in source
+        symbol: ZERO if same(symbol.size, 1) else remainder(quotient(flat, radix[symbol]), symbol.size)
+        for symbol in source
     }
 
 
-def reshape_index(index: Sequence[Expr], old: Sequence[int], new: Sequence[int]) -> tuple[Expr, ...]:
+def reshape_index(index: Sequence[Expr], old: Sequence[Extent], new: Sequence[Extent]) -> tuple[Expr, ...]:
     """Return the index into an array of sizes `old` for an index into its row-major reshape to sizes `new`.
 
     index: [len(new)].  Result: [len(old)].
@@ -71,13 +83,13 @@ def reshape_index(index: Sequence[Expr], old: Sequence[int], new: Sequence[int])
     flat = flat_position(index, row_major(new))
     result = []
     for size, stride in zip(old, row_major(old), strict=True):
-        result.append(ZERO if size == 1 else remainder(quotient(flat, stride), size))
+        result.append(ZERO if same(size, 1) else remainder(quotient(flat, stride), size))
     return tuple(result)
 
 
-def unravel(flat: Expr, sizes: Sequence[int]) -> tuple[Expr, ...]:
+def unravel(flat: Expr, sizes: Sequence[Extent]) -> tuple[Expr, ...]:
     """Return the row-major index of a flat position in an array of these sizes."""
     return tuple(
-        constant(0) if size == 1 else remainder(quotient(flat, stride), size)
+        constant(0) if same(size, 1) else remainder(quotient(flat, stride), size)
         for size, stride in zip(sizes, row_major(sizes), strict=True)
     )

@@ -1,0 +1,155 @@
+"""Open sizes in graphs: numbers that a graph is given beside its tensors, and what is computed from them.
+
+While a graph is traced and cut, symbols stand in the arguments of its calls as they are (`torch.SymInt`).  A graph that
+is to run names them: `with_size_inputs` adds one placeholder per symbol behind all others, and a call of Python's
+arithmetic for each expression.  Such a graph runs on plain numbers, and prints as Python that runs.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..base.errors import Unsupported
+from ..base.torch_facts import expression_text, lazy_module, lowest_value, size_expression
+from .fx_face import map_leaves
+from .node_values import copy_facts, set_value, value_of
+
+Open = torch.SymInt | torch.SymFloat | torch.SymBool
+
+
+def is_open(value: object) -> bool:
+    """Return whether a number is known only when the graph runs."""
+    return isinstance(value, Open)
+
+
+def symbol_names(values: Iterable[object]) -> tuple[str, ...]:
+    """Return the names of the symbols behind numbers and in the sizes of tensors, sorted."""
+    found: set[str] = set()
+
+    def look(value: object) -> object:
+        if isinstance(value, torch.Tensor):
+            for size in (*value.shape, *value.stride(), value.storage_offset()):
+                look(size)
+        elif is_open(value):
+            found.update(str(symbol) for symbol in size_expression(value).free_symbols)
+        return value
+
+    for value in values:
+        map_leaves(value, look)
+    return tuple(sorted(found))
+
+
+def open_name(node: fx.Node) -> str:
+    """Return the symbol that a size placeholder gives."""
+    return str(node.meta["symbol"])
+
+
+def number_text(value: object) -> tuple[str, tuple[str, ...]]:
+    """Return Python text over symbols' names for a number, and the names."""
+    expression = size_expression(value)
+    return expression_text(expression), tuple(sorted(str(symbol) for symbol in expression.free_symbols))
+
+
+def lowest_sizes(graph: fx.Graph) -> dict[str, int]:
+    """Return the least value of each symbol that a graph is given."""
+    return {open_name(node): node.meta["lowest"] for node in graph.nodes if "symbol" in node.meta}
+
+
+def with_size_inputs(gm: fx.GraphModule, symbols: Mapping[str, Any]) -> fx.GraphModule:
+    """Return the graph with a placeholder for every symbol, in order, behind all others; itself without symbols.
+
+    symbols: torch's symbol by name.  Raises Unsupported for an expression that has no Python operation.
+    """
+    if not symbols:
+        return gm
+    return _Namer(gm, symbols).run()
+
+
+class _Namer:
+    def __init__(self, gm: fx.GraphModule, symbols: Mapping[str, Any]) -> None:
+        self.gm = gm
+        self.graph = fx.Graph()
+        self.symbols = symbols
+        self.made: dict[str, Any] = {}
+        self.mapping: dict[fx.Node, fx.Node] = {}
+
+    def run(self) -> fx.GraphModule:
+        nodes = list(self.gm.graph.nodes)
+        last = max((n for n, node in enumerate(nodes) if node.op == "placeholder"), default=-1)
+        if last < 0:
+            self._give_symbols()
+        for position, node in enumerate(nodes):
+            self._copy(node)
+            if position == last:
+                self._give_symbols()
+        return lazy_module(self.gm, self.graph)
+
+    def _give_symbols(self) -> None:
+        for name, value in self.symbols.items():
+            node = self.made[name] = self.graph.placeholder(name)
+            set_value(node, value)
+            node.meta.update(symbol=name, lowest=lowest_value(value))
+
+    def _copy(self, node: fx.Node) -> None:
+        args, kwargs = map_leaves((node.args, node.kwargs), self._leaf)
+        if node.op == "placeholder":
+            new = self.graph.placeholder(str(node.target))
+        else:
+            new = self.graph.create_node(node.op, node.target, args, kwargs, node.name)
+        copy_facts(node, new)
+        self.mapping[node] = new
+
+    def _leaf(self, value: object) -> object:
+        if isinstance(value, fx.Node):
+            return self.mapping[value]
+        return self._node(size_expression(value), value) if is_open(value) else value
+
+    def _node(self, expression: Any, value: object = None) -> Any:
+        text = str(expression)
+        if text in self.made:
+            return self.made[text]
+        if expression.is_Integer:
+            return int(expression)
+        if expression.is_Float or expression.is_Rational:
+            return float(expression)
+        operation = _OPERATIONS.get(type(expression).__name__)
+        if operation is None:
+            raise Unsupported(f"a size is {text}", why="no operation of Python gives it", hint="the graph runs eagerly")
+        parts = [self._node(part) for part in expression.args]
+        made = parts[0] if len(parts) > 1 else self._call(operation, parts)
+        for part in parts[1:]:
+            made = self._call(operation, [made, part])
+        if isinstance(made, fx.Node) and value is not None:
+            set_value(made, value)
+        self.made[text] = made
+        return made
+
+    def _call(self, operation: Callable[..., Any], parts: Sequence[Any]) -> Any:
+        if not any(isinstance(part, fx.Node) for part in parts):
+            return operation(*parts)
+        given: Any = tuple(parts)
+        node = self.graph.call_function(operation, given)
+        values = [value_of(part) if isinstance(part, fx.Node) else part for part in parts]
+        set_value(node, _symbolic(operation)(*values))
+        return node
+
+
+def _symbolic(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what computes the example value: functions of Python that know no symbols have a twin in torch."""
+    return {max: torch.sym_max, min: torch.sym_min, float: torch.sym_float, math.sqrt: torch.sym_sqrt}.get(
+        operation, operation
+    )
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "Pow": operator.pow, "PowByNatural": operator.pow,
+    "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow, "ToFloat": float,
+    "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min,
+}  # fmt: skip

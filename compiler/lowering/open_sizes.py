@@ -1,0 +1,81 @@
+"""Sizes of example tensors as sizes of loops: a number stays a number, torch's symbol becomes an open size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from operator import add, mul
+from typing import Any
+
+import torch
+
+from ..base.torch_facts import size_expression
+from ..symbolic.sizes import Extent, floor_quotient, floor_remainder, larger, smaller, symbol
+from .writer import NoLowering
+
+
+class SizeReader:
+    """Reads SymInts; hints: what each symbol is in the call that is being compiled, lowest: its least value."""
+
+    def __init__(self, hints: Mapping[str, int], lowest: Mapping[str, int]) -> None:
+        self._hints = hints
+        self._lowest = lowest
+        self._read: dict[str, Extent] = {}
+
+    def size(self, value: object) -> Extent:
+        """Return a size; raises NoLowering for an expression that loops do not know."""
+        if isinstance(value, torch.SymInt):
+            return self._expression(size_expression(value))
+        if isinstance(value, int):
+            return value
+        raise NoLowering(f"{value!r} is no size")
+
+    def sizes(self, values: Iterable[object]) -> tuple[Extent, ...]:
+        """Return sizes in order."""
+        return tuple(map(self.size, values))
+
+    def _expression(self, expression: Any) -> Extent:
+        text = str(expression)
+        found = self._read.get(text)
+        if found is None:
+            found = self._read[text] = self._convert(expression, text)
+        return found
+
+    def _convert(self, expression: Any, text: str) -> Extent:
+        if expression.is_Integer:
+            return int(expression)
+        if expression.is_Symbol:
+            if text not in self._hints:
+                raise NoLowering(f"{text} is the size of no input")
+            return symbol(text, self._hints[text], self._lowest.get(text, 2))
+        kind = type(expression).__name__
+        rule = _RULES.get(kind)
+        if rule is None:
+            raise NoLowering(f"a size is {text}")
+        return rule([self._expression(part) for part in expression.args])
+
+
+def _power(parts: list[Extent]) -> Extent:
+    base, exponent = parts
+    if not isinstance(exponent, int) or exponent < 0:
+        raise NoLowering("a size is a power by a size")
+    return reduce(mul, [base] * exponent, 1)
+
+
+def _modular(parts: list[Extent]) -> Extent:
+    return floor_remainder(floor_quotient(parts[0], parts[1]), parts[2])
+
+
+_RULES: dict[str, Callable[[list[Extent]], Extent]] = {
+    "Add": lambda parts: reduce(add, parts),
+    "Mul": lambda parts: reduce(mul, parts),
+    "Pow": _power,
+    "PowByNatural": _power,
+    "FloorDiv": lambda parts: floor_quotient(*parts),
+    "CleanDiv": lambda parts: floor_quotient(*parts),
+    "Mod": lambda parts: floor_remainder(*parts),
+    "PythonMod": lambda parts: floor_remainder(*parts),
+    "ModularIndexing": _modular,
+    "Max": lambda parts: reduce(larger, parts),
+    "Min": lambda parts: reduce(smaller, parts),
+}
