@@ -168,13 +168,15 @@ _RULES["JUMP_IF_TRUE_OR_POP"] = _jump_or_pop(True)
 _RULES["JUMP_IF_FALSE_OR_POP"] = _jump_or_pop(False)
 
 
+_CLEARING_A_LOOP = 0 if sys.version_info < (3, 12) else 1 if sys.version_info < (3, 13) else 2  # END_FOR, POP_TOP
+
+
 def _for_iter(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
     iterator = out.value(frame.pop())
     assert instruction.target is not None
     name, end = out.fresh(), out.inject(END)
-    left = Branch(f"{name} is {end}", (), instruction.target)
-    if sys.version_info >= (3, 12):
-        raise SkipFrame(CANNOT_RESUME, "a break in the head of a loop")
+    after = instruction.target + _CLEARING_A_LOOP  # the iterator is not on the stack any more
+    left = Branch(f"{name} is {end}", (), after)
     again = Branch("", (iterator, name), instruction.index + 1)
     return Operation((f"{name} = next({iterator}, {end})",), (left, again))
 
@@ -208,6 +210,17 @@ def _format(frame: FrameState, instruction: Instruction, out: Residual, _: Compi
 
 
 _RULES["FORMAT_VALUE"] = _format
+_RULES["FORMAT_SIMPLE"] = _expression(1, "format({0}, '')")
+_RULES["FORMAT_WITH_SPEC"] = _expression(2, "format({0}, {1})")
+
+
+def _convert(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
+    operand, name = out.value(frame.pop()), out.fresh()
+    function = {1: "str", 2: "repr", 3: "ascii"}[instruction.argument]
+    return Operation((f"{name} = {function}({operand})",), (Branch("", (name,), instruction.index + 1),))
+
+
+_RULES["CONVERT_VALUE"] = _convert
 
 
 def _call(frame: FrameState, instruction: Instruction, out: Residual, compile_callee: CompileCallee) -> Operation:

@@ -13,6 +13,7 @@ from ..values.sequences import TupleValue
 from ..values.value import Value
 from .frame import NULL, FrameState
 from .opcode_table import opcode
+from .opcodes_data import push_callable
 
 
 def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Value], dict[str, Value]]:
@@ -150,8 +151,9 @@ def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:
     made = frame.ctx.call(callee, [kind, instance], {})
     value = made.get_attr(frame.ctx, str(instruction.value))
     if instruction.argument & 1:
-        frame.stack.append(NULL)
-    frame.push(value)
+        push_callable(frame, value)
+    else:
+        frame.push(value)
 
 
 @opcode("CALL_INTRINSIC_1", (3, 12))

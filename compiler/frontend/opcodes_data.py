@@ -9,8 +9,10 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     cached_functions,
     copying,
     functional_calls,
+    gradients,
     itertools_calls,
     reflection_calls,
+    tensor_state,
     transforms,
 )
 from ..values.builtin_calls import make_slice
@@ -28,6 +30,11 @@ from .opcode_table import opcode
 
 def _name(instruction: Instruction) -> str:
     assert isinstance(instruction.value, str)
+    return instruction.value
+
+
+def _names(instruction: Instruction) -> tuple[str, ...]:
+    assert isinstance(instruction.value, tuple)
     return instruction.value
 
 
@@ -75,7 +82,14 @@ def do_LOAD_CONST(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_FAST_CHECK", (3, 12))
 def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Push a local."""
-    name = _name(instruction)
+    _push_local(frame, _name(instruction))
+
+
+def _push_local(frame: FrameState, name: str) -> None:
+    """Push what a slot holds: since 3.13 that may be a cell, for a closure that is being made."""
+    if name in frame.cells:
+        frame.stack.append(frame.cells[name])
+        return
     if name not in frame.locals:
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         frame.ctx.throw(UnboundLocalError, message)
@@ -87,9 +101,8 @@ def do_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_FAST_LOAD_FAST", (3, 13))
 def do_LOAD_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Push two locals."""
-    assert isinstance(instruction.value, tuple)
-    for name in instruction.value:
-        frame.push(frame.locals[name])
+    for name in _names(instruction):
+        _push_local(frame, name)
 
 
 @opcode("LOAD_FAST_AND_CLEAR", (3, 12))
@@ -100,28 +113,32 @@ def do_LOAD_FAST_AND_CLEAR(frame: FrameState, instruction: Instruction) -> None:
 
 @opcode("STORE_FAST")
 def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
-    """Bind a local; a NULL restores an unbound one."""
+    """Bind a local."""
+    _store_local(frame, _name(instruction))
+
+
+def _store_local(frame: FrameState, name: str) -> None:
+    """Take the value of a local off the stack; a NULL makes it unbound again."""
     value = frame.pop()
     if value is NULL:
-        frame.locals.pop(_name(instruction), None)
+        frame.locals.pop(name, None)
     else:
-        frame.locals[_name(instruction)] = value
+        frame.locals[name] = value
 
 
 @opcode("STORE_FAST_STORE_FAST", (3, 13))
 def do_STORE_FAST_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Bind two locals."""
-    assert isinstance(instruction.value, tuple)
-    for name in instruction.value:
-        frame.locals[name] = frame.pop()
+    for name in _names(instruction):
+        _store_local(frame, name)
 
 
 @opcode("STORE_FAST_LOAD_FAST", (3, 13))
 def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Bind one local, push another."""
-    assert isinstance(instruction.value, tuple)
-    frame.locals[instruction.value[0]] = frame.pop()
-    frame.push(frame.locals[instruction.value[1]])
+    stored, loaded = _names(instruction)
+    _store_local(frame, stored)
+    _push_local(frame, loaded)
 
 
 @opcode("DELETE_FAST")
@@ -379,11 +396,33 @@ def do_FORMAT_VALUE(frame: FrameState, instruction: Instruction) -> None:
     frame.push(_formatted(frame, value, instruction.argument & 3, str(specification)))
 
 
+@opcode("CONVERT_VALUE", (3, 13))
+def do_CONVERT_VALUE(frame: FrameState, instruction: Instruction) -> None:
+    """Apply `!s`, `!r` or `!a`."""
+    frame.push(_converted(frame, frame.pop(), instruction.argument))
+
+
+@opcode("FORMAT_SIMPLE", (3, 13))
+def do_FORMAT_SIMPLE(frame: FrameState, instruction: Instruction) -> None:
+    """Format a part of an f-string."""
+    frame.push(_formatted(frame, frame.pop(), 0, ""))
+
+
+@opcode("FORMAT_WITH_SPEC", (3, 13))
+def do_FORMAT_WITH_SPEC(frame: FrameState, instruction: Instruction) -> None:
+    """Format a part of an f-string by a specification."""
+    specification = frame.pop().constant()
+    frame.push(_formatted(frame, frame.pop(), 0, str(specification)))
+
+
+def _converted(frame: FrameState, value: Value, conversion: int) -> Value:
+    value = text_of(frame.ctx, value, "__str__" if conversion == 1 else "__repr__")
+    return fold(frame.ctx, ascii, value.constant()) if conversion == 3 else value
+
+
 def _formatted(frame: FrameState, value: Value, conversion: int, specification: str) -> Value:
     if conversion:
-        value = text_of(frame.ctx, value, "__str__" if conversion == 1 else "__repr__")
-        if conversion == 3:
-            value = fold(frame.ctx, ascii, value.constant())
+        value = _converted(frame, value, conversion)
     if not isinstance(value, Constant | Known) and not specification:
         value = text_of(frame.ctx, value, "__str__")
     if not value.is_constant():

@@ -114,6 +114,16 @@ def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:
     frame.push(frame.ctx.call(leave, [kind, exception, TracebackValue()], {}))
 
 
+@opcode("CLEANUP_THROW", (3, 12))
+def do_CLEANUP_THROW(frame: FrameState, instruction: Instruction) -> None:
+    """End a `yield from` into which an exception was thrown: a StopIteration gives its value, others go on."""
+    raised = frame.pop_many(3)[2]
+    if not issubclass(raised.python_type(), StopIteration):
+        raise Raised(raised)
+    frame.push(Constant(None))
+    frame.push(raised.get_attr(frame.ctx, "value"))
+
+
 def _refuse(frame: FrameState, instruction: Instruction) -> None:
     raise SkipFrame(UNSUPPORTED_BYTECODE, instruction.name)
 
@@ -121,8 +131,8 @@ def _refuse(frame: FrameState, instruction: Instruction) -> None:
 _EAGER = """
 GET_AITER GET_ANEXT BEFORE_ASYNC_WITH END_ASYNC_FOR GET_AWAITABLE CHECK_EG_MATCH SETUP_ANNOTATIONS STORE_NAME
 DELETE_NAME LOAD_NAME PREP_RERAISE_STAR ASYNC_GEN_WRAP PRINT_EXPR IMPORT_STAR LOAD_CLASSDEREF INTERPRETER_EXIT RESERVED
-CLEANUP_THROW LOAD_LOCALS CALL_INTRINSIC_2 LOAD_FROM_DICT_OR_GLOBALS LOAD_FROM_DICT_OR_DEREF CONVERT_VALUE
-FORMAT_SIMPLE FORMAT_WITH_SPEC EXIT_INIT_CHECK ENTER_EXECUTOR
+LOAD_LOCALS CALL_INTRINSIC_2 LOAD_FROM_DICT_OR_GLOBALS LOAD_FROM_DICT_OR_DEREF
+EXIT_INIT_CHECK ENTER_EXECUTOR
 """.split()
 for _name in _EAGER:  # class bodies, module code, coroutines, exception groups: the frame runs eagerly
     opcode(_name)(_refuse)
