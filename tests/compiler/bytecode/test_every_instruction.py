@@ -6,9 +6,11 @@ import subprocess
 
 import pytest
 
+from plumbline.compiler.bytecode.resume_code import ResumeLayout
 from plumbline.compiler.bytecode.versions import RUNNING
 from support import every_instruction
 from support.every_instruction import wrong_continuations, wrong_tables
+from support.frame_states import State
 from support.interpreters import VERSIONS, Version, required
 from support.link_tree import ROOT, make_link_tree
 from support.sample_functions import SAMPLES
@@ -34,7 +36,13 @@ def test_other_versions(version: Version) -> None:
     assert not report["wrong"]
 
 
-def test_a_local_that_is_lost_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(every_instruction, "live_locals", lambda decoded: [frozenset()] * len(decoded.instructions))
+def test_a_wrong_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = every_instruction.continuation
+
+    def planted(state: State, names: set[str]) -> tuple[ResumeLayout, tuple[object, ...]]:
+        layout, values = honest(state, names)
+        return layout, (*values[:-1], 7) if layout.locals else values
+
+    monkeypatch.setattr(every_instruction, "continuation", planted)
     assert wrong_continuations("loop")[1]
     assert not wrong_continuations("no_locals")[1]
