@@ -17,7 +17,7 @@ from ..base.events import Partitioned, record
 from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
-from ..graph.fx_face import add_call, add_output, map_nodes
+from ..graph.fx_face import add_call, add_output, copy_node, map_nodes
 from ..graph.node_values import copy_facts, in_backward, placeholders
 from .costs import ALIVE_ANYWAY, is_keepable, is_recomputable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
@@ -177,7 +177,7 @@ def _forward_graph(
     wanted = sides.required | _ancestors(kept) | set(sides.inputs)
     for node in joint.graph.graph.nodes:
         if node in wanted:
-            new[node] = graph.node_copy(node, new.__getitem__)
+            new[node] = copy_node(graph, node, new.__getitem__)
             copy_facts(node, new[node])
     places: list[tuple[str, int]] = []
     extra: list[fx.Node] = []
@@ -244,6 +244,6 @@ def _copy_with_sources(graph: fx.Graph, node: fx.Node, new: dict[fx.Node, fx.Nod
         if missing:
             stack.extend(reversed(missing))
             continue
-        new[here] = graph.node_copy(here, new.__getitem__)
+        new[here] = copy_node(graph, here, new.__getitem__)
         copy_facts(here, new[here])
         stack.pop()

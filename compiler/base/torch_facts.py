@@ -53,9 +53,11 @@ __all__ = [
     "functorch_is_active",
     "group_tensors",
     "has_own_dispatch",
+    "hint_value",
     "is_operator",
     "jit_is_tracing",
     "lazy_module",
+    "kept_from_stock",
     "leave_forward_mode",
     "leave_functorch",
     "log_api_usage",
@@ -64,6 +66,7 @@ __all__ = [
     "make_shape_environment",
     "make_symbolic_fake",
     "make_symbolic_number",
+    "make_symbolic_size",
     "module_call_path",
     "module_registration_hooks",
     "native_functions",
@@ -275,6 +278,7 @@ without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they ar
 foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too, which its fake kernel refuses
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
+kept_from_stock = torch._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
 native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C
 variable_functions = torch._C._VariableFunctions  # functions of the torch namespace that are written in C
@@ -401,6 +405,13 @@ def make_symbolic_number(environment: ShapeEnv, value: int, label: str) -> Any:
     return environment.create_unspecified_symint_and_symbol(value, _NamedInput(label), DimDynamic.DYNAMIC)
 
 
+def make_symbolic_size(environment: ShapeEnv, value: int, label: str) -> Any:
+    """Return a symbol that stands for the size of a dimension, which is at least 2; `value` is what it is now."""
+    source: Any = _NamedInput(label)
+    expression = environment.create_symbol(value, source, DimDynamic.DYNAMIC)
+    return environment.create_symintnode(expression, hint=value, source=source)
+
+
 def size_expression(symbol: Any) -> Any:
     """Return the sympy expression of a SymInt, SymFloat or SymBool, simplified by what is known by now."""
     return symbol.node.expr
@@ -417,11 +428,16 @@ def rounded_symbol(symbol: Any) -> Any:
     return torch.SymFloat(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
 
 
-def lowest_value(symbol: Any) -> int:
-    """Return the least value that a plain SymInt can have by what is known (kernels divide by some of them)."""
+def hint_value(symbol: Any) -> Any:
+    """Return what a SymInt or SymFloat is in the example that was traced, assuming nothing."""
+    return symbol.node.hint
+
+
+def lowest_value(symbol: Any) -> int | None:
+    """Return the least value that a plain SymInt can have, None where nothing is known (kernels rely on it)."""
     environment, expression = symbol.node.shape_env, symbol.node.expr
     span = environment.var_to_range.get(expression)
-    return int(span.lower) if span is not None and span.lower.is_Integer else 0
+    return int(span.lower) if span is not None and span.lower.is_Integer else None
 
 
 def expression_text(expression: Any) -> str:

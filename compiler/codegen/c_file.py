@@ -14,6 +14,8 @@ _FLOOR = """static inline long long floor_quotient(long long a, long long b) {
   long long q = a / b; return q - (a % b < 0);
 }
 static inline long long floor_remainder(long long a, long long b) { long long r = a % b; return r < 0 ? r + b : r; }"""
+_EXTREMES = """static inline long long larger(long long a, long long b) { return a > b ? a : b; }
+static inline long long smaller(long long a, long long b) { return a < b ? a : b; }"""
 
 KERNEL = "kernel_name"  # stands for a kernel's name until it is known to be new
 
@@ -38,9 +40,11 @@ def write_file(
     symbols: frozenset[str],
     features: CpuFeatures,
     threads: int = 0,
+    sizes: Sequence[str] = (),
 ) -> CFile:
     """Return the C file of all segments.
 
+    sizes: names of open sizes, which every segment takes behind its tensors.
     segments: per entry `segment_<n>`, its loops in order and the names of the tensors that it takes, in order.
     threads: the most threads a kernel may use, 0 for as many as torch uses at the time of the call.
     """
@@ -52,14 +56,17 @@ def write_file(
         slots = {name: f"a{position}" for position, name in enumerate(parameters)}
         body = ["  int failed;"]
         for loop in loops:
-            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads)
+            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads, sizes)
             name = names.get(text)
             if name is None:  # layers repeat: equal kernels are written, and compiled, once
                 name = names[text] = f"kernel_{len(names)}"
                 kernels.append((name, _commented(loop, text.replace(KERNEL, name))))
             given = ", ".join(slots[buffer] for buffer in order)
-            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p))) return failed; }}")
-        taken = ", ".join(f"void *{slot}" for slot in slots.values()) or "void"
+            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p{', z' if sizes else ''}))) return failed; }}")
+        taken = ", ".join([*(f"void *{slot}" for slot in slots.values()), *(f"long long {n}" for n in sizes)]) or "void"
+        if sizes:
+            body.insert(0, f"  const long long z[] = {{{', '.join(sizes)}}};")
         entries.append("\n".join([f"int segment_{number}({taken}) {{", *body, "  return 0;", "}"]))
-    text = "\n".join([library.text(), _FLOOR, *(text for _, text in kernels), *entries, ""])
+    helpers = [_FLOOR, _EXTREMES] if sizes else [_FLOOR]
+    text = "\n".join([library.text(), *helpers, *(text for _, text in kernels), *entries, ""])
     return CFile(text, library.addresses, tuple(kernels))

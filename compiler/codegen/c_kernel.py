@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..loops.body import Scalar
 from ..loops.ir import Buffer, Loop, Store
 from ..loops.phases import Phase, roots_of
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol, coefficient, constant, substitute
+from ..symbolic.sizes import Size, count_text, divides, floor_quotient, hint_of, larger, surely_at_least
 from .c_library import Library
 from .c_parallel import range_text, shared_variable, wrapper_text
 from .c_reductions import BLOCK, ReductionWriter
 from .c_types import ELEMENT, REGISTER, STORED, number_text
 from .c_values import PLAIN, lane_names, lane_variable, offset_text
-from .kernel_shape import crosses, shape_kernel
+from .kernel_shape import crosses, is_one, shape_kernel
 
 COLUMNS = 1024  # columns whose accumulators stand in memory together
 
@@ -22,10 +23,11 @@ COLUMNS = 1024  # columns whose accumulators stand in memory together
 class KernelWriter(ReductionWriter):
     """Writes one kernel; lives for one call of `write_kernel`."""
 
-    def write(self, name: str, threads: int) -> str:
+    def write(self, name: str, threads: int, sizes: Sequence[str] = ()) -> str:
         """Return the C function `static int <name>(void **p)`; `buffer_order` says what p holds.
 
-        threads: the most threads that may share it, 0 for as many as torch uses.
+        threads: the most threads that may share it, 0 for as many as torch uses.  sizes: names of open sizes; with
+        them the function takes their values in `const long long *z`.
         """
         self.shared = self._shared(threads)
         if self._wide_columns():
@@ -38,19 +40,21 @@ class KernelWriter(ReductionWriter):
             const = "" if buffer in self.loop.writes else "const "
             pointers.append(f"  {const}{kind} *__restrict__ p_{position} = p[{position}];")
         body = [*pointers, *self.head, *self.lines]
+        named, taken = size_lines(sizes), ", const long long *z" if sizes else ""
         if self.shared is None:
-            opening = f"static int {name}(void **p) {{\n  int failed = 0, *error = &failed; (void)error;"
-            return "\n".join([opening, *body, "  return failed;", "}"])
-        opening = f"static void {name}_run(void **p, int thread, int threads, int *error) {{\n  (void)error;"
+            opening = f"static int {name}(void **p{taken}) {{\n  int failed = 0, *error = &failed; (void)error;"
+            return "\n".join([opening, *named, *body, "  return failed;", "}"])
+        opening = f"static void {name}_run(void **p{taken}, int thread, int threads, int *error) {{\n  (void)error;"
         share = range_text(self.shared, self.step_of(self.shared))
-        return "\n".join([opening, share, *body, "}", wrapper_text(name, self.library, self.shape, threads)])
+        wrapper = wrapper_text(name, self.library, self.shape, threads, "\n".join(named))
+        return "\n".join([opening, *named, share, *body, "}", wrapper])
 
     def _shared(self, threads: int) -> Symbol | None:
         if not self.library.has_threads:
             return None
         if self._wide_columns() and len(self.shape.outer) == 1:
             chunks = self._chunks()
-            return chunks if chunks.size > 1 and shared_variable(self.shape, threads) else None
+            return chunks if hint_of(chunks.size) > 1 and shared_variable(self.shape, threads) else None
         return shared_variable(self.shape, threads)
 
     def _write_passes(self) -> None:
@@ -102,12 +106,12 @@ class KernelWriter(ReductionWriter):
             access = load.access
             if access.looked_up or not crosses(access, tile, vector):
                 continue
-            stride = coefficient(access.index[0], vector)
+            stride = coefficient(access.index[0], vector) or 0
             register = REGISTER[load.dtype]
             name = self.squares[id(load)] = f"q{self.number[id(load)]}"
             start = offset_text(substitute(access.index[0], {tile: constant(0)}), {})
             self.line(f"{self.library.type(register, lanes)} {name}[{lanes}];")
-            read = f"{self.library.load(load.dtype, lanes)}({self.pointer(access.buffer)} + {start} + {stride}LL*k)"
+            read = f"{self.library.load(load.dtype, lanes)}({self.pointer(access.buffer)} + {start} + {count_text(stride)}*k)"
             self.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
             self.line(f"{self.library.transpose(register, lanes)}({name});")
 
@@ -118,7 +122,7 @@ class KernelWriter(ReductionWriter):
         name, lanes = symbol.name, self.step_of(symbol)
         end = f"{name}_block + {BLOCK * lanes} < {symbol.size} ? {name}_block + {BLOCK * lanes} : {symbol.size}"
         self.line(f"long long {name}_end = {end};")
-        if lanes > 1 and symbol.size % lanes:
+        if lanes > 1 and not divides(lanes, symbol.size):
             last = symbol.size - lanes
             self.line(
                 f"for (long long {name}_next = {name}_block; {name}_next < {name}_end; {name}_next += {lanes}) {{"
@@ -174,7 +178,7 @@ class KernelWriter(ReductionWriter):
         offset, pointer = store.access.index[0], self.pointer(store.access.buffer)
         vector = self.shape.vector
         factor = coefficient(offset, vector) if vector is not None and lanes > 1 else 0
-        if lanes == 1 or factor == 1:
+        if lanes == 1 or is_one(factor):
             self.line(f"{self.library.store(dtype, lanes)}({pointer} + {offset_text(offset, {})}, {value});")
             return
         if vector is None:
@@ -215,7 +219,7 @@ class KernelWriter(ReductionWriter):
         return (
             self.shape.columns
             and vector is not None
-            and vector.size > 4 * self.shape.lanes
+            and hint_of(vector.size) > 4 * self.shape.lanes
             and bool(self.shape.inner)
             and len(self.plan.phases) == 1
         )
@@ -228,7 +232,8 @@ class KernelWriter(ReductionWriter):
         for symbol in self.shape.outer[:-1]:
             self._open_loop(symbol)
         chunks = self._chunks().size
-        width = vector.size - (chunks - 1) * COLUMNS  # the last chunk takes the rest, so none is narrower than a vector
+        # the last chunk takes the rest, so none is narrower than a vector
+        width = 2 * COLUMNS if isinstance(vector.size, Size) else vector.size - hint_of(chunks - 1) * COLUMNS
         first, last = (
             ("begin", "end") if self.shared is not None and self.shared.name == "chunk" else ("0", str(chunks))
         )
@@ -274,7 +279,7 @@ class KernelWriter(ReductionWriter):
 
     def _chunks(self) -> Symbol:
         """Return the variable that counts groups of columns."""
-        return Symbol("chunk", max(self.shape.outer[-1].size // COLUMNS, 1))
+        return Symbol("chunk", larger(floor_quotient(self.shape.outer[-1].size, COLUMNS), 1))
 
     def _declare_row(self, name: str, reduction: Scalar, width: int) -> None:
         register = REGISTER[reduction.dtype]
@@ -297,7 +302,7 @@ class KernelWriter(ReductionWriter):
     def _accumulate_row(self, reduction: Scalar, vector: Symbol, *, part: bool) -> None:
         register, lanes = REGISTER[reduction.dtype], self.shape.lanes
         value = self.value(reduction.args[0], lanes, 0)
-        if vector.size % lanes:  # an overlapping last step must not count its columns twice
+        if not divides(lanes, vector.size):  # an overlapping last step must not count its columns twice
             value = self._masked(reduction, value, vector)
         row = self._row_place(f"acc{self.number[id(reduction)]}{'_part' if part else ''}", vector)
         plain = PLAIN[register]
@@ -316,7 +321,7 @@ class KernelWriter(ReductionWriter):
                 self.library.store(plain, lanes),
             )
             whole, part, lost = (self._row_place(f"{name}{ending}", vector) for ending in ("", "_part", "_lost"))
-            new = self._new_lanes(vector) if vector.size % lanes else None
+            new = None if divides(lanes, vector.size) else self._new_lanes(vector)
             zero = self._constant(0, register, lanes)
             taken = (
                 f"{load}({part})"
@@ -350,12 +355,53 @@ class KernelWriter(ReductionWriter):
         self.names = outer_names
 
 
+def size_lines(sizes: Sequence[str]) -> list[str]:
+    """Return the C declarations of open sizes from their array z."""
+    return [f"  const long long {name} = z[{number}]; (void){name};" for number, name in enumerate(sizes)]
+
+
 def write_kernel(
-    loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int, threads: int = 0
+    loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int, threads: int = 0,
+    sizes: Sequence[str] = (),
 ) -> tuple[str, tuple[str, ...]]:
     """Return a loop as the C function `static int <name>(void **p)`, and the names of the buffers in p.
 
-    The function returns 0, 1 for an index out of range, 2 for an integer division by zero.
+    The function returns 0, 1 for an index out of range, 2 for an integer division by zero.  With open sizes it takes
+    them too, and there may be several versions of it: each call takes the first whose condition holds.
     """
-    writer = KernelWriter(shape_kernel(loop, buffers, vector_bytes), buffers, library)
-    return writer.write(name, threads), writer.buffer_order
+    shape = shape_kernel(loop, buffers, vector_bytes)
+    writer = KernelWriter(shape, buffers, library)
+    if not sizes:
+        return writer.write(name, threads), writer.buffer_order
+    wide = shape.vector is None or surely_at_least(shape.vector.size, shape.lanes)
+    enough = "1" if wide else f"{shape.vector.size if shape.vector else 0} >= {shape.lanes}"
+    first = writer.write(f"{name}_first", threads, sizes)
+    versions: list[tuple[str, str]] = []
+    points, most = writer.row_points
+    if isinstance(points, Size):
+        versions.append((f"{enough} && {points} <= {most}", first))
+        writer = KernelWriter(shape, buffers, library, stashes=False)
+        versions.append((enough, writer.write(f"{name}_second", threads, sizes)))
+    elif wide:
+        return writer.write(name, threads, sizes), writer.buffer_order
+    else:
+        versions.append((enough, first))
+    if not wide:
+        narrow = KernelWriter(
+            shape_kernel(loop, buffers, vector_bytes, scalar=True), buffers, library, stashes=False
+        )
+        if narrow.buffer_order != writer.buffer_order:
+            raise ValueError("two versions of a kernel take different tensors")
+        versions.append(("1", narrow.write(f"{name}_third", threads, sizes)))
+    return _dispatcher(name, versions, sizes), writer.buffer_order
+
+
+def _dispatcher(name: str, versions: Sequence[tuple[str, str]], sizes: Sequence[str]) -> str:
+    """Return the versions and the function that chooses among them."""
+    lines = [text for _, text in versions]
+    lines.append(f"static int {name}(void **p, const long long *z) {{")
+    lines += size_lines(sizes)
+    for condition, text in versions:
+        called = next(ending for ending in ("first", "second", "third") if f"static int {name}_{ending}(" in text)
+        lines.append(f"  if ({condition}) return {name}_{called}(p, z);")
+    return "\n".join([*lines, "  return 3;", "}"])

@@ -7,27 +7,27 @@ entered by GOMP's own calls through the address table, so there is one pool in t
 
 from __future__ import annotations
 
-from math import prod
-
 from ..symbolic.expr import Symbol
+from ..symbolic.index_space import product
+from ..symbolic.sizes import Extent, Size, count_text, floor_quotient, hint_of
 from .c_library import Library
 from .kernel_shape import KernelShape
 
 POINTS_PER_THREAD = 16_384  # fewer are not worth waking a thread: a region costs about as much as this many additions
-_WRAPPER = """struct {name}_job {{ void **p; int failed; }};
+_WRAPPER = """struct {name}_job {{ void **p;{field} int failed; }};
 static void {name}_thread(void *data) {{
   struct {name}_job *job = data;
-  {name}_run(job->p, ((int (*)(void))plumbline_functions[{number}])(), ((int (*)(void))plumbline_functions[{count}])(),
+  {name}_run(job->p{given}, ((int (*)(void))plumbline_functions[{number}])(), ((int (*)(void))plumbline_functions[{count}])(),
     &job->failed);
 }}
-static int {name}(void **p) {{
-  struct {name}_job job = {{p, 0}};
+static int {name}(void **p{taken}) {{{sizes}
+  struct {name}_job job = {{p{value}, 0}};
   int threads = ((int (*)(void))plumbline_functions[{most}])();
   if (threads > {limit}) threads = {limit};
   if (threads > 1)
     ((void (*)(void (*)(void *), void *, unsigned, unsigned))plumbline_functions[{start}])(
       {name}_thread, &job, threads, 0);
-  else {name}_run(p, 0, 1, &job.failed);
+  else {name}_run(p{value}, 0, 1, &job.failed);
   return job.failed;
 }}"""
 
@@ -37,35 +37,46 @@ def shared_variable(shape: KernelShape, limit: int) -> Symbol | None:
 
     limit: the most threads allowed; 0 means as many as torch uses.
     """
-    points = prod(symbol.size for symbol in (*shape.outer, *shape.inner))
-    if points < 2 * POINTS_PER_THREAD or limit == 1:
-        return None
+    points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
+    if limit == 1 or (isinstance(points, int) and points < 2 * POINTS_PER_THREAD):
+        return None  # where sizes are open, each call decides
     if shape.outer:
         candidate = shape.outer[0]
     elif shape.inner and not shape.loop.reduced and not shape.loop.reduces:
         candidate = shape.inner[0]
     else:
         return None
-    return candidate if candidate.size > 1 else None
+    return candidate if isinstance(candidate.size, Size) or candidate.size > 1 else None
 
 
-def wrapper_text(name: str, library: Library, shape: KernelShape, limit: int) -> str:
-    """Return `static int <name>(void **p)`, which runs `<name>_run(p, thread, threads, error)` in as many threads."""
-    points = prod(symbol.size for symbol in (*shape.outer, *shape.inner))
-    most = points // POINTS_PER_THREAD
+def wrapper_text(name: str, library: Library, shape: KernelShape, limit: int, sizes: str) -> str:
+    """Return `static int <name>(void **p)`, which runs `<name>_run(p, thread, threads, error)` in as many threads.
+
+    sizes: the C lines that name open sizes, from the array z that kernels with open sizes take behind p; else empty.
+    """
+    points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
+    most = floor_quotient(points, POINTS_PER_THREAD)
+    bound: Extent | str = min(hint_of(most), limit) if limit else most
+    if isinstance(most, Size):
+        bound = f"smaller(smaller({most}, {limit or 1 << 16}), 65536)"
     return _WRAPPER.format(
         name=name,
         number=library.address("omp_get_thread_num"),
         count=library.address("omp_get_num_threads"),
         most=library.address("omp_get_max_threads"),
         start=library.address("GOMP_parallel"),
-        limit=min(most, limit) if limit else most,
+        limit=bound,
+        field=" const long long *z;" if sizes else "",
+        given=", job->z" if sizes else "",
+        taken=", const long long *z" if sizes else "",
+        value=", z" if sizes else "",
+        sizes=f"\n{sizes}" if sizes else "",
     )
 
 
 def range_text(symbol: Symbol, lanes: int) -> str:
     """Return the C declarations of `begin` and `end`: this thread's share, whole vector steps."""
-    steps = -(-symbol.size // lanes)
-    share = f"const long long begin = {lanes}LL * ({steps}LL * thread / threads)"
-    last = f"{lanes}LL * ({steps}LL * (thread + 1) / threads)"
+    steps = count_text(floor_quotient(symbol.size + lanes - 1, lanes))
+    share = f"const long long begin = {lanes}LL * ({steps} * thread / threads)"
+    last = f"{lanes}LL * ({steps} * (thread + 1) / threads)"
     return f"  {share}, last = {last}, end = last < {symbol.size} ? last : {symbol.size};"

@@ -5,11 +5,11 @@ Long sums are taken in blocks whose totals are added with the rounding error car
 
 from __future__ import annotations
 
-from math import prod
-
 from ..loops.body import Scalar
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol
+from ..symbolic.index_space import product
+from ..symbolic.sizes import Size, divides
 from .c_types import REGISTER
 from .c_values import ValueWriter
 
@@ -20,9 +20,12 @@ class ReductionWriter(ValueWriter):
     """Writes accumulators for one kernel."""
 
     def _is_long_sum(self, reduction: Scalar) -> bool:
-        points = prod(symbol.size for symbol in self.shape.inner)
-        steps = points // max(self.step_of(self.shape.inner[-1]), 1) if self.shape.inner else 0
-        return reduction.kind == "sum" and reduction.dtype.is_floating_point and steps > BLOCK
+        if reduction.kind != "sum" or not reduction.dtype.is_floating_point or not self.shape.inner:
+            return False
+        points = product(symbol.size for symbol in self.shape.inner)
+        if isinstance(points, Size):  # blocks are right for few points too
+            return True
+        return points // max(self.step_of(self.shape.inner[-1]), 1) > BLOCK
 
     def _declare_accumulator(self, reduction: Scalar) -> str:
         name = f"acc{self.number[id(reduction)]}"
@@ -47,7 +50,7 @@ class ReductionWriter(ValueWriter):
             return
         register = REGISTER[reduction.dtype]
         vector = self.shape.vector
-        if vector is not None and not self.shape.columns and vector.size % self.shape.lanes:
+        if vector is not None and not self.shape.columns and not divides(self.shape.lanes, vector.size):
             value = self._masked(reduction, value, vector)
         target = f"{accumulator}_part" if blocked and self._is_long_sum(reduction) else accumulator
         self.line(f"{target} = {self.library.combine(kind, register, self.inner_lanes, target, value)};")

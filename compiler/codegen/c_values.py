@@ -7,7 +7,6 @@ A costly value that two passes need is kept in a row of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 import torch
 
@@ -15,7 +14,9 @@ from ..loops.body import Scalar
 from ..loops.ir import Buffer, Loop
 from ..loops.phases import Phase, Plan, plan_phases, roots_of
 from ..loops.scalar_ops import SCALAR_OPS
-from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, substitute
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
+from ..symbolic.index_space import product
+from ..symbolic.sizes import Extent, Size, divides, count_text, same, surely_at_least
 from .c_library import MATH, Library
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
 from .kernel_shape import KernelShape, depending_on
@@ -29,9 +30,9 @@ def offset_text(value: Expr, names: Mapping[str, str]) -> str:
     parts = []
     for atom, factor in value.terms:
         shown = _atom_text(atom, names)
-        parts.append(shown if factor == 1 else f"{factor}LL*{shown}")
-    if value.constant or not parts:
-        parts.append(f"{value.constant}LL")
+        parts.append(shown if same(factor, 1) else f"{count_text(factor)}*{shown}")
+    if not is_zero(value.constant) or not parts:
+        parts.append(count_text(value.constant))
     return " + ".join(parts)
 
 
@@ -39,17 +40,22 @@ def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
     if isinstance(atom, Symbol):
         return names.get(atom.name, atom.name)
     inner = offset_text(atom.value, names)
-    if bounds(atom.value)[0] >= 0:  # C's own division is floor division here
-        return f"(({inner}) {'/' if isinstance(atom, Quotient) else '%'} {atom.divisor}LL)"
+    divisor = count_text(atom.divisor)
+    if surely_at_least(bounds(atom.value)[0], 0):  # C's own division is floor division here
+        return f"(({inner}) {'/' if isinstance(atom, Quotient) else '%'} {divisor})"
     name = "floor_quotient" if isinstance(atom, Quotient) else "floor_remainder"
-    return f"{name}({inner}, {atom.divisor}LL)"
+    return f"{name}({inner}, {divisor})"
 
 
 class ValueWriter:
     """Writes values; the layers above write reductions and loops.  Lives for one call of `write_kernel`."""
 
-    def __init__(self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library) -> None:
+    def __init__(
+        self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library, *, stashes: bool = True
+    ) -> None:
         self.shape = shape
+        self.stashes = stashes  # whether rows of open length may be kept
+        self.row_points: tuple[Extent, int] = (0, MOST_ROW_BYTES)  # how long such a row is, and how long it may be
         self.loop = shape.loop
         self.buffers = buffers
         self.library = library
@@ -95,7 +101,7 @@ class ValueWriter:
     def _open_loop(self, symbol: Symbol) -> None:
         lanes, name = self.step_of(symbol), symbol.name
         first, end = ("begin", "end") if symbol is self.shared else ("0", str(symbol.size))
-        if symbol.size % lanes == 0:
+        if divides(lanes, symbol.size):
             self.line(f"for (long long {name} = {first}; {name} < {end}; {name} += {lanes}) {{")
             self.depth += 1
             return
@@ -118,17 +124,23 @@ class ValueWriter:
             for scalar in self._touched(roots):
                 needed.setdefault(id(scalar), []).append(number)
                 scalars[id(scalar)] = scalar
-        points = prod(symbol.size for symbol in self.shape.inner) * (self.shape.lanes if self.shape.columns else 1)
+        points = product(symbol.size for symbol in self.shape.inner) * (self.shape.lanes if self.shape.columns else 1)
+        if isinstance(points, Size) and not self.stashes:
+            return
         for key, passes in needed.items():
             scalar = scalars[key]
             op = SCALAR_OPS.get(scalar.name)
             if len(passes) < 2 or key not in self.inner_ids or op is None or not op.costly:
                 continue
             register = REGISTER[scalar.dtype]
-            if points * WIDTH[register] > MOST_ROW_BYTES:
+            most = MOST_ROW_BYTES // WIDTH[register]
+            if isinstance(points, Size):
+                self.row_points = (points, min(most, self.row_points[1]))
+            elif points > most:
                 continue
             name = f"row{self.number[key]}"
-            self.head.append(f"  {ELEMENT[register]} {name}[{points}] __attribute__((aligned(64)));")
+            room = most if isinstance(points, Size) else points
+            self.head.append(f"  {ELEMENT[register]} {name}[{room}] __attribute__((aligned(64)));")
             self.stashed[key] = name
 
     def _touched(self, roots: list[Scalar]) -> list[Scalar]:
@@ -144,7 +156,7 @@ class ValueWriter:
 
     def _stash_place(self, name: str) -> str:
         inner = self.shape.inner
-        flat = " + ".join(f"{prod(s.size for s in inner[n + 1 :])}*{s.name}" for n, s in enumerate(inner)) or "0"
+        flat = " + ".join(f"{product(s.size for s in inner[n + 1 :])}*{s.name}" for n, s in enumerate(inner)) or "0"
         return f"{name} + ({flat}) * {self.shape.lanes}" if self.shape.columns else f"{name} + {flat}"
 
     def step_of(self, symbol: Symbol) -> int:
@@ -263,13 +275,13 @@ class ValueWriter:
         if vector is None:
             raise ValueError("vector load without a vector variable")
         factor = coefficient(offset, vector)
-        if factor == 0:
+        if factor is not None and is_zero(factor):
             return f"{self.library.splat(register, lanes)}({one}({pointer} + {offset_text(offset, {})}))"
-        if factor == 1:
+        if factor is not None and same(factor, 1):
             return f"{self.library.load(scalar.dtype, lanes)}({pointer} + {offset_text(offset, {})})"
         if factor is not None:
             base = offset_text(offset, {})
-            listed = ", ".join(f"{one}(q{name} + {factor * lane}LL)" for lane in range(lanes))
+            listed = ", ".join(f"{one}(q{name} + {count_text(factor * lane)})" for lane in range(lanes))
             self.line(f"const {STORED[scalar.dtype]} *q{name} = {pointer} + {base};")
             return f"({self.library.type(register, lanes)}){{{listed}}}"
         self.line(f"{self.library.type(register, lanes)} {name};")
@@ -299,7 +311,7 @@ class ValueWriter:
             element = f"{arg}[lane]" if lanes > 1 else arg
             inside.append(f"long long {name}_{symbol.name} = {element};")
             inside.append(
-                f"if ((unsigned long long){name}_{symbol.name} >= {symbol.size}ULL)"
+                f"if ((unsigned long long){name}_{symbol.name} >= {unsigned_text(symbol.size)})"
                 f" {{ *error = 1; {name}_{symbol.name} = 0; }}"
             )
         target = name
@@ -319,7 +331,7 @@ class ValueWriter:
             return f"({element})({offset_text(value, {})})"
         factor = coefficient(value, vector)
         base = f"{self.library.splat(register, lanes)}(({element})({offset_text(value, {})}))"
-        if factor == 0:
+        if factor is not None and is_zero(factor):
             return base
         kind = self.library.type(register, lanes)
         if factor is not None:
@@ -340,7 +352,7 @@ class ValueWriter:
         if op == "cast":
             return self._cast(scalar.args[0].dtype, scalar.dtype, args[0], lanes)
         if op == "checked":
-            return f"{library.checked(register, lanes)}({args[0]}, {scalar.detail}LL, error)"
+            return f"{library.checked(register, lanes)}({args[0]}, {count_text(_extent(scalar))}, error)"
         if op == "where":
             return f"{library.select(register, lanes)}({', '.join(args)})"
         if op in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -393,6 +405,17 @@ def _plan(loop: Loop) -> Plan:
     if loop.reduced or loop.reduces:
         return plan
     return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
+
+
+def unsigned_text(size: Extent) -> str:
+    """Return a size as unsigned C."""
+    return f"(unsigned long long){size}" if isinstance(size, Size) else f"{size}ULL"
+
+
+def _extent(scalar: Scalar) -> Extent:
+    if not isinstance(scalar.detail, int | Size):
+        raise TypeError(f"{scalar.detail!r} is no size")
+    return scalar.detail
 
 
 def _number(scalar: Scalar) -> float | int | bool:

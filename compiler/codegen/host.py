@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..loops.ir import Buffer, Extern, Loop, Program, Ref
+from ..loops.ir import Buffer, Extern, Loop, OpenNumber, Program, Ref
 from ..schedule.memory_plan import Lifetime, MemoryPlan, plan_memory
 from ..symbolic.expr import Symbol
+from ..symbolic.sizes import Extent, Size, hint_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +30,7 @@ class HostProgram:
     text: str
     segments: tuple[Segment, ...]
     objects: dict[str, object]
-    arena_bytes: int
+    arena_bytes: Extent
 
 
 @dataclass(slots=True)
@@ -46,6 +47,10 @@ class _HostBuilder:
         """Return Python text for a nested argument; what has no literal is passed as an object."""
         if isinstance(value, Ref):
             return local(value.name)
+        if isinstance(value, Size):
+            return repr(value)
+        if isinstance(value, OpenNumber):
+            return f"({value.text})"
         if isinstance(value, list):
             return "[" + ", ".join(self.literal(each) for each in value) + "]"
         if isinstance(value, tuple):
@@ -121,7 +126,7 @@ def write_host(program: Program) -> HostProgram:
     runs = _runs(program)
     real = _needs_tensor(program, runs)
     allocated = set(program.inputs) | set(program.constants)
-    arena_bytes = 0
+    arena_bytes: Extent = 0
     last_use = _last_uses(runs, program)
     for number, run in enumerate(runs):
         if isinstance(run, Extern):
@@ -131,7 +136,7 @@ def write_host(program: Program) -> HostProgram:
             _write_extern(builder, run)
             allocated |= run.writes
         else:
-            arena_bytes = max(arena_bytes, _write_segment(builder, run, real, allocated))
+            arena_bytes = max(arena_bytes, _write_segment(builder, run, real, allocated), key=hint_of)
         dead = [name for name, at in last_use.items() if at == number and name in real]
         if dead:
             builder.lines.append(f"del {', '.join(local(name) for name in sorted(dead))}")
@@ -139,7 +144,7 @@ def write_host(program: Program) -> HostProgram:
         builder.lines.append(_allocation(program.buffers[name]))
     outputs = "".join(builder.literal(output) + ", " for output in program.outputs)
     builder.lines.append(f"return ({outputs})")
-    inputs = ", ".join(local(name) for name in program.inputs)
+    inputs = ", ".join([*(local(name) for name in program.inputs), *program.sizes])
     text = f"def run({inputs}):\n" + "".join(f"    {line}\n" for line in builder.lines)
     objects = {**builder.objects, **{local(name): value for name, value in program.constants.items()}}
     return HostProgram(text, tuple(builder.segments), objects, arena_bytes)
@@ -184,7 +189,7 @@ def _write_extern(builder: _HostBuilder, step: Extern) -> None:
             )
 
 
-def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str], allocated: set[str]) -> int:
+def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str], allocated: set[str]) -> Extent:
     """Write the call of one segment; returns the bytes of arena it needs."""
     buffers = builder.program.buffers
     touched = sorted({name for loop in run for name in loop.reads | loop.writes})
@@ -194,14 +199,14 @@ def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str],
         if name in real and name not in allocated:
             builder.lines.append(_allocation(buffers[name]))
             allocated.add(name)
-    if plan.arena_bytes:
+    if not isinstance(plan.arena_bytes, int) or plan.arena_bytes:
         builder.lines.append(f"arena = empty({plan.arena_bytes}, dtype=torch.uint8)")
         builder.lines.append("base = arena.data_ptr()")
     elif inside:
         builder.lines.append("base = 0")  # tensors without elements
     places = [f"base + {plan.offsets[name]}" if name in inside else f"{local(name)}.data_ptr()" for name in touched]
     number = len(builder.segments)
-    builder.lines.append(f"failed = segment_{number}({', '.join(places)})")
+    builder.lines.append(f"failed = segment_{number}({', '.join([*places, *builder.program.sizes])})")
     builder.lines.append("if failed: return on_failure(failed)")
     builder.segments.append(Segment(run, tuple(touched)))
     return plan.arena_bytes

@@ -24,6 +24,7 @@ from ..symbolic.expr import (
     symbols,
     total,
 )
+from ..symbolic.sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
 
 
@@ -49,15 +50,18 @@ class KernelShape:
         return self.vector is not None and self.vector in self.outer
 
 
-def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int) -> KernelShape:
-    """Choose how to walk a loop; vector_bytes is the width of a vector register."""
+def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int, *, scalar: bool = False) -> KernelShape:
+    """Choose how to walk a loop; vector_bytes is the width of a vector register; scalar: without vectors.
+
+    Where the extent of the vector variable is open, whoever calls the kernel sees to it that it is at least `lanes`.
+    """
     loop = _merged(_flattened(loop, buffers))
     outer, inner = _ordered(loop)
     vector = _vector_variable(loop, outer, inner)
     lanes = _most_lanes(loop, inner, vector, vector_bytes)
-    while vector is not None and lanes > vector.size:
+    while vector is not None and isinstance(vector.size, int) and lanes > vector.size:
         lanes //= 2
-    if vector is None or lanes < 4:
+    if vector is None or lanes < 4 or scalar:
         vector, lanes = None, 1
     if vector is not None and vector in outer:
         outer = (*(s for s in outer if s is not vector), vector)
@@ -77,12 +81,12 @@ def _tiled(
     crossing = [
         symbol
         for symbol in outer
-        if symbol.size % lanes == 0 and any(crosses(load.access, symbol, vector) for load in loop.loads())
+        if divides(lanes, symbol.size) and any(crosses(load.access, symbol, vector) for load in loop.loads())
     ]
     if not crossing:
         return None
     rows = crossing[-1]
-    block, row = Symbol(f"{rows.name}_tile", rows.size // lanes), Symbol(f"{rows.name}_row", lanes)
+    block, row = Symbol(f"{rows.name}_tile", floor_quotient(rows.size, lanes)), Symbol(f"{rows.name}_row", lanes)
     mapping = {rows: scale(as_expr(block), lanes) + as_expr(row)}
     kept = tuple(each for symbol in loop.kept for each in ((block, row) if symbol is rows else (symbol,)))
     loop = _with_accesses(loop, None, mapping, kept, loop.reduced)
@@ -92,12 +96,13 @@ def _tiled(
 
 def crosses(access: Access, rows: Symbol, vector: Symbol) -> bool:
     """Whether neighbouring rows, and not neighbouring lanes, are neighbours in memory."""
-    return coefficient(access.index[0], rows) == 1 and coefficient(access.index[0], vector) not in (None, 0, 1)
+    down, across = coefficient(access.index[0], rows), coefficient(access.index[0], vector)
+    return down is not None and same(down, 1) and across is not None and not same(across, 0) and not same(across, 1)
 
 
 def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:
     """Return the loop with one flat offset per access and variables of size one gone."""
-    gone = {symbol: constant(0) for symbol in (*loop.kept, *loop.reduced) if symbol.size == 1}
+    gone = {symbol: constant(0) for symbol in (*loop.kept, *loop.reduced) if same(symbol.size, 1)}
 
     def flat(access: Access) -> Access:
         strides = buffers[access.buffer].strides
@@ -105,8 +110,9 @@ def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:
         return Access(access.buffer, (total(parts),), access.looked_up)
 
     return _with_accesses(
-        loop, flat, gone, tuple(s for s in loop.kept if s.size != 1), tuple(s for s in loop.reduced if s.size != 1)
-    )
+        loop, flat, gone,
+        tuple(s for s in loop.kept if not same(s.size, 1)), tuple(s for s in loop.reduced if not same(s.size, 1)),
+    )  # fmt: skip
 
 
 def _with_accesses(
@@ -167,8 +173,9 @@ def _partner(loop: Loop, high: Symbol, variables: Sequence[Symbol]) -> Symbol | 
         if low is high:
             continue
         partners = [coefficient(value, low) for value in values]
+        pairs = zip(factors, partners, strict=True)
         if all(
-            second is not None and first == second * low.size for first, second in zip(factors, partners, strict=True)
+            first is not None and second is not None and same(first, second * low.size) for first, second in pairs
         ):
             return low
     return None
@@ -183,14 +190,24 @@ def _join_two(loop: Loop, high: Symbol, low: Symbol, space: str) -> Loop:
     return _with_accesses(loop, None, mapping, kept, reduced)
 
 
+def is_one(factor: Extent | None) -> bool:
+    """Return whether a factor is one whatever the open sizes are."""
+    return factor is not None and same(factor, 1)
+
+
+def _distance(access: Access, symbol: Symbol) -> int:
+    """Return by about how many elements a variable steps; 0 where that is not one number."""
+    return abs(hint_of(coefficient(access.index[0], symbol) or 0))
+
+
 def _stride_score(loop: Loop, symbol: Symbol) -> tuple[int, int]:
     """Return (accesses where the variable steps by one element, minus the size of its greatest store stride)."""
     score = 0
     for store in loop.stores:
-        score += 2 * (coefficient(store.access.index[0], symbol) == 1)
+        score += 2 * is_one(coefficient(store.access.index[0], symbol))
     for load in loop.loads():
-        score += coefficient(load.access.index[0], symbol) == 1
-    strides = [abs(coefficient(store.access.index[0], symbol) or 0) for store in loop.stores]
+        score += is_one(coefficient(load.access.index[0], symbol))
+    strides = [_distance(store.access, symbol) for store in loop.stores]
     return score, -max(strides, default=0)
 
 
@@ -207,7 +224,7 @@ def _walk_order(loop: Loop, symbol: Symbol) -> tuple[int, int]:
     """Order variables from the outermost: large strides first, unit strides last."""
     score, stride = _stride_score(loop, symbol)
     if stride == 0:
-        loads = [abs(coefficient(load.access.index[0], symbol) or 0) for load in loop.loads()]
+        loads = [_distance(load.access, symbol) for load in loop.loads()]
         stride = -max(loads, default=0)
     return (score, stride) if score else (0, stride)
 
@@ -217,7 +234,7 @@ def _vector_variable(loop: Loop, outer: Sequence[Symbol], inner: Sequence[Symbol
     if not candidates:
         return None
     best = max(candidates, key=lambda symbol: _contiguity(loop, symbol))
-    return best if best.size >= 4 else max(candidates, key=lambda symbol: symbol.size)
+    return best if hint_of(best.size) >= 4 else max(candidates, key=lambda symbol: hint_of(symbol.size))
 
 
 def _contiguity(loop: Loop, symbol: Symbol) -> int:
@@ -225,7 +242,7 @@ def _contiguity(loop: Loop, symbol: Symbol) -> int:
     score = 0
     for access in _accesses(loop):
         factor = coefficient(access.index[0], symbol)
-        score += 0 if factor == 0 else 2 if factor == 1 else -1
+        score += 0 if factor is not None and same(factor, 0) else 2 if is_one(factor) else -1
     return score
 
 

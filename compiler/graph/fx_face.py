@@ -28,7 +28,8 @@ def add_call(
     value: object = None,
 ) -> fx.Node:
     """Add a call of `target` at the graph's insertion point; `value` is its example value, None: written later."""
-    node = graph.call_function(target, tuple(args), dict(kwargs or {}))
+    node = graph.call_function(target)
+    node.args, node.kwargs = tuple(args), dict(kwargs or {})  # set afterwards: symbols among them are no mistake of ours
     if value is not None:
         set_value(node, value)
     return node
@@ -38,3 +39,15 @@ def add_output(graph: fx.Graph, results: Sequence[Any]) -> fx.Node:
     """End the graph with a tuple of results."""
     node: fx.Node = graph.output(tuple(results))
     return node
+
+
+def add_node(graph: fx.Graph, like: fx.Node, args: Any, kwargs: Any) -> fx.Node:
+    """Add a node of the same kind, target and name, with other arguments; facts are not copied."""
+    node = graph.create_node(like.op, like.target, name=like.name, type_expr=like.type)
+    node.args, node.kwargs = args, kwargs
+    return node
+
+
+def copy_node(graph: fx.Graph, node: fx.Node, function: Callable[[fx.Node], fx.Node]) -> fx.Node:
+    """Add a copy of a node, every node in its arguments replaced; facts are not copied."""
+    return add_node(graph, node, map_nodes(node.args, function), map_nodes(node.kwargs, function))

@@ -16,8 +16,8 @@ import torch
 from torch import fx
 
 from ..base.errors import Unsupported
-from ..base.torch_facts import expression_text, lazy_module, lowest_value, size_expression
-from .fx_face import map_leaves
+from ..base.torch_facts import expression_text, hint_value, lazy_module, lowest_value, size_expression
+from .fx_face import add_node, map_leaves
 from .node_values import copy_facts, set_value, value_of
 
 Open = torch.SymInt | torch.SymFloat | torch.SymBool
@@ -56,7 +56,12 @@ def number_text(value: object) -> tuple[str, tuple[str, ...]]:
     return expression_text(expression), tuple(sorted(str(symbol) for symbol in expression.free_symbols))
 
 
-def lowest_sizes(graph: fx.Graph) -> dict[str, int]:
+def size_values(opened: Sequence[fx.Node]) -> dict[str, int]:
+    """Return what each size placeholder is in the example that was traced."""
+    return {open_name(node): int(hint_value(value_of(node))) for node in opened}
+
+
+def lowest_sizes(graph: fx.Graph) -> dict[str, int | None]:
     """Return the least value of each symbol that a graph is given."""
     return {open_name(node): node.meta["lowest"] for node in graph.nodes if "symbol" in node.meta}
 
@@ -101,7 +106,7 @@ class _Namer:
         if node.op == "placeholder":
             new = self.graph.placeholder(str(node.target))
         else:
-            new = self.graph.create_node(node.op, node.target, args, kwargs, node.name)
+            new = add_node(self.graph, node, args, kwargs)
         copy_facts(node, new)
         self.mapping[node] = new
 

@@ -17,7 +17,7 @@ from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import verify
 from .facts import Kind, facts_of, is_random, op_facts
-from .fx_face import add_call, map_nodes
+from .fx_face import add_call, copy_node, map_nodes
 from .node_values import copy_facts, is_tensor, output_node, tensor_of
 
 GraphPass = Callable[[fx.GraphModule], fx.GraphModule]
@@ -69,7 +69,7 @@ def copy_graph(graph: fx.Graph) -> fx.Graph:
     copied = fx.Graph()
     mapping: dict[fx.Node, fx.Node] = {}
     for node in graph.nodes:
-        new = copied.node_copy(node, mapping.__getitem__)
+        new = copy_node(copied, node, mapping.__getitem__)
         copy_facts(node, new)
         mapping[node] = new
     return copied

@@ -17,7 +17,7 @@ from .writer import NoLowering
 class SizeReader:
     """Reads SymInts; hints: what each symbol is in the call that is being compiled, lowest: its least value."""
 
-    def __init__(self, hints: Mapping[str, int], lowest: Mapping[str, int]) -> None:
+    def __init__(self, hints: Mapping[str, int], lowest: Mapping[str, int | None]) -> None:
         self._hints = hints
         self._lowest = lowest
         self._read: dict[str, Extent] = {}
@@ -47,7 +47,7 @@ class SizeReader:
         if expression.is_Symbol:
             if text not in self._hints:
                 raise NoLowering(f"{text} is the size of no input")
-            return symbol(text, self._hints[text], self._lowest.get(text, 2))
+            return symbol(text, self._hints[text], self._lowest.get(text))
         kind = type(expression).__name__
         rule = _RULES.get(kind)
         if rule is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.errors import InternalError
+from ..symbolic.sizes import Extent, Size, floor_quotient, hint_of, surely_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Lifetime:
     """A tensor of so many bytes that is needed from step `first` to step `last`, both included."""
 
     name: str
-    size: int
+    size: Extent
     first: int
     last: int
 
@@ -22,30 +23,52 @@ class Lifetime:
 class MemoryPlan:
     """Byte offsets into an arena of `arena_bytes`, by tensor name."""
 
-    arena_bytes: int
-    offsets: dict[str, int]
+    arena_bytes: Extent
+    offsets: dict[str, Extent]
 
 
 def plan_memory(lifetimes: Sequence[Lifetime], alignment: int = 64) -> MemoryPlan:
     """Place every tensor so that those needed at the same step never overlap; offsets are multiples of alignment.
 
     Raises InternalError for a negative size.  Largest first, each at the lowest free offset (Sekiyama et al. 2018).
+    Where sizes are open, each place holds tensors that are surely no larger than its first.
     """
-    placed: list[tuple[int, Lifetime]] = []
-    offsets: dict[str, int] = {}
+    if any(isinstance(each.size, Size) for each in lifetimes):
+        return _plan_places(lifetimes, alignment)
+    placed: list[tuple[int, int, Lifetime]] = []
+    offsets: dict[str, Extent] = {}
     total = 0
-    for each in sorted(lifetimes, key=lambda lifetime: (-lifetime.size, lifetime.name)):
-        if each.size < 0:
+    for each in sorted(lifetimes, key=lambda lifetime: (-hint_of(lifetime.size), lifetime.name)):
+        size = hint_of(each.size)
+        if size < 0:
             raise InternalError(f"{each.name} has {each.size} bytes", hint="report the graph")
         offset = 0
-        for start, other in sorted(placed, key=lambda pair: pair[0]):
+        for start, taken, other in sorted(placed, key=lambda place: place[0]):
             if other.first > each.last or each.first > other.last:
                 continue
-            if start - offset >= each.size:
+            if start - offset >= size:
                 break
-            end = start + other.size
+            end = start + taken
             offset = max(offset, (end + alignment - 1) // alignment * alignment)
         offsets[each.name] = offset
-        placed.append((offset, each))
-        total = max(total, offset + each.size)
+        placed.append((offset, size, each))
+        total = max(total, offset + size)
+    return MemoryPlan(total, offsets)
+
+
+def _plan_places(lifetimes: Sequence[Lifetime], alignment: int) -> MemoryPlan:
+    places: list[list[Lifetime]] = []
+    for each in sorted(lifetimes, key=lambda lifetime: (-hint_of(lifetime.size), lifetime.name)):
+        for place in places:
+            alone = all(other.first > each.last or each.first > other.last for other in place)
+            if alone and surely_at_least(place[0].size, each.size):
+                place.append(each)
+                break
+        else:
+            places.append([each])
+    offsets: dict[str, Extent] = {}
+    total: Extent = 0
+    for place in places:
+        offsets.update({each.name: total for each in place})
+        total = total + floor_quotient(place[0].size + alignment - 1, alignment) * alignment
     return MemoryPlan(total, offsets)

@@ -22,10 +22,10 @@ from ..base.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class SizeSymbol:
-    """A size by name; lowest: it is never less; hint: what it is in the call that is being compiled."""
+    """A size by name; lowest: it is never less (None: unknown); hint: what it is in the call being compiled."""
 
     name: str
-    lowest: int
+    lowest: int | None
     hint: int
 
     @property
@@ -216,7 +216,7 @@ def _made(found: Mapping[Monomial, int]) -> Extent:
     return Size(tuple(kept))
 
 
-def symbol(name: str, hint: int, lowest: int = 2) -> Size:
+def symbol(name: str, hint: int, lowest: int | None = 2) -> Size:
     """Return the size called `name`, which is `hint` in this call and never less than `lowest`."""
     return Size(((((SizeSymbol(name, lowest, hint)),), 1),))
 
@@ -339,6 +339,11 @@ def _monomial_quotient(value: tuple[Monomial, int], divisor: tuple[Monomial, int
     if value[1] % divisor[1]:
         return None
     return _made({tuple(left): value[1] // divisor[1]})
+
+
+def divides(divisor: int, value: Extent) -> bool:
+    """Return whether value is a multiple of divisor whatever the open sizes are."""
+    return exact_quotient(value, divisor) is not None
 
 
 def common_factor(first: Extent, second: Extent) -> Extent:
