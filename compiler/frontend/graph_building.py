@@ -70,6 +70,20 @@ class GraphBuilding(CaptureContext):
         code = frame.decoded.code
         return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
 
+    def rebound(self, tensor: Value) -> None:
+        """Note that a tensor's value stands for another node now."""
+        assert isinstance(tensor, TensorValue)
+        self.by_fake[id(tensor.fake)] = tensor
+
+    def graph_inputs(self) -> list[TensorValue]:
+        """Return the tensors from outside that were looked at so far."""
+        return self.inputs
+
+    def is_dropped(self) -> bool:
+        """Return whether the instruction after the one being evaluated drops its result."""
+        frame = self.frames[-1]
+        return frame.decoded.instructions[frame.index].name == "POP_TOP"
+
     def size_argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size."""
         return self.sizes.argument(value)

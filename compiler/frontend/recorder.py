@@ -39,6 +39,7 @@ from ..values.reasons import (
 from ..values.sequences import ListValue, TupleValue, tuple_fields
 from ..values.source import Injected, Item, Source
 from ..values.tensor import TensorValue
+from ..values.torch_calls import is_graph_break_mark
 from ..values.value import Arguments, Keywords, Raised, Value
 from ..values.wrap import wrap_object
 from .frame import FrameState
@@ -49,6 +50,7 @@ from .skip_rules import compiled_original, refusal
 
 _SHARED = (ListValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 _UNTOUCHED = object()
+_BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
 
 RunFrame = Callable[["Recorder", FrameState], None]
 MakeGenerator = Callable[["Recorder", FrameState], Value]
@@ -203,6 +205,8 @@ class Recorder(GraphBuilding):
                 return rule(self, args, kwargs)
             if getattr(function.real, "_plumbline_constant", False):
                 return Constant(True)
+            if is_graph_break_mark(function.real) and self.frames[-1].namespace.get("__name__") in _BREAKS_FOR_STOCK:
+                return Constant(None)
             refused = refusal(function.real)
             if refused is not None:
                 raise refused

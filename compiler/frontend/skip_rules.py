@@ -3,6 +3,7 @@
 import sys
 from types import FunctionType
 
+from ..base.torch_facts import kept_from_stock
 from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
 from ..values.torch_calls import explicit_break, is_graph_break_mark
 
@@ -71,14 +72,18 @@ def is_disabled(function: object) -> bool:
 def left_by_stock(function: object) -> FunctionType | None:
     """Return the original of a wrapper that stock puts into torch itself once it has run in this process.
 
-    `Module.__init__` and `__setstate__` count instances for it, the optimizers' `_init_group` is kept from its
-    tracing; neither is a wish of the user's.
+    `Module.__init__` and `__setstate__` count instances for it, the optimizers' `_init_group` and `zero_grad` are
+    kept from its tracing; none is a wish of the user's.
     """
     if not isinstance(function, FunctionType):
         return None
     if function.__module__ == _MODULE_PATCHES:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         found: object = next((cell.cell_contents for name, cell in cells if name in ("init", "setstate")), None)
+    elif function.__code__ is kept_from_stock.__code__:
+        found = getattr(function, "__wrapped__", None)
+        if getattr(found, "__qualname__", "") != "Optimizer.zero_grad":
+            return None
     else:
         found = function.__dict__.get("_torchdynamo_orig_callable")
         is_optimizers = getattr(found, "__module__", "").startswith("torch.optim.")

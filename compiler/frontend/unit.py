@@ -21,6 +21,7 @@ from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
 from ..values.guard import Guard, Kind, TensorFacts
+from ..values.constant import call_rule
 from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
 from ..values.source import Source
@@ -125,7 +126,8 @@ class Family:
                 self.unit_of(disabled).graph_free = True
                 return wrapper
             original = compiled_original(target)
-            if original is not None or refusal(target) is not None or is_suspendable(target):
+            known = original is not None or call_rule(target) is not None  # by a rule: its body is not looked at
+            if known or refusal(target) is not None or is_suspendable(target):
                 return target
             if not all(name.isidentifier() for name in parameter_names(target.__code__)):
                 return target  # a comprehension: its argument has no name to be written

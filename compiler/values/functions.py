@@ -22,6 +22,7 @@ class CellValue(Value):
     def __init__(self, content: Value | None = None, source: Source | None = None) -> None:
         self.content = content
         self.source = source
+        self.read_later = False  # by code that runs after the function has returned
 
     def python_type(self) -> type:
         """Return the cell type."""
@@ -36,6 +37,8 @@ class CellValue(Value):
 
     def store(self, ctx: CaptureContext, value: Value | None) -> None:
         """Replace the content; None empties the cell."""
+        if self.read_later:
+            self.no("assigning to a variable that a hook has read")
         self.content = value
         ctx.mutated(self)
 

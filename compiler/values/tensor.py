@@ -1,7 +1,7 @@
 """Tensors: a node of the graph, and a fake tensor that carries the metadata."""
 
 import operator
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import torch
 from torch import fx
@@ -30,9 +30,8 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
     **dict.fromkeys(
         ("data_ptr", "storage", "untyped_storage", "share_memory_", "set_", "resize_", "resize_as_", "apply_", "map_",
          "map2_", "requires_grad_", "rename_", "names", "pin_memory", "is_set_to", "const_data_ptr", "record_stream",
-         "__setstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "module_load", "_typed_storage", "detach_",
-         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_",
-         "storage_offset"),  # no guard holds the place of an input in its storage
+         "__setstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "module_load", "_typed_storage",
+         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_"),
         TENSOR_STATE,
     ),
     **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
@@ -41,6 +40,35 @@ _VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
 _BREAKING_ATTRIBUTES = frozenset(
     {"grad_fn", "_base", "_version", "_backward_hooks", "names", "volatile", "_cdata", "output_nr", "__dict__", "name"}
 )
+
+
+MethodRule = Callable[[CaptureContext, "TensorValue", Arguments, Keywords], Value | None]
+SetterRule = Callable[[CaptureContext, "TensorValue", Value], bool]
+_METHODS: dict[str, MethodRule] = {}
+_SETTERS: dict[str, SetterRule] = {}
+
+
+def tensor_method(*names: str) -> Callable[[MethodRule], MethodRule]:
+    """Register the rule of a method that is no plain operation; it returns None where it has no answer."""
+
+    def register(rule: MethodRule) -> MethodRule:
+        for name in names:
+            assert name not in _METHODS
+            _METHODS[name] = rule
+        return rule
+
+    return register
+
+
+def tensor_setter(name: str) -> Callable[[SetterRule], SetterRule]:
+    """Register the rule of assigning an attribute; it returns whether it did it."""
+
+    def register(rule: SetterRule) -> SetterRule:
+        assert name not in _SETTERS
+        _SETTERS[name] = rule
+        return rule
+
+    return register
 
 
 class TensorValue(Value):
@@ -56,6 +84,8 @@ class TensorValue(Value):
         self.source = source
         self.real = real
         self.attributes: dict[str, Value] = {}
+        self.has_new_data = False  # `x.data = ...` was evaluated
+        self.hooks: list[TensorHook] = []  # registered while capturing
 
     def python_type(self) -> type:
         """Return the tensor class."""
@@ -154,13 +184,18 @@ class TensorValue(Value):
             self.attributes[name] = value
             ctx.mutated(self)
             return
+        rule = _SETTERS.get(name)
+        if rule is not None and rule(ctx, self, value):
+            return
         raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""
+        rule = _METHODS.get(name)
+        found = rule(ctx, self, args, kwargs) if rule is not None else None
+        if found is not None:
+            return found
         reason = _BREAKING_METHODS.get(name)
-        if name == "requires_grad_" and self._keeps_requires_grad(ctx, args, kwargs):
-            return self
         if reason is not None:
             raise Break(reason, f"{name}() of {self.describe()}")
         if name in ("addcdiv_", "addcmul_") and isinstance(ctx.real(kwargs.get("value", self)), TensorValue) and kwargs:
@@ -169,8 +204,6 @@ class TensorValue(Value):
             return self.length(ctx)
         if name == "__iter__":
             return self.iterate(ctx)
-        if name in ("register_hook",):
-            raise Break(AUTOGRAD_CALL, name)
         return ctx.call_torch("call_method", name, [self, *args], kwargs)
 
     def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
@@ -180,13 +213,18 @@ class TensorValue(Value):
         part = ctx.call_torch("call_function", operator.mul, [part, scale], {})
         return ctx.call_torch("call_method", "add_", [self, part], {})
 
-    def _keeps_requires_grad(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> bool:
-        wanted = ctx.real(args[0] if args else kwargs.get("requires_grad", Constant(True)))
-        return wanted.is_constant() and bool(wanted.constant()) == self.fake.requires_grad
+    def become(self, ctx: CaptureContext, other: "TensorValue") -> None:
+        """Stand for another node from here on: the object stays, what is in it changes."""
+        self.node, self.fake = other.node, other.fake
+        ctx.rebound(self)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return the graph's output, with the attributes set on it."""
         name = out.tensor(self)
+        if self.kind is not torch.Tensor and not self.fake.requires_grad:
+            wrapped = out.fresh()  # graphs give plain tensors; a leaf that requires grad is what the node made
+            out.line(f"{wrapped} = {out.inject(self.kind)}({name}, requires_grad=False)")
+            name = wrapped
         out.know(self, name)
         for key, value in self.attributes.items():
             if key != "grad":
@@ -194,6 +232,38 @@ class TensorValue(Value):
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:
-        """Write the changed attributes."""
+        """Write the new data, the changed attributes and the hooks."""
         name = out.value(self)
-        return [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items()]
+        lines = [f"{name}.data = {out.tensor(self)}"] if self.has_new_data else []
+        lines += [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items()]
+        return lines + [line for hook in self.hooks for line in hook.replay(out)]
+
+
+class TensorHook(Value):
+    """A hook registered on an input while capturing, and the handle that registering gave."""
+
+    def __init__(self, tensor: TensorValue, method: str, function: Value) -> None:
+        self.tensor = tensor
+        self.method = method
+        self.function = function
+        self.written = False
+
+    def python_type(self) -> type:
+        """Return the class of handles."""
+        return torch.utils.hooks.RemovableHandle
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Handles are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Register the hook and give the handle."""
+        name = out.fresh()
+        self.written = True
+        out.line(f"{name} = {out.value(self.tensor)}.{self.method}({out.value(self.function)})")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Register the hook unless its handle was asked for before."""
+        text = f"{out.value(self.tensor)}.{self.method}({out.value(self.function)})"
+        return [] if self.written else [text]

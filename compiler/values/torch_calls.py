@@ -22,13 +22,11 @@ from ..base.torch_facts import (
     variable_functions,
 )
 from .classes import ClassValue, constructs
-from .classes import ClassValue, constructs
 from .constant import CALL_FAMILIES, LITERAL_TYPES, CallRule, Constant, Known, calls, fold
 from .exceptions import ExceptionValue
 from .guard import Kind
-from .exceptions import ExceptionValue
 from .mappings import DictValue
-from .reasons import AUTOGRAD_CALL, DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
+from .reasons import DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
 from .scalar import SizeValue
 from .sequences import ListValue, SequenceValue, SliceValue, TupleValue
 from .source import Injected
@@ -124,7 +122,10 @@ def disallow(function: object) -> None:
 
 def is_disallowed(function: object) -> bool:
     """Return whether `disallow_in_graph`, ours or stock's, was applied."""
-    return id(function) in _DISALLOWED or (id(function) not in _ALLOWED and stock_mark(function) == "disallowed")
+    if id(function) in _DISALLOWED:
+        return True
+    stocks = id(function) not in _ALLOWED and stock_mark(function) == "disallowed"
+    return stocks and not is_graph_break_mark(function)  # which stands in its table too
 
 
 def is_allowed(function: object) -> bool:
@@ -352,11 +353,6 @@ def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 @constructs(torch.Size)
 def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     return TupleValue(ctx.unpack(args[0]) if args else [], kind=torch.Size)
-
-
-@calls(torch.autograd.grad, torch.autograd.backward)
-def _autograd(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    raise Break(AUTOGRAD_CALL, "torch.autograd.grad or backward")
 
 
 @calls(expect_true)

@@ -262,6 +262,18 @@ class CaptureContext(ABC):
     @abstractmethod
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign a global name; None deletes it."""
+    @abstractmethod
+    def rebound(self, tensor: Value) -> None:
+        """Note that a tensor's value stands for another node now."""
+
+    @abstractmethod
+    def graph_inputs(self) -> Sequence[Value]:
+        """Return the tensors from outside that were looked at so far."""
+
+    @abstractmethod
+    def is_dropped(self) -> bool:
+        """Return whether the program throws away the result of the operation that is being evaluated."""
+
 
     @abstractmethod
     def calling_class_cell(self) -> tuple[Value, Value]:

@@ -119,7 +119,7 @@ def questions_about_types(a):
     )  # fmt: skip
 
 
-@program(A, graphs=0)
+@program(A)
 def abstract_types(a):
     return (
         a, isinstance(1, numbers.Number), isinstance([], typing.Sequence), isinstance({}, typing.Mapping),

@@ -110,7 +110,7 @@ def training_step_with_backward_inside(m, x):
 
 
 @program(make=lambda: (lambda m: (m, torch.optim.SGD(m.parameters(), 0.1), A.clone()))(model()),
-         stable=False, graphs=3, breaks=4)
+         stable=False, graphs=2, breaks=1)
 def whole_training_step(m, optimizer, x):
     optimizer.zero_grad()
     loss = m(x).sum()
@@ -119,13 +119,13 @@ def whole_training_step(m, optimizer, x):
     return loss.detach()
 
 
-@program(make=leaf, breaks=1)
+@program(make=leaf)
 def gradient_inside(a):
     (g,) = torch.autograd.grad((a * a).sum(), a)
     return g
 
 
-@program(make=leaf, backward=True, graphs=2, breaks=1)
+@program(make=leaf, backward=True)
 def gradient_of_a_gradient(a):
     (g,) = torch.autograd.grad((a**3).sum(), a, create_graph=True)
     return g.sum()
@@ -219,57 +219,57 @@ def manual_step_under_no_grad(a):
     return a + 1
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1), breaks=4)
+@program(make=stepped(torch.optim.SGD, lr=0.1))
 def sgd_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True), breaks=4)
+@program(make=stepped(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True))
 def sgd_with_momentum_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1, foreach=True), breaks=4)
+@program(make=stepped(torch.optim.SGD, lr=0.1, foreach=True))
 def sgd_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.Adam, lr=0.1), rounding=True)
 def adam_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.Adam, lr=0.1, foreach=True, amsgrad=True), rounding=True)
 def adam_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.AdamW, lr=0.1), rounding=True)
 def adamw_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.AdamW, lr=0.1, foreach=True), rounding=True)
 def adamw_foreach_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.RMSprop, lr=0.1), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.RMSprop, lr=0.1), rounding=True)
 def rmsprop_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.Adagrad, lr=0.1), rounding=True, breaks=4)
+@program(make=stepped(torch.optim.Adagrad, lr=0.1), rounding=True)
 def adagrad_step(optimizer):
     optimizer.step()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1), graphs=0, breaks=1)
+@program(make=stepped(torch.optim.SGD, lr=0.1), graphs=0)
 def zero_grad_to_none(optimizer):
     optimizer.zero_grad()
 
 
-@program(make=stepped(torch.optim.SGD, lr=0.1), graphs=0, breaks=1)
+@program(make=stepped(torch.optim.SGD, lr=0.1))
 def zero_grad_in_place(optimizer):
     optimizer.zero_grad(set_to_none=False)
 

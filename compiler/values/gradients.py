@@ -1,0 +1,125 @@
+"""Calls of the autograd engine inside captured code: `torch.autograd.grad`, and hooks on tensors."""
+
+import types
+from typing import Any
+
+import torch
+from torch import fx
+
+from .classes import ClassValue
+from .constant import Constant, Known, calls
+from .functions import CellValue, FunctionValue
+from .guard import Kind
+from .reasons import AUTOGRAD_CALL, Break
+from .sequences import SequenceValue
+from .tensor import TensorHook, TensorValue, tensor_method
+from .value import Arguments, CaptureContext, Keywords, Value
+
+
+@calls(torch.autograd.backward)
+def _backward(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(AUTOGRAD_CALL, "torch.autograd.backward")
+
+
+@calls(torch.autograd.grad)
+def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Add the call as one node: the history it walks is that of the graph's own operations.
+
+    An input with a history of its own, or with hooks, would bring in code that the graph does not have.
+    """
+    for value in ctx.graph_inputs():
+        assert isinstance(value, TensorValue)
+        if not value.fake.requires_grad or value.real is None or value.source is None:
+            continue
+        if not value.real.is_leaf:
+            raise Break(AUTOGRAD_CALL, "torch.autograd.grad where an input has a history from outside")
+        if value.real._backward_hooks or value.hooks:
+            raise Break(AUTOGRAD_CALL, "torch.autograd.grad where an input has hooks")
+        ctx.guard(value.source, Kind.EXPRESSION, "not {0}._backward_hooks")
+    return ctx.call_torch("call_function", torch.autograd.grad, args, kwargs)
+
+
+class GradientHook:
+    """What runs at the node: registers a hook whose operations are a graph of their own."""
+
+    def __init__(self, body: fx.GraphModule) -> None:
+        self.body = body
+        self.__name__ = "register_hook"
+        self.__module__ = __name__
+
+    def __call__(self, tensor: torch.Tensor, lifted: tuple[torch.Tensor, ...]) -> None:
+        """Register the hook; lifted: the tensors it closes over."""
+
+        def hook(gradient: torch.Tensor) -> Any:
+            return self.body(gradient, *lifted)
+
+        tensor.register_hook(hook)
+
+
+@tensor_method("register_hook")
+def _register_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    if kwargs or len(args) != 1:
+        return None
+    function = ctx.real(args[0])
+    return _on_intermediate(ctx, tensor, function) if tensor.source is None else _on_input(
+        ctx, tensor, "register_hook", function
+    )
+
+
+@tensor_method("register_post_accumulate_grad_hook")
+def _register_late_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    if kwargs or len(args) != 1 or tensor.source is None:
+        return None
+    return _on_input(ctx, tensor, "register_post_accumulate_grad_hook", ctx.real(args[0]))
+
+
+def _on_input(ctx: CaptureContext, tensor: TensorValue, name: str, function: Value) -> Value | None:
+    """Keep a hook on a leaf from outside, to be registered when the graph has run: gradients come later still."""
+    if not tensor.fake.is_leaf or not tensor.fake.requires_grad or tensor.has_new_data:
+        return None
+    made = TensorHook(tensor, name, function)
+    tensor.hooks.append(made)
+    ctx.mutated(tensor)
+    return made
+
+
+def _on_intermediate(ctx: CaptureContext, tensor: TensorValue, function: Value) -> Value | None:
+    """Add a hook on a value of the graph, evaluated now; its handle must not be wanted."""
+    if not tensor.fake.requires_grad or not ctx.is_dropped() or not _is_closed(function):
+        return None
+    gradient = ctx.fake_run(lambda value: torch.empty_like(value).detach(), [tensor.fake], {}, "gradient")
+    _, body, lifted = ctx.evaluate_apart(function, (gradient,), {})
+    return ctx.add_call(GradientHook(body), (tensor.node, lifted), None)
+
+
+def _is_closed(function: Value) -> bool:
+    """Return whether a hook reads nothing that may be another thing by the time it runs.
+
+    What it reads from the cells of the function is frozen: a later assignment is a Break.
+    """
+    if not isinstance(function, FunctionValue):
+        return False
+    cells = [cell for cell in function.cells if isinstance(cell, CellValue)]
+    contents = [cell.content for cell in cells]
+    read = [*contents, *function.defaults, *function.keyword_defaults.values()]
+    if any(cell.source is not None for cell in cells) or not all(map(_is_fixed, read)):
+        return False
+    if any(isinstance(constant, types.CodeType) for constant in function.code.co_consts):
+        return False
+    names = [name for name in function.code.co_names if name in function.namespace]
+    if not all(_is_of_torch(function.namespace[name]) for name in names):
+        return False
+    for cell in cells:
+        cell.read_later = True
+    return True
+
+
+def _is_of_torch(value: object) -> bool:
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return str(name).partition(".")[0] in ("torch", "math", "operator")
+
+
+def _is_fixed(value: Value | None) -> bool:
+    if isinstance(value, SequenceValue) and value.kind is tuple:
+        return all(map(_is_fixed, value.items))
+    return isinstance(value, Constant | Known | ClassValue | TensorValue)
