@@ -1,12 +1,12 @@
 """What `explain` answers: graphs, breaks with reasons and lines, operations per graph, guards."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from .base.events import Broke, Captured, Event, RanEagerly, recording
+from .base.events import Broke, Captured, CompilerFailed, Event, RanEagerly, StageDone, recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Explanation:
     """The story of one run under capture.
 
     graphs: the captured modules, in the order in which they were compiled. ops_per_graph: per graph the targets of
-    its operations. out_guards: in words. break_reasons: the breaks; eager: functions that ran uncompiled.
+    its operations. out_guards: in words. break_reasons: the breaks; eager: functions that ran uncompiled; errors:
+    those of plumbline's own, each with its bundle. compile_times: stage and wall seconds, in order of their ends.
     """
 
     graphs: tuple[torch.fx.GraphModule, ...]
@@ -24,6 +25,8 @@ class Explanation:
     eager: tuple[RanEagerly, ...]
     graph_count: int
     op_count: int
+    errors: tuple[CompilerFailed, ...] = ()
+    compile_times: tuple[tuple[str, float], ...] = ()
 
     @property
     def graph_break_count(self) -> int:
@@ -37,6 +40,8 @@ class Explanation:
         return cls(
             (), (), guards, tuple(e for e in events if isinstance(e, Broke)),
             tuple(e for e in events if isinstance(e, RanEagerly)), graphs, operations,
+            tuple(e for e in events if isinstance(e, CompilerFailed)),
+            tuple((e.stage, e.seconds) for e in events if isinstance(e, StageDone)),
         )
 
     def text(self) -> str:
@@ -54,6 +59,7 @@ class Explanation:
         for item in self.eager:
             place = f" ({item.origin.place()})" if item.origin else ""
             rows.append(f" {item.function} ran eagerly: {item.what}{place}; {item.hint}")
+        rows += [f" {item.text()}" for item in self.errors]
         return "\n".join(rows)
 
     def __str__(self) -> str:
@@ -83,6 +89,4 @@ def explanation_of(
         tuple(node.target for node in graph.graph.nodes if node.op.startswith("call_")) for graph in kept
     )
     story = Explanation.from_events(events, len(kept), sum(len(targets) for targets in operations))
-    return Explanation(
-        tuple(kept), operations, story.out_guards, story.break_reasons, story.eager, len(kept), story.op_count
-    )
+    return replace(story, graphs=tuple(kept), ops_per_graph=operations)

@@ -7,8 +7,8 @@ with the reason recorded, so every graph has a right answer.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +17,16 @@ import torch
 from torch import fx
 
 from .base.errors import BuildError, InternalError, Unsupported
-from .base.events import Artifact, CompilerFailed, FellBack, is_recording, record, stage
+from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.options import Options
 from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
-from .codegen.host import HostProgram, write_host
+from .codegen.host import HostProgram, local, write_host
 from .graph.decompositions import Decomposition, default_decompositions
+from .graph.failure import report_graph_failure
 from .graph.interpret import interpret
 from .graph.node_values import has_value, placeholders, set_value
+from .graph.open_sizes import is_open, open_name, size_values
 from .graph.tracer import fake_like
 from .loops.ir import Extern, Program
 from .loops.printing import print_program
@@ -35,6 +37,7 @@ from .runtime.c_build import build
 from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
 from .schedule.schedule import schedule
+from .symbolic.sizes import FUNCTIONS, assumptions
 
 Compiled = Callable[..., tuple[object, ...]]
 
@@ -54,13 +57,73 @@ def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options:
     """Return a callable that computes what gm computes, always as a tuple.
 
     gm: call_function nodes with ATen overloads as targets, placeholders, one output; `meta["val"]` is filled in from
-    example_inputs where it is missing.  The callable takes one value per placeholder.  With `options.strict` errors
-    of ours are raised; otherwise the graph runs op by op and the error is recorded.
+    example_inputs where it is missing.  The callable takes one value per placeholder.  Placeholders behind the tensors
+    may be open sizes (`graph.open_sizes`): one library serves all of them, save where something was assumed of the
+    sizes while compiling; for others it is compiled once more.  With `options.strict` errors of ours are raised;
+    otherwise the graph runs op by op and the error is recorded.
     """
     chosen = options if options is not None else Options()
+    opened = [node for node in placeholders(gm.graph) if is_open(node.meta.get("val"))]
+    if opened:
+        return _Forms(gm, [open_name(node) for node in opened], chosen).prepared(size_values(opened))
+    return _compiled_or_slow(gm, example_inputs, chosen, {})
+
+
+MOST_FORMS = 8  # libraries of one graph for different sizes; sizes beyond them run op by op
+
+
+@dataclass(slots=True, eq=False)
+class _Forms:
+    """What is compiled of one graph with open sizes: (whether the sizes fit, what to run), newest last."""
+
+    gm: fx.GraphModule
+    names: list[str]
+    options: Options
+    made: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def prepared(self, sizes: Mapping[str, int]) -> Compiled:
+        """Compile for these sizes and return the callable for all."""
+        self._make([sizes[name] for name in self.names])
+        count = len(self.names)
+
+        def call(*inputs: object) -> tuple[object, ...]:
+            sizes = inputs[-count:]
+            for fits, run in self.made:
+                if fits(*sizes):
+                    return run(*inputs)
+            with self.lock:
+                run = self._make([int(size) for size in sizes])  # type: ignore[call-overload]  # numbers by contract
+            return run(*inputs)
+
+        return call
+
+    def _make(self, sizes: Sequence[int]) -> Compiled:
+        for fits, run in self.made:  # another thread may have been faster
+            if fits(*sizes):
+                return run
+        if len(self.made) >= MOST_FORMS:
+            record(FellBack("graph", f"{MOST_FORMS} libraries for different sizes are in use"))
+            return op_by_op(self.gm)
+        with assumptions() as assumed:
+            run = _compiled_or_slow(self.gm, (), self.options, dict(zip(self.names, sizes, strict=True)))
+        self.made.append((condition(self.names, list(assumed)), run))
+        return run
+
+
+def condition(names: Sequence[str], assumed: Sequence[str]) -> Callable[..., object]:
+    """Return a function of open sizes, in order, that says whether all conditions over their names hold."""
+    text = " and ".join(f"({each})" for each in assumed) or "True"
+    made: Callable[..., object] = eval(f"lambda {', '.join(names)}: {text}", {**FUNCTIONS, "math": math})
+    return made
+
+
+def _compiled_or_slow(
+    gm: fx.GraphModule, example_inputs: Sequence[object], chosen: Options, sizes: Mapping[str, int]
+) -> Compiled:
     try:
         with stage("inductor"):
-            return _compile(gm, example_inputs, chosen)
+            return _compile(gm, example_inputs, chosen, sizes)
     except Unsupported as error:
         record(FellBack("graph", error.one_line()))
     except BuildError as error:
@@ -72,7 +135,7 @@ def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options:
     except Exception as error:
         if chosen.strict:
             raise
-        record(CompilerFailed("inductor", "graph", f"{type(error).__name__}: {error}", traceback.format_exc()))
+        report_graph_failure("inductor", gm, example_inputs, error, "inductor", chosen)
     return op_by_op(gm)
 
 
@@ -97,23 +160,28 @@ def _warn_once(text: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
-def _compile(gm: fx.GraphModule, example_inputs: Sequence[object], options: Options) -> Compiled:
+def _compile(
+    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, int]
+) -> Compiled:
     gm = with_values(gm, example_inputs)
-    program = scheduled_program(gm, options)
+    program = scheduled_program(gm, options, sizes)
     with stage("codegen"):
         host = write_host(program)
         segments = [(segment.loops, segment.parameters) for segment in host.segments]
-        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features(), options.threads)
+        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features(), options.threads, program.sizes)
     _record_texts(program, host, file)
     with stage("build"):
         library = build(file.text, file.addresses, "graph", len(file.kernels), options) if host.segments else None
-    return _bind(gm, program, host, library)
+    return _bind(gm, program, host, library, options)
 
 
-def scheduled_program(gm: fx.GraphModule, options: Options) -> Program:
-    """Return the loop program of a graph after scheduling; verified along the way where options ask for it."""
+def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, int] | None = None) -> Program:
+    """Return the loop program of a graph after scheduling; verified along the way where options ask for it.
+
+    sizes: what open sizes are in this call, by name.
+    """
     with stage("lowering"):
-        program = lower_graph(gm)
+        program = lower_graph(gm, sizes)
         if options.verify:
             verify(program, "lowering")
     with stage("schedule"):
@@ -149,30 +217,50 @@ def _record_texts(program: Program, host: HostProgram, file: CFile) -> None:
     record(Artifact("codegen", "graph.c", "c", file.text))
 
 
-def _bind(gm: fx.GraphModule, program: Program, host: HostProgram, library: ctypes.CDLL | None) -> Compiled:
+def _bind(
+    gm: fx.GraphModule, program: Program, host: HostProgram, library: ctypes.CDLL | None, options: Options
+) -> Compiled:
     """Return the host function, guarded against inputs laid out otherwise than the examples were."""
     scope: dict[str, object] = {
         "torch": torch, "empty": torch.empty, "empty_strided": torch.empty_strided, "restride": _restride,
-        "on_failure": _failure_signal, **host.objects,
+        "on_failure": _failure_signal, "math": math, **FUNCTIONS, **host.objects,
     }  # fmt: skip
     for number, segment in enumerate(host.segments):
         if library is None:
             raise InternalError("segments without a library", hint="report the graph")
         function = library[f"segment_{number}"]
-        function.argtypes = [ctypes.c_void_p] * len(segment.parameters)
+        open_sizes = [ctypes.c_longlong] * len(program.sizes)
+        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *open_sizes]
         function.restype = ctypes.c_int
         scope[f"segment_{number}"] = function
     exec(compile(host.text, "<plumbline host>", "exec"), scope)
     run = scope["run"]
     if not callable(run):
         raise InternalError("the host text defines no run()", hint="report the graph")
+    calls = [step for step in program.steps if isinstance(step, Extern)]
+    repeats = not any(step.ordered for step in calls)
+    rescued = _rescued(run, gm, options) if repeats and not options.strict else run
+    if program.sizes:
+        return _guarded_open(rescued, program, gm, repeats=repeats, calls_aten=bool(calls))
     expected = tuple(
         (buffer.shape, buffer.strides, buffer.dtype) if (buffer := program.buffers.get(name)) else None
         for name in program.inputs
     )
-    calls = [step for step in program.steps if isinstance(step, Extern)]
-    repeats = not any(step.ordered for step in calls)
-    return _guarded(run, expected, gm, repeats=repeats, calls_aten=bool(calls))
+    return _guarded(rescued, expected, gm, repeats=repeats, calls_aten=bool(calls))
+
+
+def _rescued(run: Callable[..., object], gm: fx.GraphModule, options: Options) -> Callable[..., object]:
+    """Return run, with the graph op by op in its place where it raises: eager's own error, or ours and the answer."""
+
+    def call(*inputs: torch.Tensor) -> object:
+        try:
+            return run(*inputs)
+        except Exception as error:
+            result = op_by_op(gm)(*inputs)
+            report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
+            return result
+
+    return call
 
 
 def _guarded(
@@ -190,6 +278,38 @@ def _guarded(
                 continue
             if (value.shape, value.stride(), value.dtype) != form or not value.is_cpu or value.is_neg():
                 return slow(*inputs)
+        if calls_aten:
+            with torch.no_grad():
+                result = run(*inputs)
+        else:
+            result = run(*inputs)
+        if isinstance(result, _Failed):
+            if not repeats:
+                raise result.error()
+            return slow(*inputs)  # raises eager's own error
+        return result  # type: ignore[return-value]  # generated text returns a tuple
+
+    return call
+
+
+def _guarded_open(
+    run: Callable[..., object], program: Program, gm: fx.GraphModule, *, repeats: bool, calls_aten: bool
+) -> Compiled:
+    """Return run with its inputs checked against layouts computed from open sizes."""
+    slow = op_by_op(gm)
+    words = []
+    for name in program.inputs:
+        buffer = program.buffers.get(name)
+        if buffer is not None:
+            place = local(name)
+            words.append(f"{place}.shape == {buffer.shape} and {place}.stride() == {buffer.strides}")
+            words.append(f"{place}.dtype is torch.{str(buffer.dtype)[6:]} and {place}.is_cpu and not {place}.is_neg()")
+    taken = ", ".join([*map(local, program.inputs), *program.sizes])
+    fits = eval(f"lambda {taken}: {' and '.join(words) or True}", {"torch": torch, **FUNCTIONS})
+
+    def call(*inputs: object) -> tuple[object, ...]:
+        if not fits(*inputs):
+            return slow(*inputs)
         if calls_aten:
             with torch.no_grad():
                 result = run(*inputs)

@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from .backends import resolve_backend
+from .base.bundle import Failure, record_failure
 from .base.errors import Unsupported, UserError
 from .base.events import RanEagerly, record
 from .base.options import Settings
@@ -78,7 +79,14 @@ _INSTEAD_OF_A_CLASS = "compile an instance of it, or decorate the method to be c
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
     if is_suspendable(function):
         return _left_alone(function, family)
-    made = family.wrap(function)
+    try:
+        made = family.wrap(function)
+    except Exception as error:
+        if family.options.strict:
+            raise
+        place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        record_failure(Failure("entry", function.__name__, place, error), family.options)
+        return function
     functools.update_wrapper(made, function)
     made.__dict__.update(_plumbline_original=function, _plumbline_family=family)
     return made

@@ -1,4 +1,4 @@
-"""The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline doctor`.
+"""The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline doctor`, `plumbline bundles`.
 
 Commands import what they need when they run: `plumbline --help` must not wait for a database or torch.
 Exit status: 0 good, 1 the answer is no (a red gate, a problem found), 2 the question was wrong.
@@ -47,7 +47,7 @@ def _complain(line: str) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="plumbline %(version)s")
 def plumbline() -> None:
-    """Judge compiled PyTorch: reports, gates, fuzzers and a check of this machine."""
+    """Judge compiled PyTorch: reports, gates, fuzzers, a check of this machine, errors kept."""
 
 
 @plumbline.command()
@@ -166,6 +166,40 @@ def doctor(as_json: bool) -> int:
     findings = examine()
     print(findings_json(findings) if as_json else findings_text(findings))
     return 0 if healthy(findings) else 1
+
+
+@plumbline.command()
+@click.argument("number", required=False, type=click.IntRange(min=1), metavar="N")
+@click.option("--clear", is_flag=True, help="Delete all of them.")
+def bundles(number: int | None, clear: bool) -> int:
+    """List what was kept on errors of the compiler's own, the newest first; with a number, show that one."""
+    import shutil
+
+    from plumbline.compiler.base.bundle import ABOUT, REPRO, bundle_directory
+    from plumbline.compiler.base.bundle import bundles as bundles_in
+    from plumbline.compiler.base.options import options_from_environment
+
+    options = options_from_environment()
+    found = bundles_in(options)
+    if clear:
+        for place in found:
+            shutil.rmtree(place)
+        print(f"{len(found)} bundles deleted")
+        return 0
+    if number is not None:
+        if number > len(found):
+            hint = f"there are {len(found)} in {bundle_directory(options)}"
+            raise UserError(f"there is no bundle {number}", hint=hint)
+        place = found[number - 1]
+        print(f"{place}\n\n{(place / ABOUT).read_text(encoding='utf-8').rstrip()}")
+        if (place / REPRO).is_file():
+            print(f"\nto run it again: python {place / REPRO}")
+        return 0
+    for position, place in enumerate(found, 1):
+        lines = (place / ABOUT).read_text(encoding="utf-8").splitlines()
+        print(f"{position:>3}  {place.name}  {lines[1]}")
+    print(f"{len(found)} bundles in {bundle_directory(options)}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def _fallbacks(event: Event) -> str | None:
     if isinstance(event, FellBack):
         return f"{_place(event.origin)}{event.operation} runs as ATen: {event.why}"
     if isinstance(event, CompilerFailed):
-        return f"{event.function}: an error of plumbline's own in {event.stage}, run eagerly: {event.error}"
+        return event.text()
     return None
 
 

@@ -18,6 +18,7 @@ from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, 
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
+from ..graph.failure import fails_by_itself, report_graph_failure
 from ..graph.interpret import interpret, run_op_by_op
 from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
@@ -114,15 +115,19 @@ class CompiledCall:
             with _without_collection():
                 call = self._compile(arguments)
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            if self.options.strict and isinstance(error, InternalError):
-                raise
-            call = self._run_as_it_is(error)
+            call = self._run_as_it_is(error, arguments)
         self._calls[key] = self._only = call
         return call
 
-    def _run_as_it_is(self, error: Exception) -> Call:
+    def _run_as_it_is(self, error: Exception, arguments: tuple[object, ...]) -> Call:
+        """Say why the graph runs as it is: we lack something, the program fails, or an error of ours."""
         what = error.what if isinstance(error, PlumblineError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, PlumblineError) else "expected where eager raises too; else report it"
+        refused = isinstance(error, RuntimeError | Unsupported)  # by torch, which may refuse the backward alone, or us
+        if isinstance(error, InternalError) or not (refused or fails_by_itself(self.gm, arguments)):
+            if self.options.strict:
+                raise error
+            report_graph_failure("autograd", self.gm, arguments, error, "aot_eager", self.options)
         self.fallback_reason = what
         record(RanEagerly("captured graph", "autograd", what, hint, None))
         return lambda arguments: interpret(self.gm, arguments)

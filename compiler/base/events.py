@@ -83,12 +83,21 @@ class Recompiled(Event):
 
 @dataclass(frozen=True, slots=True)
 class CompilerFailed(Event):
-    """An error of ours, kept away from the user: the stage, the error in one line and its traceback."""
+    """An error of ours, kept away from the user: the stage, the error in one line, its traceback, and its bundle.
+
+    bundle: the folder that was written about it; empty where none was.
+    """
 
     stage: str
     function: str
     error: str
     traceback: str
+    bundle: str = ""
+
+    def text(self) -> str:
+        """Return one line for the user: what happened, that it did no harm, and where to read more."""
+        more = f"see {self.bundle}" if self.bundle else "PLUMBLINE_STRICT=1 raises it"
+        return f"{self.function}: an error of plumbline's own in {self.stage}, run eagerly: {self.error}; {more}"
 
 
 @dataclass(frozen=True, slots=True)

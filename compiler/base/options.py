@@ -144,6 +144,12 @@ def describe_options() -> tuple[tuple[str, object, str], ...]:
     return tuple((field.name, field.default, field.metadata["doc"]) for field in dataclasses.fields(Options))
 
 
+def changed_options(options: Options) -> dict[str, object]:
+    """Return the options that differ from their defaults."""
+    fields = dataclasses.fields(options)
+    return {field.name: value for field in fields if (value := getattr(options, field.name)) != field.default}
+
+
 def default_cache_directory(options: Options) -> Path:
     """Return the folder of built kernels and bundles: the option, else `$XDG_CACHE_HOME/plumbline`, else `~/.cache/plumbline`."""
     if options.cache_directory:

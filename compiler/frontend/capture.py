@@ -1,7 +1,6 @@
 """capture(unit, arguments): evaluate the unit's code once and write the specialisation that runs from then on."""
 
 import random
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +13,6 @@ from ..base.events import (
     BackendCalled,
     Broke,
     Captured,
-    CompilerFailed,
     RanEagerly,
     is_recording,
     record,
@@ -33,6 +31,7 @@ from ..values.source import Argument
 from ..values.value import Raised, Value
 from .break_operations import Branch, Operation, is_compilable_callee, operation_at
 from .evaluate import StopAtBreak, make_generator, run_frame
+from .failure import report_failure
 from .frame import NULL, FrameState
 from .guarded_code import guarded_function
 from .recorder import Recorder
@@ -57,19 +56,30 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             if (unit.varying or unit.varying_numbers) and not unit.family.options.strict:
                 unit.give_up_symbols()
                 return capture_unit(unit, args)
-            return _after_failure(unit, error, [])
+            return _after_failure(unit, error, args, None)
 
 
 class BackendError(Exception):
     """A backend given by the user failed; its own error is the cause."""
 
 
-def _after_failure(unit: Unit, error: Exception, guards: list[Guard]) -> Specialisation:
+def _after_failure(
+    unit: Unit, error: Exception, args: tuple[object, ...], recorder: Recorder | None
+) -> Specialisation:
+    """Put the error on record and return a specialisation that runs the original code.
+
+    If even the guards seen so far cannot be written, it has none: every later call runs eagerly.
+    """
     if unit.family.options.strict:
         raise error
-    lines = "".join(traceback.format_exception(error))
-    record(CompilerFailed("capture", unit.name, f"{type(error).__name__}: {error}", lines))
-    return _eager(unit, guards)
+    guards: list[Guard] = [] if recorder is None else recorder.guards
+    graph = None if recorder is None else recorder.graph
+    examples = [] if recorder is None else [real for _, real in recorder.placeholders.values()]
+    report_failure("capture", unit, error, args, guards, graph, examples)
+    try:
+        return _eager(unit, guards)
+    except Exception:
+        return Specialisation(unit.eager, (), "", eager=True, has_graph=False)
 
 
 def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
@@ -106,7 +116,7 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
         except Exception as error:
             if recorder.sizes.environment is not None:
                 raise
-            return _after_failure(unit, error, recorder.guards)
+            return _after_failure(unit, error, args, recorder)
         finally:
             set_grad_mode(grad_mode)
             recorder.restore_autocast()
@@ -284,14 +294,19 @@ class _Writer:
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
         compiled = self._compile(module, self.examples, len(operations))
         outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
-        function = self.names.inject(compiled)
-        call = f"{function}({', '.join(self.fetched)})"
-        call = f"{outputs}= {call}" if outputs else call
+        assign = f"{outputs}= " if outputs else ""
+        inputs = ", ".join(self.fetched)
+        lines = [f"{assign}{self.names.inject(compiled)}({inputs})"]
+        family = self.unit.family
+        if compiled is not module.forward and not family.user_backend and _can_run_again(recorder):
+            rescue = self.names.inject(_Rescue(self.unit, module, tuple(self.guards)))
+            lines = ["try:", *(f"    {line}" for line in lines), "except Exception as _error:",
+                     f"    {assign}{rescue}(_error, ({inputs}{',' if inputs else ''}))"]
         if "grad" not in recorder.changed_states:
-            return [call]
+            return lines
         mode = self.names.fresh()
-        return [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:", f"    {call}", "finally:",
-                f"    {self.names.inject(set_grad_mode)}({mode})"]
+        return [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:", *(f"    {line}" for line in lines),
+                "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
@@ -307,9 +322,42 @@ class _Writer:
                     raise BackendError from error
                 if family.options.strict:
                     raise
-                lines = "".join(traceback.format_exception(error))
-                record(CompilerFailed(f"backend {family.backend_name}", self.unit.name, repr(error), lines))
+                place = f"backend {family.backend_name}"
+                report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
                 return module.forward
+
+
+class _Rescue:
+    """Runs a captured graph as it is after its compiled form has failed at run time.
+
+    If it fails too, that is eager's own error and the user's to see; otherwise the error was ours.
+    """
+
+    def __init__(self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...]) -> None:
+        self.unit = unit
+        self.module = module
+        self.guards = guards
+
+    def __call__(self, error: Exception, inputs: tuple[object, ...]) -> object:
+        """Return what the graph gives."""
+        if self.unit.family.options.strict:
+            raise error
+        try:
+            result = self.module.forward(*inputs)
+        except Exception as eagers:
+            raise eagers from None
+        report_failure("compiled code", self.unit, error, (), self.guards, self.module.graph, inputs)
+        return result
+
+
+def _can_run_again(recorder: Recorder) -> bool:
+    """Return whether a graph that has failed half-way can be run from its start: it writes no input and draws nothing."""
+    names = [str(getattr(node.target, "__name__", node.target)) for node in recorder.graph.nodes]
+    return not (recorder.mutates_inputs or any(word in name for name in names for word in _DRAWING))
+
+
+_DRAWING = ("rand", "normal", "dropout", "bernoulli", "multinomial", "exponential", "uniform", "geometric", "cauchy",
+            "poisson", "rrelu", "seed")  # parts of names: one too many only leaves an error where it is
 
 
 def _sets_state(node: fx.Node) -> bool:

@@ -14,14 +14,15 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from ..base.bundle import Failure, record_failure
 from ..base.events import RanEagerly, Recompiled, record
 from ..base.options import Options, Settings, in_force
 from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
-from ..values.guard import Guard, Kind, TensorFacts
 from ..values.constant import call_rule
+from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import LIMIT
 from ..values.source import Source
@@ -119,6 +120,15 @@ class Family:
 
     def callee(self, target: object) -> object:
         """Return what to call at a break instead of `target`, so that the callee is compiled too."""
+        try:
+            return self._callee(target)
+        except Exception as error:
+            if self.options.strict:
+                raise
+            record_failure(Failure("entry", getattr(target, "__name__", "callee"), "", error), self.options)
+            return target
+
+    def _callee(self, target: object) -> object:
         if isinstance(target, types.FunctionType):
             disabled = frame_disabled(target)
             if disabled is not None:
@@ -251,7 +261,7 @@ class Unit:
                 if result is not MISS:
                     return result
             if self.entries:
-                self._note_recompile(args)
+                self._try_to_note_recompile(args)
             if len(self.entries) >= self.family.options.recompile_limit:
                 self.exhausted = True
                 detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
@@ -291,6 +301,16 @@ class Unit:
         """Return the first line of the code."""
         code = self.decoded.code
         return Origin(code.co_filename, code.co_firstlineno, code.co_name)
+
+    def _try_to_note_recompile(self, args: tuple[object, ...]) -> None:
+        """Note why a new specialisation is made; an error of ours in that is on record and changes nothing."""
+        try:
+            self._note_recompile(args)
+        except Exception as error:
+            options = self.family.options
+            if options.strict:
+                raise
+            record_failure(Failure("recompile", self.name, self.origin().place(), error), options)
 
     def _note_recompile(self, args: tuple[object, ...]) -> None:
         guard, actual = self.failing_guard(args)

@@ -1,0 +1,147 @@
+"""An error of ours while a function is captured or its compiled code runs: what a bundle tells about it."""
+
+import dis
+import inspect
+import io
+import sys
+import types
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import fx
+
+from ..base.bundle import REPRO, Failure, record_failure
+from ..base.options import Options
+from ..graph.printing import graph_text
+from ..graph.stand_ins import function_script, graph_script, graph_so_far, stand_in
+from ..values.guard import Guard
+from .unit import Unit
+
+
+def report_failure(
+    stage: str, unit: Unit, error: BaseException, args: Sequence[object] = (), guards: Sequence[Guard] = (),
+    graph: fx.Graph | None = None, examples: Sequence[object] = (),
+) -> None:  # fmt: skip
+    """Put an error of ours on record, with a bundle of what was known when it happened.
+
+    args: the arguments of the unit; graph: as far as it was built, with its example inputs if they are known.
+    """
+    options = unit.family.options
+    title = f"{unit.name}: {type(error).__name__} in {stage}".replace("\\", "/").replace('"', "'")
+    texts: dict[str, Callable[[], str | None]] = {
+        "function.py": lambda: _source(unit.decoded.code),
+        "bytecode.txt": lambda: _bytecode(unit.decoded.code),
+        "guards.txt": lambda: "\n".join(guard.words() for guard in guards),
+        "graph.py": lambda: _graph(graph),
+        "inputs.txt": lambda: "\n".join(_inputs(unit, args, options)),
+        REPRO: lambda: _by_function(unit, args, title, options) or _by_graph(unit, graph, examples, title, options),
+    }
+    files = {name: text for name, make in texts.items() if (text := _attempt(make))}
+    record_failure(Failure(stage, unit.name, unit.origin().place(), error, files), options)
+
+
+def _attempt(make: Callable[[], str | None]) -> str | None:
+    """Return a text of the bundle; a text that cannot be made is left out, and never an error of its own."""
+    try:
+        return make()
+    except Exception:
+        return None
+
+
+def _source(code: types.CodeType) -> str:
+    lines, first = inspect.getsourcelines(code)
+    return f"# {code.co_filename}:{first}\n{''.join(lines)}"
+
+
+def _bytecode(code: types.CodeType) -> str:
+    out = io.StringIO()
+    dis.dis(code, file=out)
+    return out.getvalue()
+
+
+def _graph(graph: fx.Graph | None) -> str | None:
+    if graph is None:
+        return None
+    printed = graph_text(graph_so_far(graph))
+    bound = "".join(f"# {name}: {value!r}\n" for name, value in printed.scope.items())
+    return f"import torch\n{bound}{printed.text}"
+
+
+def _inputs(unit: Unit, args: Sequence[object], options: Options) -> list[str]:
+    names = [*unit.stack_names, *unit.cell_names, *unit.local_names]
+    return [f"{name}: {_kind(value, options)}" for name, value in zip(names, args, strict=False)]
+
+
+def _kind(value: object, options: Options) -> str:
+    if isinstance(value, torch.Tensor):
+        kind = f"{type(value).__name__} {tuple(value.shape)} strides {_strides(value)} {value.dtype} on {value.device}"
+        kind += f", requires grad {value.requires_grad}"
+        return f"{kind}\n{value!r}" if options.bundle_inputs else kind
+    if options.bundle_inputs:
+        return repr(value)
+    return stand_in(value) or f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _strides(value: torch.Tensor) -> object:
+    return value.stride() if value.layout is torch.strided else value.layout
+
+
+def _by_function(unit: Unit, args: Sequence[object], title: str, options: Options) -> str | None:
+    """Return a script that imports the user's function and calls it; None if it cannot be found by its name."""
+    code = unit.decoded.code
+    owner, name = unit.namespace, code.co_qualname
+    found = owner.get(name)
+    plain = inspect.unwrap(found) if isinstance(found, types.FunctionType) else None
+    if unit.is_resume or unit.cell_names or plain is None or getattr(plain, "__code__", None) is not code:
+        return None
+    made = _call_arguments(code, args)
+    find = _import_text(str(owner.get("__name__")), Path(code.co_filename), name)
+    if made is None or find is None:
+        return None
+    return function_script(find, made, title, unit.family.backend_name, options)
+
+
+def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] | None:
+    """Return the arguments of a call as text, in the order of the code's slots; None if one has no stand-in."""
+    texts = [stand_in(value) for value in args]
+    if None in texts:
+        return None
+    positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
+    slot = positional + keyword_only
+    made = [str(text) for text in texts[:positional]]
+    if code.co_flags & inspect.CO_VARARGS:
+        made.append(f"*{texts[slot]}")
+        slot += 1
+    made += [f"{name}={text}" for name, text in zip(code.co_varnames[positional:], texts[positional : positional + keyword_only], strict=False)]  # noqa: E501
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        made.append(f"**{texts[slot]}")
+    return made
+
+
+def _import_text(module: str, file: Path, name: str) -> str | None:
+    """Return lines that load the user's module and name the function."""
+    if not file.is_file():
+        return None
+    if module == "__main__" or module not in sys.modules:
+        return (
+            "import importlib.util\n\n"
+            f'specification = importlib.util.spec_from_file_location("reproduced", {str(file.resolve())!r})\n'
+            "module = importlib.util.module_from_spec(specification)\n"
+            "specification.loader.exec_module(module)\n"
+            f"function = module.{name}"
+        )
+    root = file.resolve().parents[module.count(".") + (file.name == "__init__.py")]
+    return (
+        "import importlib\nimport sys\n\n"
+        f"sys.path.insert(0, {str(root)!r})\n"
+        f"function = importlib.import_module({module!r}).{name}"
+    )
+
+
+def _by_graph(
+    unit: Unit, graph: fx.Graph | None, examples: Sequence[object], title: str, options: Options
+) -> str | None:
+    if graph is None or not any(node.op.startswith("call_") for node in graph.nodes):
+        return None
+    return graph_script(graph_so_far(graph), examples, title, unit.family.backend_name, options)
