@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import fx
@@ -20,18 +21,21 @@ from ..base.events import (
 )
 from ..base.origin import Origin
 from ..base.torch_facts import quiet_fake_runs, set_grad_mode
-from ..bytecode.instruction import Handler
 from ..bytecode.liveness import live_locals
+from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..bytecode.resume_code import VALUE, ResumeLayout
-from ..values.functions import CellValue
 from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
-from ..values.source import Argument
 from ..values.value import Raised, Value
 from .break_operations import Branch, Operation, is_compilable_callee, operation_at
+<<<<<<< mine
+from .chain import frames_of, places_to_stop
+from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
+=======
 from .evaluate import StopAtBreak, make_generator, run_frame
 from .failure import report_failure
+>>>>>>> theirs
 from .frame import NULL, FrameState
 from .guarded_code import guarded_function
 from .recorder import Recorder
@@ -83,39 +87,70 @@ def _after_failure(
 
 
 def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
-    stop, pending = -1, None
-    while True:
-        recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
-        if recorder.sizes.environment is not None:
-            recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
-        recorder.stop_at = stop
-        recorder.graph_free = unit.graph_free
-        grad_mode = torch.is_grad_enabled()
+    """Capture up to the end, or find the break and capture again up to there.
+
+    A break is put into the innermost frame that can be left; where that fails, into the frame that called it.
+    """
+    outcome = _attempt(unit, args, None)
+    while isinstance(outcome, _Stop):
+        outcome = _attempt(unit, args, outcome)
+    return outcome
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stop:
+    """A break, and where it may be put: (depth of the frame, number of the step), the best first.
+
+    depth: of the frame that the program broke in.
+    """
+
+    signal: Break
+    places: list[tuple[int, int]]
+    depth: int
+
+
+def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
+    recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
+    if recorder.sizes.environment is not None:
+        recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
+    recorder.stop_at = stop.places[0][1] if stop is not None else -1
+    recorder.graph_free = unit.graph_free
+    grad_mode = torch.is_grad_enabled()
+    try:
+        frames = frames_of(recorder, unit, args)
         try:
-            frame = _root_frame(recorder, unit, args)
-            try:
-                run_frame(recorder, frame)
-            except StopAtBreak:
-                assert pending is not None
-                return _finish_break(unit, recorder, frame, pending)
-            except Break as signal:
-                if unit.family.fullgraph or stop >= 0:
-                    raise
-                stop, pending = recorder.root_step - 1, signal
-                continue
-            return _finish_return(unit, recorder, frame)
-        except (Break, SkipFrame) as signal:
-            return _skip(unit, recorder, signal)
-        except Raised as raised:
-            detail = f"{raised.value.python_type().__name__} leaves the function"
-            return _skip(unit, recorder, SkipFrame(EXCEPTION, detail, unit.origin()))
-        except BackendError:
-            raise
-        except PlumblineError:
-            raise
-        except Exception as error:
-            if recorder.sizes.environment is not None:
+            run_chain(recorder, frames)
+        except StopAtBreak as stopped:
+            assert stop is not None
+            return _finish_break(unit, recorder, stopped.frames, stop)
+        except Break as signal:
+            if unit.family.fullgraph or stop is not None:
                 raise
+<<<<<<< mine
+            places = places_to_stop(recorder.stopped, signal)
+            if not places:
+                raise SkipFrame(CANNOT_RESUME, signal.detail, signal.origin) from None
+            return _Stop(signal, places, len(recorder.stopped) - 1)
+        return _finish_return(unit, recorder, frames[0])
+    except (Break, SkipFrame) as signal:
+        if stop is not None and len(stop.places) > 1:
+            return _Stop(stop.signal, stop.places[1:], stop.depth)
+        return _skip(unit, recorder, signal)
+    except Raised as raised:
+        detail = f"{raised.value.python_type().__name__} leaves the function"
+        return _skip(unit, recorder, SkipFrame(EXCEPTION, detail, unit.origin()))
+    except BackendError:
+        raise
+    except PlumblineError:
+        raise
+    except Exception as error:
+        if recorder.sizes.environment is not None:
+            raise
+        return _after_failure(unit, error, recorder.guards)
+    finally:
+        set_grad_mode(grad_mode)
+        recorder.restore_autocast()
+=======
             return _after_failure(unit, error, args, recorder)
         finally:
             set_grad_mode(grad_mode)
@@ -144,6 +179,7 @@ def _root_frame(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> Fra
         for kind in unit.layout.stack:
             frame.stack.append(NULL if kind == NULL_KIND else recorder.wrap(*next(given)))
     return frame
+>>>>>>> theirs
 
 
 def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:
@@ -173,30 +209,32 @@ def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Special
     result = writer.out.value(frame.returned)
     writer.out.replay_effects()
     writer.out.restore_state()
-    return writer.specialise([f"return {result}"], None)
+    return writer.specialise([f"return {result}"], None, unit.namespace)
 
 
-def _finish_break(unit: Unit, recorder: Recorder, frame: FrameState, signal: Break) -> Specialisation:
+def _finish_break(
+    unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...], stop: _Stop
+) -> Specialisation:
+    frame, signal = frames[-1], stop.signal
     instruction = frame.decoded.instructions[frame.index]
     frame.index += 1
     origin = signal.origin or frame.origin()
-    if frame.handled:
+    if any(frame.handled for frame in frames):
         raise SkipFrame(CANNOT_RESUME, f"{signal.detail}, inside an except block", origin)
-    handler = frame.decoded.handler_of[instruction.index]
     before = list(frame.stack)
     writer = _Writer(unit, recorder)
     try:
         operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
-        goes_on = [writer.branch(frame, branch) for branch in operation.branches]
-        caught = writer.handler(frame, before, handler) if handler is not None else None
+        goes_on = [writer.branch(frames, branch) for branch in operation.branches]
+        caught = writer.handler(frames, before)
         writer.out.replay_effects()
         writer.out.restore_state()
     except (Break, SkipFrame) as inner:
         raise SkipFrame(CANNOT_RESUME, f"{signal.detail}; {inner.detail}", origin) from None
-    reason = signal.reason if origin.caller is None else CALLEE_BREAKS
+    reason = signal.reason if len(frames) - 1 == stop.depth else CALLEE_BREAKS
     record(Broke(reason.id, signal.detail, signal.reason.why, signal.reason.hint, origin))
     tail = _break_lines(operation, goes_on, caught)
-    return writer.specialise(tail, frame.origin())
+    return writer.specialise(tail, frame.origin(), frame.namespace)
 
 
 def _break_lines(operation: Operation, goes_on: list[str], caught: str | None) -> list[str]:
@@ -207,6 +245,21 @@ def _break_lines(operation: Operation, goes_on: list[str], caught: str | None) -
     for branch, target in zip(operation.branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")
     return lines
+
+
+def _kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
+    """Return the locals that the frame needs when it goes on, or in the handler around the call it stands after."""
+    live = live_locals(frame.decoded)[target]
+    handler = frame.decoded.handler_of[target - 1] if target else None
+    if handler is not None:
+        live |= live_locals(frame.decoded)[handler.target]
+    if _LOOK_AT_LOCALS.intersection(frame.decoded.code.co_names):
+        return tuple(frame.locals)
+    keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
+    return tuple(name for name in frame.locals if name in live or name in keep_first)
+
+
+_LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec"})
 
 
 SYMBOLIC = "symbolic"  # in the meta of a graph module: its guards leave sizes or numbers of inputs open
@@ -235,39 +288,55 @@ class _Writer:
         out.line(f"{name} = {out.inject(self.unit.family.callee)}({expression})")
         return name
 
-    def branch(self, frame: FrameState, branch: Branch) -> str:
+    def branch(self, frames: tuple[FrameState, ...], branch: Branch) -> str:
         """Return the expression that goes on at a branch."""
-        stack = [NULL_KIND if value is NULL else VALUE for value in frame.stack]
-        values = [self.out.value(value) for value in frame.stack if value is not NULL]
+        stack, values = self._stack(frames[-1].stack)
         for pushed in branch.pushed:
             stack.append(VALUE if pushed else NULL_KIND)
             values += [pushed] if pushed else []
-        return self._resume(frame, branch.target, stack, values)
+        return self._resume(frames, branch.target, stack, values)
 
-    def handler(self, frame: FrameState, before: list[Value], handler: Handler) -> str:
-        """Return the expression that goes on in the exception handler around the break."""
-        kept = before[: handler.depth]
-        stack = [NULL_KIND if value is NULL else VALUE for value in kept]
-        values = [self.out.value(value) for value in kept if value is not NULL]
-        if handler.keeps_position:
-            stack.append(VALUE)
-            values.append("-1")
-        return self._resume(frame, handler.target, [*stack, VALUE], [*values, "_caught"])
+    def handler(self, frames: tuple[FrameState, ...], before: list[Value]) -> str | None:
+        """Return the expression that goes on in the exception handler around the break; None if there is none.
 
-    def _resume(self, frame: FrameState, target: int, stack: list[str], values: list[str]) -> str:
-        live = live_locals(frame.decoded)[target]
-        keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
-        local = tuple(name for name in frame.locals if name in live or name in keep_first)
-        cells = tuple(frame.cells)
-        values = values + [self.out.value(frame.cells[name]) for name in cells]
-        values += [self.out.value(frame.locals[name]) for name in local]
-        unit = self.unit.resume(ResumeLayout(target, tuple(stack), cells, local))
-        target_name = self.out.inject(unit)
+        before: the stack of the innermost frame before the operation took its operands. The handler may be in a
+        calling frame; then the frames inside it are left.
+        """
+        stacks = [*(frame.stack for frame in frames[:-1]), before]
+        for depth in reversed(range(len(frames))):
+            frame = frames[depth]
+            handler = frame.decoded.handler_of[frame.current().index]
+            if handler is None:
+                continue
+            stack, values = self._stack(stacks[depth][: handler.depth])
+            if handler.keeps_position:
+                stack.append(VALUE)
+                values.append(str(NO_POSITION))
+            return self._resume(frames[: depth + 1], handler.target, [*stack, VALUE], [*values, "_caught"])
+        return None
+
+    def _stack(self, values: list[Value]) -> tuple[list[str], list[str]]:
+        kinds = [NULL_KIND if value is NULL else VALUE for value in values]
+        return kinds, [self.out.value(value) for value in values if value is not NULL]
+
+    def _resume(self, frames: tuple[FrameState, ...], target: int, stack: list[str], values: list[str]) -> str:
+        """Return the expression that goes on with the innermost frame at a place, and with its callers after it."""
+        places, given = [], list[str]()
+        for frame in reversed(frames):
+            if frame is not frames[-1]:
+                target = frame.index
+                stack, values = self._stack(frame.stack)
+            local = _kept_locals(frame, target)
+            values = values + [self.out.value(cell) for cell in frame.cells.values()]
+            given += values + [self.out.value(frame.locals[name]) for name in local]
+            layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)
+            places.append(Place(frame.decoded, frame.namespace, layout))
+        target_name = self.out.inject(self.unit.resume(tuple(places)))
         if self.unit.is_resume:
-            return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in values)}))"
-        return f"{self.out.inject(drive)}({', '.join([target_name, *values])})"
+            return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"
+        return f"{self.out.inject(drive)}({', '.join([target_name, *given])})"
 
-    def specialise(self, tail: list[str], origin: Origin | None) -> Specialisation:
+    def specialise(self, tail: list[str], origin: Origin | None, module: dict[str, object]) -> Specialisation:
         """Compile the graph and return the finished specialisation."""
         call = self._graph_call()
         sizes = self.recorder.sizes.guards()  # last: compiling the graph and writing values may assume more
@@ -276,7 +345,7 @@ class _Writer:
         body = [*self.before, *call, *self.out.lines, *tail]
         run, text = guarded_function(
             _identifier(self.unit.name), self.unit.parameters, tuple(self.guards), self.checks, body, self.names,
-            origin, self.unit.namespace, self.unit.family.options,
+            origin, module, self.unit.family.options,
         )
         if is_recording():
             record(Artifact("capture", self.unit.name, "python", text))

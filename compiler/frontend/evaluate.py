@@ -15,7 +15,37 @@ _RULES = rules_for()
 
 
 class StopAtBreak(BaseException):
-    """The root frame has reached the instruction that must run in plain Python."""
+    """The instruction that must run in plain Python is reached; frames: from the outermost to the one it is in."""
+
+    def __init__(self, frames: tuple[FrameState, ...]) -> None:
+        self.frames = frames
+        super().__init__()
+
+
+def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
+    """Evaluate the innermost of some frames, then each caller with what came out of the frame inside it.
+
+    frames: from the outermost in; the callers stand after their calls.  Raises as `run_frame`.
+    """
+    ctx.frames.extend(frames[:-1])
+    inner: FrameState | None = None
+    raised: Raised | None = None
+    for frame in reversed(frames):
+        if inner is not None:
+            ctx.frames.pop()
+        try:
+            if raised is not None:
+                enter_handler(frame, raised)
+            elif inner is not None:
+                assert inner.returned is not None
+                frame.push(inner.returned)
+            raised = None
+            run_frame(ctx, frame)
+        except Raised as error:
+            raised = error
+        inner = frame
+    if raised is not None:
+        raise raised
 
 
 def run_frame(ctx: Recorder, frame: FrameState) -> None:
@@ -24,6 +54,8 @@ def run_frame(ctx: Recorder, frame: FrameState) -> None:
     try:
         _loop(ctx, frame)
     except (Break, SkipFrame) as signal:
+        if signal is not ctx.stopped_by:
+            ctx.stopped_by, ctx.stopped = signal, tuple(ctx.frames)
         if signal.origin is None:
             signal.origin = frame.origin()
         raise
@@ -35,11 +67,10 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
     instructions = frame.decoded.instructions
     while frame.returned is None and frame.yielded is None:
         instruction = instructions[frame.index]
+        if ctx.steps == ctx.stop_at:
+            raise StopAtBreak(tuple(ctx.frames))
+        frame.step = ctx.steps
         ctx.step()
-        if frame.is_root:
-            if ctx.root_step == ctx.stop_at:
-                raise StopAtBreak
-            ctx.root_step += 1
         frame.index += 1
         try:
             _RULES[instruction.name](frame, instruction)

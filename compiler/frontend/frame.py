@@ -28,7 +28,8 @@ class FrameState:
     """Stack, locals and cells of one frame; index: of the next instruction.
 
     cells: closure variables, of this frame and free ones.  handled: exceptions of the `except` blocks entered.
-    returned, yielded: set when the frame stops.
+    returned, yielded: set when the frame stops.  transparent: the caller's instruction pushes what the frame returns
+    and does nothing else with it, so the frame can be left and continued apart.  step: number of the instruction.
     """
 
     ctx: CaptureContext
@@ -44,7 +45,8 @@ class FrameState:
     handled: list[Value] = field(default_factory=list)
     returned: Value | None = None
     yielded: Value | None = None
-    is_root: bool = False
+    transparent: bool = False
+    step: int = 0
 
     def push(self, value: Value) -> None:
         """Put a value on the stack; lazy values become real here."""

@@ -47,7 +47,7 @@ def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:
 def do_CALL(frame: FrameState, instruction: Instruction) -> None:
     """Call."""
     callee, args, kwargs = split_call(frame, instruction.argument)
-    frame.push(frame.ctx.call(callee, args, kwargs))
+    frame.push(frame.ctx.call_and_push(callee, args, kwargs))
 
 
 @opcode("CALL_KW", (3, 13))
@@ -63,7 +63,8 @@ def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:
 def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     """Call with `*args` and `**kwargs`."""
     callee, args, kwargs = split_star_call(frame, instruction)
-    frame.push(frame.ctx.call(callee, frame.ctx.unpack(args), keywords_of(frame, kwargs)))
+    positional, named = frame.ctx.unpack(args), keywords_of(frame, kwargs)
+    frame.push(frame.ctx.call_and_push(callee, positional, named))
 
 
 def split_star_call(frame: FrameState, instruction: Instruction) -> tuple[Value, Value, Value | None]:

@@ -102,7 +102,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
     if leave is None or enter is None:
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
     frame.push(leave)
-    frame.push(frame.ctx.call(enter, [], {}))
+    frame.push(frame.ctx.call_and_push(enter, [], {}))
 
 
 @opcode("WITH_EXCEPT_START")
@@ -111,7 +111,7 @@ def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:
     exception = frame.stack[-1]
     leave = frame.stack[-4]
     kind = frame.ctx.known(exception.python_type())
-    frame.push(frame.ctx.call(leave, [kind, exception, TracebackValue()], {}))
+    frame.push(frame.ctx.call_and_push(leave, [kind, exception, TracebackValue()], {}))
 
 
 @opcode("CLEANUP_THROW", (3, 12))

@@ -72,8 +72,10 @@ class Recorder(GraphBuilding):
         self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.steps = 0
-        self.root_step = 0
         self.stop_at = -1
+        self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
+        self.stopped: tuple[FrameState, ...] = ()
+        self.pushed: Value | None = None  # the running instruction pushes what a call of this gives, nothing else
         self.nesting = 0  # autocast blocks entered and not left
         self.autocast_at_entry = autocast_state()
         self.guard_global_state()
@@ -189,16 +191,32 @@ class Recorder(GraphBuilding):
 
     def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call."""
+        self.pushed = None
         return self.real(self.real(callee).call(self, args, kwargs))
+
+    def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result the running instruction pushes, doing nothing else with it."""
+        callee = self.real(callee)
+        self.pushed = callee
+        try:
+            return self.real(callee.call(self, args, kwargs))
+        finally:
+            self.pushed = None
+
+    def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result is the result of calling `caller`."""
+        return (self.call_and_push if self.pushed is caller else self.call)(callee, args, kwargs)
 
     def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the body of a function, or return the generator over it."""
         assert isinstance(function, FunctionValue)
+        transparent, self.pushed = self.pushed is function, None
         if function.real is not None:
             original = compiled_original(function.real)
             if original is not None:
                 self._require_identity(function)
-                return self.call(self.wrap(original, Injected(original)), args, kwargs)
+                callee = self.wrap(original, Injected(original))
+                return self.call_and_push(callee, args, kwargs) if transparent else self.call(callee, args, kwargs)
             rule = call_rule(function.real)
             if rule is not None:
                 self._require_identity(function)
@@ -220,6 +238,7 @@ class Recorder(GraphBuilding):
         frame = self.new_frame(function, bound)
         if code.co_flags & inspect.CO_GENERATOR:
             return self.make_generator(self, frame)
+        frame.transparent = transparent
         self.run_frame(self, frame)
         assert frame.returned is not None
         return frame.returned
@@ -248,6 +267,7 @@ class Recorder(GraphBuilding):
     def needs_own_frame(self, what: str) -> NoReturn:
         """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
         if len(self.frames) > 1:
+            self.frames[-1].transparent = False
             raise Break(UNSUPPORTED_OPERATION, what)
         raise SkipFrame(UNSUPPORTED_OPERATION, what)
 

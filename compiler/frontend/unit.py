@@ -20,7 +20,12 @@ from ..base.options import Options, Settings, in_force
 from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
+<<<<<<< mine
+from ..bytecode.resume_chain import Place, make_chain_function
+from ..bytecode.resume_code import NULL, VALUE
+=======
 from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
+>>>>>>> theirs
 from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
@@ -100,7 +105,7 @@ class Family:
         key = (function.__code__, id(function.__globals__))
         with self.lock:
             if key not in self.units:
-                self.units[key] = Unit(self, decode(function.__code__), function.__globals__, None)
+                self.units[key] = Unit(self, decode(function.__code__), function.__globals__)
             return self.units[key]
 
     def wrap(self, function: types.FunctionType) -> types.FunctionType:
@@ -188,18 +193,22 @@ def is_suspendable(function: Any) -> bool:
 
 
 class Unit:
-    """One piece of code and its specialisations; called with stack values, cells, then locals."""
+    """One piece of code and its specialisations; called with stack values, cells, then locals.
+
+    places: where the frames go on, the innermost first; empty for a function from its start.  The last of them is a
+    frame of the unit's own code, the others are what it called.  They are given their values one after the other.
+    """
 
     def __init__(
-        self, family: Family, decoded: Decoded, namespace: dict[str, object], layout: ResumeLayout | None
+        self, family: Family, decoded: Decoded, namespace: dict[str, object], places: tuple[Place, ...] = ()
     ) -> None:
         self.family = family
         self.decoded = decoded
         self.namespace = namespace
-        self.layout = layout
+        self.places = places
         self.entries: list[Specialisation] = []
         self.runs: list[Callable[..., object]] = []
-        self.resumes: dict[ResumeLayout, Unit] = {}
+        self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = threading.RLock()
         self.exhausted = False
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
@@ -210,36 +219,28 @@ class Unit:
         self._eager: Callable[..., object] | None = None
         code = decoded.code
         self.name = code.co_name
-        if layout is None:
-            self.stack_names: tuple[str, ...] = ()
-            self.cell_names: tuple[str, ...] = code.co_freevars
-            self.local_names: tuple[str, ...] = parameter_names(code)
-        else:
-            self.stack_names = tuple(f"stack[{i}]" for i, kind in enumerate(layout.stack) if kind == VALUE)
-            self.cell_names, self.local_names = layout.cells, layout.locals
+        self.shown = _shown_names(places) if places else (*code.co_freevars, *parameter_names(code))
 
     @property
     def parameters(self) -> list[str]:
         """Return the names of the arguments in generated code: reserved, so that no user name is shadowed."""
-        return (
-            [f"_s{i}" for i in range(len(self.stack_names))] + [f"_c{i}" for i in range(len(self.cell_names))]
-            + [f"_l{i}" for i in range(len(self.local_names))]
-        )
+        return [f"_a{position}" for position in range(len(self.shown))]
 
     @property
     def is_resume(self) -> bool:
         """Return whether the unit starts in the middle of its function."""
-        return self.layout is not None
+        return bool(self.places)
 
-    def resume(self, layout: ResumeLayout) -> "Unit":
-        """Return the unit that goes on at a place of the same code."""
+    def resume(self, places: tuple[Place, ...]) -> "Unit":
+        """Return the unit that goes on at places of the same code and of what it called."""
+        key = tuple(place.key() for place in places)
         with self.lock:
-            if layout not in self.resumes:
-                made = Unit(self.family, self.decoded, self.namespace, layout)
+            if key not in self.resumes:
+                made = Unit(self.family, self.decoded, self.namespace, places)
                 made.graph_free = self.graph_free
                 made.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
-                self.resumes[layout] = made
-            return self.resumes[layout]
+                self.resumes[key] = made
+            return self.resumes[key]
 
     def __call__(self, *args: object) -> object:
         """Run the first specialisation that fits, or capture one."""
@@ -374,8 +375,8 @@ class Unit:
         return self._eager(*args)
 
     def _make_eager(self) -> Callable[..., object]:
-        if self.layout is not None:
-            function = make_resume_function(self.decoded, self.layout, self.namespace)
+        if self.places:
+            function = make_chain_function(self.places)
             return lambda *args: function(args)
         code, namespace = self.decoded.code, self.namespace
         cells = len(code.co_freevars)
@@ -387,7 +388,7 @@ class Unit:
             function = types.FunctionType(code, namespace, code.co_name, None, args[:cells])  # type: ignore[arg-type]  # cells
             values = args[cells:]
             slot = positional + keyword_only
-            keywords = dict(zip(self.local_names[positional:slot], values[positional:slot], strict=True))
+            keywords = dict(zip(code.co_varnames[positional:slot], values[positional:slot], strict=True))
             rest: Sequence[object] = ()
             if has_rest:
                 rest = values[slot]  # type: ignore[assignment]  # the *args tuple
@@ -408,6 +409,16 @@ class Unit:
                 unit.entries.clear()
                 unit.runs.clear()
                 unit.exhausted = False
+
+
+def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
+    """Return for each value that continued frames are given the user's name for it."""
+    shown: list[str] = []
+    for place in places:
+        layout = place.layout
+        shown += [f"stack[{position}]" for position, kind in enumerate(layout.stack) if kind == VALUE]
+        shown += [*layout.cells, *layout.locals]
+    return tuple(shown)
 
 
 def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:

@@ -291,7 +291,7 @@ class BoundMethod(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the owner in front."""
-        return ctx.call(self.function, [self.owner, *args], kwargs)
+        return ctx.hand_on(self, self.function, [self.owner, *args], kwargs)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give `__self__`, `__func__`, and the function's attributes."""
@@ -328,7 +328,7 @@ class PartialValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the stored arguments in front."""
-        return ctx.call(self.function, [*self.args, *args], {**self.kwargs, **kwargs})
+        return ctx.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep an attribute of a partial made here."""

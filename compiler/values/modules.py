@@ -90,8 +90,8 @@ class ModuleValue(ObjectValue):
         if class_lookup(self.kind, "__call__")[1] is not torch.nn.Module.__dict__["__call__"]:
             return super().call(ctx, args, kwargs)
         if self.real is not MISSING and self._has_no_hooks(ctx):
-            return ctx.call(self.get_attr(ctx, "forward"), args, kwargs)
-        return ctx.call(ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
+            return ctx.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
+        return ctx.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `module[key]`; a slice of a ModuleList stays symbolic, so that no module is made."""

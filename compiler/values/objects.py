@@ -204,7 +204,7 @@ class ObjectValue(Value):
         method = self.method(ctx, "__call__")
         if method is None:
             self.no("call", UNKNOWN_CALLEE)
-        return ctx.call(method, args, kwargs)
+        return ctx.hand_on(self, method, args, kwargs)
 
     def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
         method = self.method(ctx, name)

@@ -145,6 +145,8 @@ def is_graph_function(function: object) -> bool:
 
 
 def _graph_call(function: object) -> CallRule | None:
+    if is_graph_break_mark(function):
+        return None  # a mark, though it stands in stock's table of what is disallowed
     if is_disallowed(function):
         def refuse(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             raise Break(DISABLED, f"{getattr(function, '__name__', function)} is disallowed in graphs")

@@ -192,6 +192,17 @@ class CaptureContext(ABC):
         """Evaluate a call."""
 
     @abstractmethod
+    def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result the running instruction pushes, doing nothing else with it.
+
+        A break inside the callee can then go on there, and with the caller afterwards.
+        """
+
+    @abstractmethod
+    def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result is the result of calling `caller`, the value whose rule this is."""
+
+    @abstractmethod
     def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the body of a Python function; function: a FunctionValue."""
 

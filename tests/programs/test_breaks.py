@@ -72,19 +72,19 @@ def float_of_a_tensor(a):
     return a * float(a.max())
 
 
-@program(A, graphs=3, breaks=2)
+@program(A, graphs=2, breaks=1)
 def unknown_callee_with_graph_around(a):
     b = a * 2
     c = opaque(b)
     return c * 3
 
 
-@program(A, graphs=3, breaks=2)
+@program(A, graphs=2, breaks=1)
 def break_inside_a_callee(a):
     return branchy(a) + 1
 
 
-@program(A, graphs=5, breaks=3)
+@program(A, graphs=2, breaks=1)
 def break_two_calls_deep(a):
     return deep(a) * 2
 

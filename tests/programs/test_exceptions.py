@@ -601,7 +601,7 @@ def break_inside_nested_blocks(a):
     return a, log
 
 
-@program(A, graphs=2, breaks=2, eager=1)
+@program(A, graphs=2, breaks=1)
 def exception_in_a_callee_after_its_break(a):
     def f(x):
         x = x * 2

@@ -183,28 +183,28 @@ def disabled_callee(a):
     return disabled(a * 2) + 1
 
 
-@program(A, graphs=3, breaks=2)
+@program(A, graphs=2, breaks=1)
 def callee_with_its_own_break(a):
     return prints(a, "x") * 3
 
 
-@program(A, graphs=5, breaks=3)
+@program(A, graphs=2, breaks=1)
 def callee_two_deep(a):
     return two_deep(a + 1) - 1
 
 
-@program(A, graphs=5, breaks=4)
+@program(A, graphs=3, breaks=2)
 def two_callees_with_breaks(a):
     return prints(a, "first") * decides(a)
 
 
-@program(A, graphs=4, breaks=2)
+@program(A, graphs=2, breaks=1)
 def callee_decides(a):
     b = decides(a + 1)
     return b * 2
 
 
-@program(A, breaks=1)
+@program(A, graphs=2, breaks=1)
 def method_with_effects(a):
     n = Noisy()
     b = a * 2
@@ -229,7 +229,7 @@ def subscript_with_effects(a):
     return b * Noisy()[3]
 
 
-@program(A, graphs=3, breaks=3)
+@program(A, graphs=3, breaks=2)
 def block_with_effects(a):
     b = a * 2
     with Noisy():
@@ -237,13 +237,13 @@ def block_with_effects(a):
     return c * 2
 
 
-@program(A, graphs=2, breaks=2)
+@program(A, graphs=2, breaks=1)
 def lambda_with_effects(a):
     f = lambda x: print("in lambda") or x + 1  # noqa: E731 - what is tested
     return f(a * 2)
 
 
-@program(A, stable=False, graphs=0, breaks=1)
+@program(A, stable=False, graphs=2, breaks=4)
 def comprehension_with_effects(a):
     return [print(i) or a * i for i in range(2)]
 

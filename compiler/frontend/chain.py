@@ -1,0 +1,95 @@
+"""The chain of frames that a unit evaluates: from the function's own frame in to where a break cuts it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ..bytecode.resume_chain import Place
+from ..bytecode.resume_code import NULL as NULL_KIND
+from ..values.functions import CellValue
+from ..values.reasons import EXPLICIT_BREAK, Break
+from ..values.source import Argument
+from .frame import NULL, FrameState
+from .recorder import Recorder
+from .unit import Unit, parameter_names
+
+REPEATS = 4  # of one code in a chain; a deeper recursion breaks at the call, where its own unit takes over
+
+
+def frames_of(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> list[FrameState]:
+    """Return the frames that the unit evaluates, from the outermost in, with these arguments."""
+    sources = [Argument(name, shown) for name, shown in zip(unit.parameters, unit.shown, strict=True)]
+    if not unit.places:
+        return [_start(recorder, unit, args, sources)]
+    given = list(zip(args, sources, strict=True))
+    frames: list[FrameState] = []
+    for place in unit.places:
+        size = place.size()
+        frames.insert(0, _continued(recorder, place, given[:size]))
+        given = given[size:]
+    for caller, frame in pairwise(frames):
+        frame.parent = caller
+    return frames
+
+
+def _cell(recorder: Recorder, value: object, source: Argument) -> CellValue:
+    cell = recorder.wrap(value, source)
+    assert isinstance(cell, CellValue)
+    return cell
+
+
+def _start(recorder: Recorder, unit: Unit, args: tuple[object, ...], sources: list[Argument]) -> FrameState:
+    code = unit.decoded.code
+    split = len(code.co_freevars)
+    cells = [_cell(recorder, value, source) for value, source in zip(args[:split], sources[:split], strict=True)]
+    local = {
+        name: recorder.lazy(value, source)
+        for name, value, source in zip(parameter_names(code), args[split:], sources[split:], strict=True)
+    }
+    return FrameState(recorder, unit.decoded, unit.namespace, local, {}, None, free_cells=cells)
+
+
+def _continued(recorder: Recorder, place: Place, given: list[tuple[object, Argument]]) -> FrameState:
+    """Return a frame that stands at its place; it cannot be stopped at before it has gone on."""
+    layout = place.layout
+    frame = FrameState(recorder, place.decoded, place.namespace, {}, {}, None, transparent=True, step=-1)
+    frame.index = layout.index
+    rest = iter(given)
+    for kind in layout.stack:
+        frame.stack.append(NULL if kind == NULL_KIND else recorder.wrap(*next(rest)))
+    for name in layout.cells:
+        frame.cells[name] = _cell(recorder, *next(rest))
+    for name in layout.locals:
+        frame.locals[name] = recorder.lazy(*next(rest))
+    return frame
+
+
+_BEFORE_A_FIRST_CALL = frozenset(
+    {"RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PUSH_NULL", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD",
+     "PRECALL", "NOP"}
+)  # fmt: skip
+
+
+def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[int, int]]:
+    """Return where a break under these frames (outermost first) may be put: (depth, step), the innermost first.
+
+    A frame can be cut if every frame from the second down to it only hands its result to its caller's stack, and if
+    it has begun the instruction it stands at in this capture.  A function that begins with graph_break() asks not to
+    be inlined, so it is not cut but called.
+    """
+    if signal.reason is EXPLICIT_BREAK and len(frames) > 1 and _begins(frames[-1]):
+        frames = frames[:-1]
+    found: list[tuple[int, int]] = []
+    seen: Counter[object] = Counter()
+    for depth, frame in enumerate(frames):
+        seen[frame.decoded.code] += 1
+        if (depth and not frame.transparent) or seen[frame.decoded.code] > REPEATS:
+            break
+        if frame.step >= 0:
+            found.insert(0, (depth, frame.step))
+    return found
+
+
+def _begins(frame: FrameState) -> bool:
+    """Return whether the frame stands at the first call of its code."""
+    return all(i.name in _BEFORE_A_FIRST_CALL for i in frame.decoded.instructions[: frame.current().index])
