@@ -11,6 +11,7 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     functional_calls,
     gradients,
     itertools_calls,
+    outer_iterators,
     reflection_calls,
     tensor_state,
     transforms,

@@ -92,6 +92,21 @@ class Item(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class Listed(Source):
+    """The members of a set in their order: `tuple(of)`."""
+
+    of: Source
+
+    def base(self) -> Source:
+        """Return the set."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `tuple(base)`."""
+        return f"{inject(tuple)}({base})"
+
+
+@dataclass(frozen=True, slots=True)
 class ListedItem(Source):
     """The value at a position of an unindexable container: `list(of)[position]`."""
 
