@@ -29,13 +29,9 @@ from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
 from ..values.value import Raised, Value
 from .break_operations import Branch, Operation, is_compilable_callee, operation_at
-<<<<<<< mine
 from .chain import frames_of, places_to_stop
 from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
-=======
-from .evaluate import StopAtBreak, make_generator, run_frame
 from .failure import report_failure
->>>>>>> theirs
 from .frame import NULL, FrameState
 from .guarded_code import guarded_function
 from .recorder import Recorder
@@ -126,7 +122,6 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         except Break as signal:
             if unit.family.fullgraph or stop is not None:
                 raise
-<<<<<<< mine
             places = places_to_stop(recorder.stopped, signal)
             if not places:
                 raise SkipFrame(CANNOT_RESUME, signal.detail, signal.origin) from None
@@ -146,40 +141,10 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
     except Exception as error:
         if recorder.sizes.environment is not None:
             raise
-        return _after_failure(unit, error, recorder.guards)
+        return _after_failure(unit, error, args, recorder)
     finally:
         set_grad_mode(grad_mode)
         recorder.restore_autocast()
-=======
-            return _after_failure(unit, error, args, recorder)
-        finally:
-            set_grad_mode(grad_mode)
-            recorder.restore_autocast()
-
-
-def _root_frame(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> FrameState:
-    shown = [*unit.stack_names, *unit.cell_names, *unit.local_names]
-    sources = [Argument(name, label) for name, label in zip(unit.parameters, shown, strict=True)]
-    stack_end = len(unit.stack_names)
-    cell_end = stack_end + len(unit.cell_names)
-    cells: list[CellValue] = []
-    for value, source in zip(args[stack_end:cell_end], sources[stack_end:cell_end], strict=True):
-        cell = recorder.wrap(value, source)
-        assert isinstance(cell, CellValue)
-        cells.append(cell)
-    local = {
-        name: recorder.lazy(value, source)
-        for name, value, source in zip(unit.local_names, args[cell_end:], sources[cell_end:], strict=True)
-    }
-    frame = FrameState(recorder, unit.decoded, unit.namespace, local, {}, None, free_cells=cells, is_root=True)
-    if unit.layout is not None:
-        frame.cells = dict(zip(unit.cell_names, cells, strict=True))
-        frame.index = unit.layout.index
-        given = iter(zip(args[:stack_end], sources[:stack_end], strict=True))
-        for kind in unit.layout.stack:
-            frame.stack.append(NULL if kind == NULL_KIND else recorder.wrap(*next(given)))
-    return frame
->>>>>>> theirs
 
 
 def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:

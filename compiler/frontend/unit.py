@@ -20,12 +20,8 @@ from ..base.options import Options, Settings, in_force
 from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
-<<<<<<< mine
 from ..bytecode.resume_chain import Place, make_chain_function
 from ..bytecode.resume_code import NULL, VALUE
-=======
-from ..bytecode.resume_code import NULL, VALUE, ResumeLayout, make_resume_function
->>>>>>> theirs
 from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
