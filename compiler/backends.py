@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import torch
@@ -50,7 +51,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
         forward: Callable[..., Any] = part.forward
         return forward
 
-    return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=_is_fixed(graph))
+    return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=_is_guarded(graph))
 
 
 @named("inductor")
@@ -61,13 +62,13 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
         return compile_graph(part, inputs, options)
 
     rules = extra_decompositions()
-    fixed = _is_fixed(graph)
-    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=fixed)
+    guarded = _is_guarded(graph)
+    return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=guarded)
 
 
-def _is_fixed(graph: torch.fx.GraphModule) -> bool:
-    """Return whether the guards of the capture fix every size and number: then nobody needs to look again."""
-    return graph.meta.get(SYMBOLIC) is False
+def _is_guarded(graph: torch.fx.GraphModule) -> bool:
+    """Return whether guards of a capture fix everything that its example values do not leave open."""
+    return SYMBOLIC in graph.meta
 
 
 def register_backend(backend: Backend, name: str | None = None) -> Backend:
@@ -83,8 +84,14 @@ def register_backend(backend: Backend, name: str | None = None) -> Backend:
 
 
 def list_backends() -> list[str]:
-    """Return the names that `compile(backend=...)` takes."""
-    return sorted([*_BACKENDS, *_USERS])
+    """Return the names that `compile(backend=...)` takes; installed packages offer some by `torch_dynamo_backends`."""
+    return sorted({*_BACKENDS, *_USERS, *_installed()})
+
+
+def _installed() -> dict[str, EntryPoint]:
+    """Return the backends that other packages offer to torch's compiler; they take a graph and inputs, as ours do."""
+    found = entry_points(group="torch_dynamo_backends")
+    return {entry.name: entry for entry in found if not entry.value.startswith("plumbline.")}
 
 
 def resolve_backend(backend: object, settings: Settings) -> tuple[Backend, str, bool]:
@@ -96,6 +103,8 @@ def resolve_backend(backend: object, settings: Settings) -> tuple[Backend, str, 
         if backend in _USERS:
             return _USERS[backend], backend, True
         ours = _BACKENDS.get(backend)
+        if ours is None and (offered := _installed().get(backend)) is not None:
+            return offered.load(), backend, True
         if ours is None:
             known = ", ".join(list_backends())
             near = difflib.get_close_matches(backend, list_backends(), 1)

@@ -182,6 +182,8 @@ def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, 
     """
     with stage("lowering"):
         program = lower_graph(gm, sizes)
+        if options.debug:
+            record(Artifact("lowering", "loops.py", "python", print_program(program)))
         if options.verify:
             verify(program, "lowering")
     with stage("schedule"):

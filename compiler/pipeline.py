@@ -27,13 +27,15 @@ import torch
 
 from .backends import resolve_backend
 from .base.bundle import Failure, record_failure
+from .base.debug_folder import unit_folder
 from .base.errors import Unsupported, UserError
 from .base.events import RanEagerly, record
 from .base.options import Settings
 from .base.origin import Origin
 from .frontend.capture import capture_unit
 from .frontend.compiled_module import CompiledModule
-from .frontend.unit import Family, is_suspendable
+from .frontend.failure import bytecode_text, source_text
+from .frontend.unit import Family, Specialisation, Unit, is_suspendable
 from .values.reasons import SUSPENDABLE
 
 
@@ -42,7 +44,21 @@ def make_family(
 ) -> Family:
     """Return what the units of one `compile()` call share; settings: as for `resolve_backend`."""
     run, name, is_users = resolve_backend(backend, settings)
-    return Family(run, name, settings, capture_unit, fullgraph=fullgraph, dynamic=dynamic, user_backend=is_users)
+    return Family(run, name, settings, _capture, fullgraph=fullgraph, dynamic=dynamic, user_backend=is_users)
+
+
+def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
+    """Capture a unit and, under `debug`, keep every stage of it in a folder."""
+
+    def texts() -> dict[str, tuple[str, str]]:
+        code = unit.decoded.code
+        found = {"01_source.py": source_text(code), "02_bytecode.txt": bytecode_text(code)}
+        words = ("the function", "its bytecode")
+        return {name: (what, text) for (name, text), what in zip(found.items(), words, strict=True) if text}
+
+    name = f"{unit.name} after a break" if unit.is_resume else unit.name
+    with unit_folder(name, texts, unit.family.options):
+        return capture_unit(unit, args)
 
 
 def compile_callable(target: object, family: Family) -> Any:

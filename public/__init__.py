@@ -17,6 +17,7 @@ _LAZY = {
     "config": "plumbline.compiler.base.config:CONFIG",
     "oracle": "plumbline.oracle",
     "testing": "plumbline.testing",
+    "torch_backend": "plumbline.compiler.torch_backend:torch_backend",
     **{
         name: f"plumbline.compiler.api:{name}"
         for name in (

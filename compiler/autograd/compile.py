@@ -8,11 +8,13 @@ For other facts it specialises again. What cannot be compiled exactly runs `gm` 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 from torch import fx
 
+from ..base.debug_folder import later_part, open_folder
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.options import Options
@@ -21,17 +23,21 @@ from ..graph.checks import verify
 from ..graph.failure import fails_by_itself, report_graph_failure
 from ..graph.interpret import interpret, run_op_by_op
 from ..graph.node_values import placeholders, tensor_of
+from ..graph.open_sizes import with_size_inputs
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.printing import graph_text
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
-from .function import CompiledBackward, CompiledPair, Pattern
+from .function import CompiledBackward, CompiledPair, Layout, Pattern
 from .joint import Program, Traced, autocast_state, trace_call
+from .open_arguments import NOTHING_OPEN, Fits, OpenArguments, at_sizes, open_arguments
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
-Call = Callable[[Sequence[object]], tuple[object, ...]]
+Sizes = tuple[int, ...]
+Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
+Form = tuple[Fits | None, Call]  # whether it may be used for these open sizes (None: for all), and what to run
 
 
 def compile_with_autograd(
@@ -47,11 +53,13 @@ def compile_with_autograd(
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
     gm: torch-level, every tensor a placeholder, output a tuple. example_inputs: tensors and numbers as they will
-    come. compile_graph: compiles one functional ATen graph whose placeholders are tensors; called for the forward
-    at once, for a backward when it first runs. recompute: whether backward may compute cheap values again. guarded:
+    come; sizes that the example values in gm leave open are traced as symbols, others fixed. compile_graph: compiles
+    one functional ATen graph whose placeholders are tensors, then open sizes; called for the forward at once, for a
+    backward when it first runs. recompute: whether backward may compute cheap values again. guarded:
     the caller promises at every call what `facts_of_call` would tell of the example inputs, so nobody looks again.
     """
-    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded)
+    opened = open_arguments(gm)
+    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, opened)
     compiled.specialise(tuple(example_inputs))
     return compiled
 
@@ -66,17 +74,22 @@ class Assumptions:
     inputs: tuple[object, ...]
 
 
-def facts_of_call(arguments: Sequence[object]) -> Assumptions:
-    """Return the facts of a call."""
+def facts_of_call(arguments: Sequence[object], opened: OpenArguments = NOTHING_OPEN) -> Assumptions:
+    """Return the facts of a call, open sizes left out."""
     first: dict[int, int] = {}
     facts: list[object] = []
     for position, value in enumerate(arguments):
         if isinstance(value, torch.Tensor):
             same = first.setdefault(id(value), position)
             kind = (type(value), value.dtype, value.device, value.requires_grad, value.is_leaf)
-            facts.append((*kind, value.shape, value.stride(), same))
+            labels = opened.tensors.get(position)
+            if labels is not None and value.is_contiguous():
+                fixed = [size if label is None else None for size, label in zip(value.shape, labels, strict=True)]
+                facts.append((*kind, *fixed, same))
+            else:
+                facts.append((*kind, value.shape, value.stride(), same))
         else:
-            facts.append((type(value), value))
+            facts.append((type(value), None if position in opened.numbers else value))
     return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_state(), tuple(facts))
 
 
@@ -90,34 +103,54 @@ class CompiledCall:
     decompositions: dict[OpOverload, Decomposition]
     recompute: bool
     guarded: bool = False
+    opened: OpenArguments = NOTHING_OPEN
     fallback_reason: str | None = None
-    _only: Call | None = None
-    _calls: dict[Assumptions, Call] = field(default_factory=dict)
+    _promised: list[Form] | None = None  # the forms for what the caller promised
+    _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
         """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
         if functorch_is_active() or forward_ad_is_active():
             return interpret(self.gm, arguments)
-        if self.guarded and self._only is not None:
-            return self._only(arguments)
-        call = self._calls.get(facts_of_call(arguments))
-        if call is None:
-            if any(isinstance(value, FakeTensor) for value in arguments):
-                return interpret(self.gm, arguments)
-            call = self.specialise(arguments)
-        return call(arguments)
+        promised = self.guarded and self._promised is not None
+        sizes = self.opened.read(arguments) if self.opened.places else ()
+        forms = self._promised if promised else self._calls.get(facts_of_call(arguments, self.opened))
+        for fits, call in forms or ():
+            if fits is None or fits(*sizes):
+                return call(arguments, sizes)
+        if any(isinstance(value, FakeTensor) for value in arguments):
+            return interpret(self.gm, arguments)
+        return self.specialise(arguments)(arguments, sizes)
 
     def specialise(self, arguments: tuple[object, ...]) -> Call:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
-        key = facts_of_call(arguments)
+        forms = self._calls.setdefault(facts_of_call(arguments, self.opened), [])
         self.fallback_reason = None
         try:
             with _without_collection():
-                call = self._compile(arguments)
+                form = self._compile(arguments, self._open_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            call = self._run_as_it_is(error, arguments)
-        self._calls[key] = self._only = call
-        return call
+            form = self._fixed_form(arguments, error) if self.opened.labels else None
+            form = form or (None, self._run_as_it_is(error, arguments))
+        forms.append(form)
+        self._promised = forms if self._promised is None else self._promised
+        return form[1]
+
+    def _open_here(self, arguments: Sequence[object]) -> OpenArguments:
+        """Return what can be left open: nothing where a size is 0 or 1, or a tensor is not contiguous."""
+        opened = self.opened
+        sized = all(isinstance(t := arguments[p], torch.Tensor) and t.is_contiguous() for p in opened.tensors)
+        pairs = zip(opened.read(arguments), opened.places, strict=True)
+        return opened if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_OPEN
+
+    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | None:
+        """Compile for the sizes of this call only, after it failed with open ones; None where that fails too."""
+        record(FellBack("open sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
+        try:
+            with _without_collection():
+                return self._compile(arguments, NOTHING_OPEN)
+        except Exception:
+            return None
 
     def _run_as_it_is(self, error: Exception, arguments: tuple[object, ...]) -> Call:
         """Say why the graph runs as it is: we lack something, the program fails, or an error of ours."""
@@ -130,11 +163,12 @@ class CompiledCall:
             report_graph_failure("autograd", self.gm, arguments, error, "aot_eager", self.options)
         self.fallback_reason = what
         record(RanEagerly("captured graph", "autograd", what, hint, None))
-        return lambda arguments: interpret(self.gm, arguments)
+        return lambda arguments, sizes: interpret(self.gm, arguments)
 
-    def _compile(self, arguments: tuple[object, ...]) -> Call:
-        looks = Program.looks(arguments)
-        program = Program(self.gm, looks, torch.is_grad_enabled(), autocast_state(), self.decompositions)
+    def _compile(self, arguments: tuple[object, ...], opened: OpenArguments) -> Form:
+        looks, given = Program.looks(arguments, opened), opened.read(arguments)
+        state = (torch.is_grad_enabled(), autocast_state())
+        program = Program(self.gm, looks, *state, self.decompositions, opened, given)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
@@ -145,17 +179,27 @@ class CompiledCall:
             run = self._compile_pair(program, traced, joint)
         else:
             run = self._compile_forward(traced, joint)
+        for label in traced.sizes.fixed():
+            record(FellBack("open sizes", f"the traced operations need {label} to be what it is in this call"))
         signature = traced.signature
         written = [signature.inputs[fact.input] for fact in signature.writes]
-        finish, positions = finisher(signature), signature.inputs
+        finish, positions = finisher(signature, list(traced.sizes.symbols)), signature.inputs
 
-        def call(arguments: Sequence[object]) -> tuple[object, ...]:
+        def call(arguments: Sequence[object], sizes: Sizes) -> tuple[object, ...]:
+            sizes = sizes if opened.labels else ()
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
                 return interpret(self.gm, arguments)
-            return finish(arguments, run([arguments[position] for position in positions]))
+            return finish(arguments, run([arguments[position] for position in positions], sizes), sizes)
 
-        return call
+        return self._condition(traced, arguments, opened), call
+
+    def _condition(self, traced: Traced, arguments: Sequence[object], opened: OpenArguments) -> Fits | None:
+        """Return which open sizes a compiled call is right for; asked last, for compiling may assume more."""
+        if opened.labels or not self.opened.labels:
+            return traced.sizes.condition()
+        wanted = self.opened.read(arguments)
+        return lambda *sizes: sizes == wanted
 
     def _simplified(self, joint: JointGraph, name: str) -> JointGraph:
         if self.options.verify:
@@ -165,35 +209,37 @@ class CompiledCall:
             record(Artifact("autograd", name, "python", graph_text(graph).text))
         return JointGraph(graph, joint.inputs, joint.returned, joint.tangents, joint.escaping, joint.written)
 
-    def _compile_forward(self, traced: Traced, joint: JointGraph) -> Callable[[Sequence[object]], Tensors]:
-        compiled = self._compile_graph(joint.graph)
+    def _compile_forward(self, traced: Traced, joint: JointGraph) -> Callable[[Sequence[object], Sizes], Tensors]:
+        compiled = self._compile_graph(joint.graph, traced)
         constants = traced.constants
-        return lambda tensors: run_plain(compiled, (*tensors, *constants))  # type: ignore[arg-type]  # checked by inputs
+        return lambda tensors, sizes: run_plain(compiled, (*tensors, *constants, *sizes))
 
     def _compile_pair(
         self, program: Program, traced: Traced, joint: JointGraph
-    ) -> Callable[[Sequence[object]], Tensors]:
+    ) -> Callable[[Sequence[object], Sizes], Tensors]:
         with stage("partition"):
             cut = partition(joint, recompute=self.recompute)
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
         given = placeholders(joint.graph.graph)[joint.inputs :]
-        layouts = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
+        layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
+        open_layouts = at_sizes(layouts, list(traced.sizes.symbols))
         return CompiledPair(
             signature=traced.signature,
-            forward=self._compile_graph(cut.forward),
+            forward=self._compile_graph(cut.forward, traced),
             kept=cut.kept,
             constants=traced.constants,
             tangents=joint.tangents,
-            layouts=layouts,
+            layouts=open_layouts or (lambda sizes: layouts),
             backward_for=_Backwards(self, program, traced, cut),
         )
 
-    def _compile_graph(self, gm: fx.GraphModule) -> Callable[..., Tensors]:
+    def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
         if self.options.verify:
             verify(gm, functional=True, after="partition")
-        return self.compile_graph(gm, [tensor_of(node) for node in placeholders(gm.graph)])
+        examples = [tensor_of(node) for node in placeholders(gm.graph)]
+        return self.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
 
 
 _APART = "clone one of them before the call to have it compiled"
@@ -207,21 +253,27 @@ class _Backwards:
     program: Program
     traced: Traced
     cut: Partition
-    made: dict[Pattern, CompiledBackward] = field(default_factory=dict)
+    made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
+    folder: Path | None = field(default_factory=open_folder)
 
-    def __call__(self, pattern: Pattern) -> CompiledBackward:
-        """Return the backward for the tangents that exist."""
-        if pattern not in self.made:
-            with _without_collection():
-                self.made[pattern] = self._make(pattern)
-        return self.made[pattern]
+    def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
+        """Return the backward for the tangents that exist and for these open sizes."""
+        forms = self.made.setdefault(pattern, [])
+        for fits, backward in forms:
+            if fits is None or fits(*sizes):
+                return backward
+        with _without_collection(), later_part(self.folder, "backward"):
+            forms.append(self._make(pattern, sizes))
+        return forms[-1][1]
 
-    def _make(self, pattern: Pattern) -> CompiledBackward:
+    def _make(self, pattern: Pattern, sizes: Sizes) -> tuple[Fits | None, CompiledBackward]:
+        traced, fits = self.traced, None  # the forward was asked already whether these sizes fit
         if all(pattern):
-            graph, traced = self.cut.backward, self.traced
+            graph = self.cut.backward
             reads = tuple(range(len(self.cut.kept)))
         else:
-            traced = self._trace_again(pattern)
+            traced = self._trace_again(pattern, sizes)
+            fits = traced.sizes.condition()
             joint = self.owner._simplified(traced.joint, "joint with fewer tangents")
             known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
             found = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
@@ -231,18 +283,18 @@ class _Backwards:
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)
         try:
-            call = self.owner._compile_graph(graph)
+            call = self.owner._compile_graph(graph, traced)
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
             if self.owner.options.strict:
                 raise
             record(FellBack("backward graph", f"{type(error).__name__}: {error}"))
-            call = run_op_by_op(graph, ())
-        return CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+            call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
+        return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
 
-    def _trace_again(self, pattern: Pattern) -> Traced:
+    def _trace_again(self, pattern: Pattern, sizes: Sizes) -> Traced:
         chosen = [index for index, exists in zip(self.traced.joint.tangents, pattern, strict=True) if exists]
         with stage("joint"):
-            traced = trace_call(self.program, chosen)
+            traced = trace_call(replace(self.program, sizes=sizes), chosen)
         if traced.forward_targets != self.traced.forward_targets:
             raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")
         return traced

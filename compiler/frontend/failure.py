@@ -30,8 +30,8 @@ def report_failure(
     options = unit.family.options
     title = f"{unit.name}: {type(error).__name__} in {stage}".replace("\\", "/").replace('"', "'")
     texts: dict[str, Callable[[], str | None]] = {
-        "function.py": lambda: _source(unit.decoded.code),
-        "bytecode.txt": lambda: _bytecode(unit.decoded.code),
+        "function.py": lambda: source_text(unit.decoded.code),
+        "bytecode.txt": lambda: bytecode_text(unit.decoded.code),
         "guards.txt": lambda: "\n".join(guard.words() for guard in guards),
         "graph.py": lambda: _graph(graph),
         "inputs.txt": lambda: "\n".join(_inputs(unit, args, options)),
@@ -49,12 +49,17 @@ def _attempt(make: Callable[[], str | None]) -> str | None:
         return None
 
 
-def _source(code: types.CodeType) -> str:
-    lines, first = inspect.getsourcelines(code)
+def source_text(code: types.CodeType) -> str:
+    """Return the user's source of a code object; empty if it is not to be had."""
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except OSError:
+        return ""
     return f"# {code.co_filename}:{first}\n{''.join(lines)}"
 
 
-def _bytecode(code: types.CodeType) -> str:
+def bytecode_text(code: types.CodeType) -> str:
+    """Return the disassembly of a code object."""
     out = io.StringIO()
     dis.dis(code, file=out)
     return out.getvalue()

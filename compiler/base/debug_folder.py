@@ -1,0 +1,194 @@
+"""The debug folder: every stage of each compilation as files to read, with an index page.
+
+`<record directory>/<start of the process>/<number>-<function>/README.md` is the page of one compiled unit.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from .events import (
+    Artifact,
+    BackendCalled,
+    Broke,
+    Captured,
+    CompilerFailed,
+    Event,
+    FellBack,
+    FusionRefused,
+    KernelBuilt,
+    Partitioned,
+    RanEagerly,
+    Recompiled,
+    StageDone,
+    listen,
+)
+from .options import Options
+
+_SUFFIXES = {"python": "py", "c": "c"}
+# (stage, name) of an artifact -> file name and what it is; others keep their own names.
+_KNOWN = {
+    ("autograd", "joint"): ("05_aten_joint.py", "forward and gradients in one ATen graph"),
+    ("autograd", "forward"): ("06_aten_forward.py", "the forward half, after the cut"),
+    ("autograd", "backward"): ("07_aten_backward.py", "the backward half, after the cut"),
+    ("lowering", "loops.py"): ("08_loops.py", "loops as they were lowered"),
+    ("schedule", "loops.py"): ("09_schedule.py", "loops in the order and fusion in which they run"),
+    ("codegen", "host.py"): ("10_host.py", "the Python that calls the kernels"),
+    ("codegen", "graph.c"): ("11_kernels.c", "the kernels"),
+}
+
+
+class _Current(threading.local):
+    """The folder of the unit that this thread is compiling."""
+
+    place: Path | None = None
+
+
+_CURRENT = _Current()
+_NUMBERS = count(1)
+_START = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+
+
+@dataclass(slots=True)
+class _Page:
+    """What one compilation left: files with what they are, seconds of stages, and remarks."""
+
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)  # name -> (what it is, text)
+    seconds: dict[str, float] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, name: str, what: str, text: str) -> None:
+        stem, dot, suffix = name.rpartition(".")
+        number = 2
+        while name in self.files:
+            name, number = f"{stem}_{number}{dot}{suffix}", number + 1
+        self.files[name] = (what, text)
+
+
+@contextmanager
+def unit_folder(function: str, texts: Callable[[], Mapping[str, tuple[str, str]]], options: Options) -> Iterator[None]:
+    """Write what this thread records inside the block to a folder of its own; nothing unless `options.debug`.
+
+    texts: further files, name -> (what it is, text).  A disk that cannot be written changes nothing else.
+    """
+    if not options.debug:
+        yield
+        return
+    name = re.sub(r"\W+", "_", function) or "code"
+    before = _CURRENT.place
+    _CURRENT.place = place = Path(options.record_directory or "plumbline_debug") / _START / f"{next(_NUMBERS):03}-{name}"
+    try:
+        with _written(place, function, "", texts):
+            yield
+    finally:
+        _CURRENT.place = before
+
+
+def open_folder() -> Path | None:
+    """Return the folder of the unit that this thread is compiling, for parts of it that are compiled later."""
+    return _CURRENT.place
+
+
+@contextmanager
+def later_part(place: Path | None, part: str) -> Iterator[None]:
+    """Add what this thread records inside the block to a unit's folder; place: from `open_folder`, None for none."""
+    if place is None:
+        yield
+        return
+    with _written(place, place.name.partition("-")[2], part, dict):
+        yield
+
+
+@contextmanager
+def _written(
+    place: Path, function: str, part: str, texts: Callable[[], Mapping[str, tuple[str, str]]]
+) -> Iterator[None]:
+    events: list[Event] = []
+    thread = threading.get_ident()
+    stop = listen(lambda event: events.append(event) if threading.get_ident() == thread else None)
+    try:
+        yield
+    finally:
+        stop()
+        page = _Page()
+        for name, (what, text) in texts().items():
+            page.add(name, what, text)
+        for event in events:
+            _take(page, event)
+        try:
+            _write(place, function, part, page)
+        except OSError:  # no disk, no folder: the compilation goes on
+            pass
+
+
+def _take(page: _Page, event: Event) -> None:
+    """Put one row of the record where a reader looks for it."""
+    if isinstance(event, Artifact):
+        _take_artifact(page, event)
+    elif isinstance(event, BackendCalled):
+        page.add("04_captured_graph.py", f"the captured graph, {event.operations} operations, for {event.backend}",
+                 event.text)  # fmt: skip
+    elif isinstance(event, Captured):
+        page.add("03_guards.txt", "what must hold for this form to be used", "\n".join(event.guards) + "\n")
+    elif isinstance(event, StageDone):
+        page.seconds[event.stage] = page.seconds.get(event.stage, 0.0) + event.seconds
+    elif (remark := _remark(event)) is not None:
+        page.remarks.append(remark)
+
+
+def _take_artifact(page: _Page, event: Artifact) -> None:
+    if event.stage == "capture":
+        page.add("12_specialisation.py", "the Python that runs at a call: guards, inputs, graph, effects", event.text)
+        return
+    stem = re.sub(r"\W+", "_", f"{event.stage}_{event.name}")
+    other = (f"{stem}.{_SUFFIXES.get(event.language, 'txt')}", f"{event.name} of {event.stage}")
+    name, what = _KNOWN.get((event.stage, event.name), other)
+    page.add(name, what, event.text)
+
+
+def _remark(event: Event) -> str | None:
+    if isinstance(event, Broke):
+        place = f"{event.origin.place()}: " if event.origin else ""
+        return f"graph break: {place}{event.what} ({event.reason}); {event.hint}"
+    if isinstance(event, RanEagerly):
+        return f"{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}"
+    if isinstance(event, Recompiled):
+        return f"compiled again: {event.guard}: was {event.expected}, is {event.actual}"
+    if isinstance(event, FellBack):
+        return f"{event.operation} runs as ATen: {event.why}"
+    if isinstance(event, FusionRefused):
+        return f"{event.first} and {event.second} are not fused: {event.why} ({event.rule})"
+    if isinstance(event, Partitioned):
+        return f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
+    if isinstance(event, KernelBuilt):
+        source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"
+        return f"{event.kernels} kernels in {event.language}, {source}"
+    return event.text() if isinstance(event, CompilerFailed) else None
+
+
+def _write(place: Path, function: str, part: str, page: _Page) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    prefix = f"{part}_" if part else ""
+    for name, (_, text) in page.files.items():
+        (place / f"{prefix}{name}").write_text(text, encoding="utf-8")
+    rows = [f"## {part}" if part else f"# {function}", ""]
+    if page.files:
+        rows += ["| file | what it is |", "|---|---|"]
+        rows += [f"| [{prefix}{name}]({prefix}{name}) | {what} |" for name, (what, _) in sorted(page.files.items())]
+        rows.append("")
+    if page.seconds:
+        rows += ["| stage | seconds, stages inside it included |", "|---|---|"]
+        rows += [f"| {stage} | {seconds:.3f} |" for stage, seconds in page.seconds.items()]
+        rows.append("")
+    rows += [f"* {remark}" for remark in page.remarks]
+    with (place / "README.md").open("a", encoding="utf-8") as index:
+        index.write("\n".join(rows).rstrip() + "\n\n")
+    if not part:
+        with (place.parent / "README.md").open("a", encoding="utf-8") as index:
+            index.write(f"* [{place.name}]({place.name}/README.md)\n")
