@@ -2,6 +2,8 @@
 
 import functools
 import logging
+from collections.abc import Callable
+from typing import Any
 
 from .classes import ClassValue
 from .constant import Constant, Known
@@ -55,9 +57,22 @@ class CachedFunctionValue(Value):
             answer = self.real(*known, **named)
         except Exception:
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
+        ctx.guard(None, Kind.STATE, (_keeper(self.real), True))
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
+
+
+def _keeper(function: Any) -> Callable[[], bool]:
+    """Return a question: is everything that the cache holds now still there, neither cleared nor pushed out?"""
+    size = function.cache_info().currsize
+
+    def keeps_its_answers() -> bool:
+        now = function.cache_info()
+        pushed_out = now.maxsize is not None and now.currsize >= now.maxsize and now.misses > now.currsize
+        return now.currsize >= size and not pushed_out
+
+    return keeps_its_answers
 
 
 def _real_argument(ctx: CaptureContext, value: Value) -> object:
