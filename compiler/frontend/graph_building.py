@@ -28,6 +28,7 @@ from ..values.sequences import ListValue, TupleValue
 from ..values.source import Source
 from ..values.tensor import TensorValue
 from ..values.torch_calls import to_graph
+from ..values.transforms import MadeFunction, PullBack
 from ..values.value import Arguments, CaptureContext, Keywords, Value
 from .frame import FrameState
 from .sizes import Sizes, SymbolicDimensions
@@ -120,10 +121,13 @@ class GraphBuilding(CaptureContext):
         run.__name__ = what
         return self._fake_run("call_function", run, args, kwargs)
 
-    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> Value:
+    def add_call(
+        self, target: Callable[..., object], args: tuple[object, ...], result: object,
+        kwargs: dict[str, object] | None = None,
+    ) -> Value:
         """Add a call whose result on fake tensors is known."""
-        given: Any = args  # what graphs carry: to_graph saw to it
-        node = self.graph.call_function(target, fx.map_arg(given, self._carried))
+        given: Any = (args, kwargs or {})  # what graphs carry: to_graph saw to it
+        node = self.graph.call_function(target, *fx.map_arg(given, self._carried))
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
 
@@ -133,6 +137,7 @@ class GraphBuilding(CaptureContext):
         """Evaluate a call on fake tensors in a graph of its own; see CaptureContext."""
         level = Level(fx.Graph(), {})
         effects, states, globals_before = len(self.effects), set(self.changed_states), len(self.written_globals)
+        grad_mode = torch.is_grad_enabled()
         self.levels.append(level)
         self.graph = level.graph
         try:
@@ -141,7 +146,7 @@ class GraphBuilding(CaptureContext):
             nodes, fakes = to_graph(self, self.call(function, values, named))
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
-            if self.changed_states != states:
+            if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes a global state, under a transform")
             results: Any = nodes
             level.graph.output(fx.map_arg(results, self._carried))
@@ -159,7 +164,7 @@ class GraphBuilding(CaptureContext):
             self.by_fake[id(value)] = made
             return made
         if isinstance(value, tuple):
-            return TupleValue([self._entering(item) for item in value])
+            return TupleValue([self._entering(item) for item in value], kind=type(value))
         if isinstance(value, list):
             return ListValue([self._entering(item) for item in value])
         if isinstance(value, dict):
@@ -182,8 +187,10 @@ class GraphBuilding(CaptureContext):
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate for the guards; drop the operations; refuse effects."""
         before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
-        states = set(self.changed_states)
+        states, grad_mode = set(self.changed_states), torch.is_grad_enabled()
         evaluate()
+        if torch.is_grad_enabled() == grad_mode and self.changed_states == states | {"grad"}:
+            self.changed_states = states  # what changed it is dropped with the rest
         if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
             raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
         kept = {*self.placeholders, *self.levels[-1].lifted.values()}
@@ -225,16 +232,23 @@ class GraphBuilding(CaptureContext):
             node.meta.update(example_value=result, val=result)
             items: list[Value] = []
             for position, item in enumerate(result):
-                if not _has_tensor(item):
-                    items.append(self.known(item))
-                    continue
-                part = self.graph.call_function(operator.getitem, (node, position))
-                part.meta["origin"] = node.meta["origin"]
-                items.append(self._from_graph(item, part))
+                items.append(self._part(node, position, item))
             return ListValue(items) if isinstance(result, list) else TupleValue(items, kind=type(result))
+        if type(result) is dict:
+            node.meta.update(example_value=result, val=result)
+            pairs = [(self.known(key), self._part(node, key, item)) for key, item in result.items()]
+            return DictValue.of(self, pairs)
         if result is None:
             return Constant(None)
         raise Break(UNSUPPORTED_OPERATION, f"{node.target} gives a {type(result).__name__}")
+
+    def _part(self, node: fx.Node, key: Any, item: object) -> Value:
+        """Return the value of a part of what a node gives."""
+        if not _has_tensor(item) and not isinstance(item, MadeFunction):
+            return self.known(item)
+        part = self.graph.call_function(operator.getitem, (node, key))
+        part.meta["origin"] = node.meta["origin"]
+        return PullBack(part, item.call) if isinstance(item, MadeFunction) else self._from_graph(item, part)
 
     def storage_pattern(self) -> tuple[int, ...]:
         """Return which inputs share storage."""

@@ -13,6 +13,7 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     itertools_calls,
     outer_iterators,
     reflection_calls,
+    stateless_calls,
     tensor_state,
     transforms,
 )

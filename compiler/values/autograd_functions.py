@@ -1,5 +1,8 @@
 """`torch.autograd.Function` and checkpoints: one node of the graph, whose Python is evaluated for its guards only."""
 
+import enum
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -7,7 +10,9 @@ import torch.utils.checkpoint
 
 from .attributes import class_lookup
 from .classes import ClassValue
-from .constant import Constant, calls
+from .constant import Constant, Known, calls
+from .functions import FunctionValue
+from .guard import Kind
 from .reasons import AUTOGRAD_CALL, UNKNOWN_CALLEE, Break
 from .sequences import SequenceValue, TupleValue
 from .source import Injected
@@ -25,6 +30,9 @@ class DryContext:
         """Keep the tensors."""
         self.saved_tensors = tensors
 
+    def save_for_forward(self, *tensors: object) -> None:
+        """Do nothing: `jvp` is not evaluated."""
+
     def mark_dirty(self, *tensors: object) -> None:
         """Do nothing: the node itself says what it changed."""
 
@@ -35,8 +43,9 @@ class DryContext:
         """Do nothing: the gradients evaluated with are always tensors."""
 
 
-for _name in ("save_for_backward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
-    vars(DryContext)[_name]._plumbline_inline = True
+for _method in vars(DryContext).values():
+    if isinstance(_method, FunctionType):
+        vars(_method)["_plumbline_inline"] = True
 _APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
@@ -55,8 +64,35 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         raise Break(AUTOGRAD_CALL, f"{kind.__qualname__} with a vjp of its own")
     values = [ctx.real(arg) for arg in args[1:]]
     ctx.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
-    target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
-    return ctx.call_torch("call_function", target, values, {})
+    fixed = {position: found for position, value in enumerate(values) if (found := _callable(ctx, value)) is not None}
+    if not fixed:
+        target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
+        return ctx.call_torch("call_function", target, values, {})
+    rest = [value for position, value in enumerate(values) if position not in fixed]
+    return ctx.call_torch("call_function", NamedApart(_with_fixed(kind.apply, fixed)), rest, {})
+
+
+def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None:
+    """Return the function or class that an argument is, which graphs cannot carry."""
+    if isinstance(value, Known | ClassValue):
+        found = value.constant()
+        return found if callable(found) and not isinstance(found, enum.Enum) else None
+    if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
+        ctx.guard(value.source, Kind.IDENTITY, value.real)
+        return value.real
+    return None
+
+
+def _with_fixed(function: Callable[..., object], fixed: dict[int, Callable[..., object]]) -> Callable[..., object]:
+    """Return the function with some of its arguments given, by position."""
+
+    def call(*rest: object) -> object:
+        given = iter(rest)
+        count = len(rest) + len(fixed)
+        return function(*(fixed[position] if position in fixed else next(given) for position in range(count)))
+
+    call.__name__ = getattr(function, "__name__", "apply")
+    return call
 
 
 def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
@@ -64,18 +100,19 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
     needs = [Constant(isinstance(value, TensorValue) and value.fake.requires_grad) for value in values]
     state.set_attr(ctx, "needs_input_grad", TupleValue(list[Value](needs)))
     forward = ctx.wrap(kind.forward, Injected(kind.forward))
-    if kind.setup_context is torch.autograd.Function.setup_context:
-        result = ctx.call(forward, [state, *values], {})
-    else:
-        result = ctx.call(forward, values, {})
-        setup = ctx.wrap(kind.setup_context, Injected(kind.setup_context))
-        ctx.call(setup, [state, TupleValue(values), result], {})
+    with torch.no_grad():  # as autograd calls it
+        if kind.setup_context is torch.autograd.Function.setup_context:
+            result = ctx.call(forward, [state, *values], {})
+        else:
+            result = ctx.call(forward, values, {})
+            setup = ctx.wrap(kind.setup_context, Injected(kind.setup_context))
+            ctx.call(setup, [state, TupleValue(values), result], {})
     if not any(isinstance(value, TensorValue) and value.fake.requires_grad for value in values):
         return
     outputs = list(result.items) if isinstance(result, SequenceValue) else [result]
     gradients: list[Value] = [
-        ctx.call_torch("call_function", torch.zeros_like, [value], {})
-        for value in map(ctx.real, outputs) if isinstance(value, TensorValue)
+        ctx.call_torch("call_function", torch.zeros_like, [value], {}) if isinstance(value, TensorValue)
+        else Constant(None) for value in map(ctx.real, outputs)
     ]
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})
@@ -89,7 +126,20 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     """Evaluate the function itself: the values are the same, and partitioning decides what is computed again."""
     known = {name: ctx.real(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
     reentrant = known.get("use_reentrant")
-    if not (isinstance(reentrant, Constant) and reentrant.value is False) or kwargs.keys() & {"context_fn", "debug"}:
-        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint, or one with contexts of its own")
+    is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
+    if not is_known or kwargs.keys() & {"context_fn", "debug"}:
+        raise Break(UNKNOWN_CALLEE, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
-    return ctx.call(args[0], args[1:], rest)
+    if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
+        return ctx.call(args[0], args[1:], rest)
+    if rest or not any(map(_needs_gradient, map(ctx.real, args[1:]))):
+        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint, which cuts the history of what is not an argument")
+    result = ctx.real(ctx.call(args[0], args[1:], {}))
+    outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
+    if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
+        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint with results that need no gradient")
+    return result
+
+
+def _needs_gradient(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.fake.requires_grad

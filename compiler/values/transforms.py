@@ -5,15 +5,19 @@ are those of the transformed level. Tensors that the function closes over become
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import torch
 from torch import fx
 
-from .constant import calls
+from .constant import CALL_FAMILIES, CallRule, calls
 from .reasons import UNKNOWN_CALLEE, Break
+from .source import Injected
 from .torch_calls import to_graph
-from .value import Arguments, CaptureContext, Keywords, Value
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 Transform = Callable[..., Callable[..., Any]]
 
@@ -27,6 +31,25 @@ def tensors_in(structure: object) -> list[Any]:
     if isinstance(structure, dict):
         return [found for item in structure.values() for found in tensors_in(item)]
     return []
+
+
+def plain(structure: Any) -> Any:
+    """Return nested containers as lists and dicts: those that graphs keep are of classes of their own."""
+    if isinstance(structure, tuple):
+        return tuple(map(plain, structure))
+    if isinstance(structure, list):
+        return list(map(plain, structure))
+    return {key: plain(item) for key, item in structure.items()} if isinstance(structure, dict) else structure
+
+
+def jvp(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return what takes primals and tangents: `torch.func.jvp` in the form of the other transforms."""
+    return partial(torch.func.jvp, function, **settings)
+
+
+def vjp(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return what takes the primals: `torch.func.vjp` in the form of the other transforms."""
+    return partial(torch.func.vjp, function, **settings)
 
 
 class TransformCall:
@@ -45,7 +68,52 @@ class TransformCall:
         def function(*inner: Any, **named: Any) -> Any:
             return self.body(*tensors_in((inner, named)), *lifted)
 
-        return self.transform(function, **self.settings)(*args, **kwargs)
+        return self.transform(function, **self.settings)(*plain(args), **plain(kwargs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeFunction:
+    """A function among the results of a node, over fake tensors."""
+
+    call: Callable[..., Any]
+
+
+def pull_back(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call the function that `vjp` gave: a node whose first argument another node makes."""
+    return function(*plain(args), **plain(kwargs))
+
+
+class PullBack(Value):
+    """The function that `vjp` gave; fake: the same over fake tensors."""
+
+    def __init__(self, node: fx.Node, fake: Callable[..., Any]) -> None:
+        self.node = node
+        self.fake = fake
+
+    def python_type(self) -> type:
+        """Return the function type."""
+        return FunctionType
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Functions are true."""
+        return True
+
+    def describe(self) -> str:
+        """Return where it comes from."""
+        return "the function that torch.func.vjp gave"
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Add the call."""
+        pairs = [to_graph(ctx, arg) for arg in args]
+        named = {name: to_graph(ctx, value) for name, value in kwargs.items()}
+
+        def run(*fakes: object, **named_fakes: object) -> object:
+            return self.fake(*fakes, **named_fakes)
+
+        fake_named = {name: fake for name, (_, fake) in named.items()}
+        result = ctx.fake_run(run, [fake for _, fake in pairs], fake_named, "vjp")
+        nodes = {name: node for name, (node, _) in named.items()}
+        return ctx.add_call(pull_back, (self.node, *(node for node, _ in pairs)), result, nodes)
 
 
 class TransformValue(Value):
@@ -58,7 +126,7 @@ class TransformValue(Value):
 
     def python_type(self) -> type:
         """Return the function type."""
-        return type(tensors_in)
+        return FunctionType
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Functions are true."""
@@ -67,6 +135,13 @@ class TransformValue(Value):
     def describe(self) -> str:
         """Return the transform's name."""
         return f"torch.func.{getattr(self.transform, '__name__', 'transform')}"
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Apply the transform."""
+        name = out.fresh()
+        settings = "".join(f", {key}={out.inject(value)}" for key, value in self.settings.items())
+        out.line(f"{name} = {out.inject(self.transform)}({out.value(self.function)}{settings})")
+        return name
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the transformed function."""
@@ -81,27 +156,93 @@ class TransformValue(Value):
             bodies.append((body, lifted))
             return result
 
-        def run(*fakes: object, **named_fakes: object) -> object:
-            return self.transform(function, **self.settings)(*fakes, **named_fakes)
+        whole = {name: value for name, value in self.settings.items() if name != "chunk_size"}
 
-        fake_named = {name: fake for name, (_, fake) in named.items()}
-        result = ctx.fake_run(run, [fake for _, fake in pairs], fake_named, self.describe())
+        def run(*fakes: object, **named_fakes: object) -> object:
+            return self.transform(function, **whole)(*fakes, **named_fakes)
+
+        fakes, fake_named = [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}
+        result = ctx.fake_run(run, fakes, fake_named, self.describe())
         body, lifted = bodies[0]
         target = TransformCall(self.transform, self.settings, body, f"{self.describe().replace('.', '_')}")
+        if whole != self.settings:  # in chunks the results may lie in memory in another way
+
+            def in_chunks(*_: object) -> object:
+                return target(tuple(node.meta["example_value"] for node in lifted), tuple(fakes), fake_named)
+
+            result = ctx.fake_run(in_chunks, [], {}, self.describe())
+        if self.transform is vjp and isinstance(result, tuple):
+            result = tuple(MadeFunction(part) if isinstance(part, FunctionType) else part for part in result)
         nodes = tuple(node for node, _ in pairs)
         return ctx.add_call(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
 
 
-def _rule(transform: Transform) -> None:
+def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:
+    known = {key: ctx.real(value) for key, value in values.items()}
+    if not all(value.is_constant() for value in known.values()):
+        raise Break(UNKNOWN_CALLEE, f"{name} with settings that are not known")
+    return {key: value.constant() for key, value in known.items()}
+
+
+_POSITIONAL = {
+    torch.func.vmap: ("in_dims", "out_dims", "randomness"),
+    torch.func.grad: ("argnums", "has_aux"),
+    torch.func.grad_and_value: ("argnums", "has_aux"),
+    torch.func.jacrev: ("argnums",),
+    torch.func.jacfwd: ("argnums", "has_aux"),
+    torch.func.hessian: ("argnums",),
+}
+
+
+def _rule(transform: Transform, positional: tuple[str, ...]) -> None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        if len(args) != 1 or "chunk_size" in kwargs:
-            raise Break(UNKNOWN_CALLEE, f"{getattr(transform, '__name__', '')} with settings that are not named")
-        settings = {name: ctx.real(value).constant() for name, value in kwargs.items()}
+        if not args or len(args) > 1 + len(positional):
+            raise Break(UNKNOWN_CALLEE, f"{getattr(transform, '__name__', '')} without a function")
+        given = {**dict(zip(positional, args[1:], strict=False)), **kwargs}
+        settings = _settings(ctx, getattr(transform, "__name__", ""), given)
         return TransformValue(transform, ctx.real(args[0]), settings)
 
     calls(transform)(rule)
 
 
-for _transform in (torch.func.vmap, torch.func.grad, torch.func.grad_and_value, torch.func.jacrev, torch.func.jacfwd,
-                   torch.func.hessian):
-    _rule(_transform)
+for _transform, _names in _POSITIONAL.items():
+    _rule(_transform, _names)
+
+
+@calls(torch.func.jvp)
+def _jvp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 3:
+        raise Break(UNKNOWN_CALLEE, "jvp with arguments by name")
+    return TransformValue(jvp, ctx.real(args[0]), _settings(ctx, "jvp", kwargs)).call(ctx, args[1:], {})
+
+
+@calls(torch.func.vjp)
+def _vjp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return TransformValue(vjp, ctx.real(args[0]), _settings(ctx, "vjp", kwargs)).call(ctx, args[1:], {})
+
+
+# Functions that a transform has made before the call: their code tells which, their closure the settings.
+_MADE: dict[CodeType, Transform] = {
+    transform(torch.sin).__code__: transform
+    for transform in (torch.func.vmap, torch.func.grad, torch.func.grad_and_value, torch.func.jacrev,
+                      torch.func.jacfwd)
+}  # fmt: skip
+
+
+def _made_before(function: object) -> CallRule | None:
+    transform = _MADE.get(function.__code__) if isinstance(function, FunctionType) else None
+    if transform is None or not isinstance(function, FunctionType):
+        return None
+    names = function.__code__.co_freevars
+    cells = dict(zip(names, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
+    settings = {name: cells[name] for name in names if name not in ("func", "eager_transforms")}
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        inner = ctx.wrap(cells["func"], Injected(cells["func"]))
+        return TransformValue(transform, inner, settings).call(ctx, args, kwargs)
+
+    return rule
+
+
+CALL_FAMILIES.append(_made_before)
+

@@ -221,7 +221,10 @@ class CaptureContext(ABC):
         """Run a Python function over fake tensors; what: its name for messages."""
 
     @abstractmethod
-    def add_call(self, target: Callable[..., object], args: tuple[object, ...], result: object) -> "Value":
+    def add_call(
+        self, target: Callable[..., object], args: tuple[object, ...], result: object,
+        kwargs: dict[str, object] | None = None,
+    ) -> "Value":
         """Add a call to the graph whose result on fake tensors is known."""
 
     @abstractmethod

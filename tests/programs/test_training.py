@@ -72,6 +72,46 @@ class Straight(torch.autograd.Function):
         return grad * ctx.scale, None
 
 
+class Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.exp()
+
+
+class WithNumber(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, options):
+        ctx.options = options
+        return x * 2, 5, None
+
+    @staticmethod
+    def backward(ctx, grad, number, nothing):
+        assert number is None and nothing is None
+        return grad * ctx.options["scale"], None
+
+
+class Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, function):
+        ctx.save_for_backward(x)
+        ctx.function = function
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        with torch.enable_grad():
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            y = ctx.function(x)
+        return torch.autograd.grad(y, x, grad)[0], None
+
+
 @program(make=leaf, backward=True)
 def backward_outside(a):
     return (a * 2).sin().sum()
@@ -159,6 +199,38 @@ def autograd_function(a):
 @program(make=leaf, graphs=1, backward=True)
 def autograd_function_with_constants(a):
     return Straight.apply(a, 3.0).sum()
+
+
+@program(make=leaf, backward=True)
+def autograd_function_for_one_backward(a):
+    return Once.apply(a).sum()
+
+
+@program(make=leaf, backward=True)
+def autograd_function_with_a_number(a):
+    b, n, nothing = WithNumber.apply(a, {"scale": 3.0})
+    return (b * n).sum(), nothing
+
+
+@program(make=leaf, backward=True)
+def autograd_function_that_computes_again(a):
+    return Recomputed.apply(a, torch.tanh).sum()
+
+
+@program(make=leaf)
+def gradient_of_an_autograd_function(a):
+    (g,) = torch.autograd.grad(Square.apply(a).sum(), a, create_graph=True)
+    return torch.autograd.grad(g.sum(), a)[0]
+
+
+@program(make=leaf, backward=True)
+def reentrant_checkpoint(a):
+    return torch.utils.checkpoint.checkpoint(lambda x: (x * 2).sin(), a, use_reentrant=True).sum()
+
+
+@program(make=with_model, graphs=0, breaks=1)
+def reentrant_checkpoint_cuts_the_history(m, x):
+    return torch.utils.checkpoint.checkpoint(m, x, use_reentrant=True).requires_grad
 
 
 @program(make=leaf, backward=True)
