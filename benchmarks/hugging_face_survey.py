@@ -49,7 +49,7 @@ def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     seen = set() if seen is None else seen
     if isinstance(value, torch.Tensor | bool | int | float | str):
         yield value
-    elif id(value) not in seen:
+    elif isinstance(value, tuple) or id(value) not in seen:
         seen.add(id(value))
         if isinstance(value, dict):
             value = list(value.values())
@@ -125,7 +125,7 @@ def _place(event: Broke | RanEagerly) -> str:
     return "/".join(event.origin.place().split("/")[-2:]) if event.origin else ""
 
 
-def stock(case: Case, train: bool) -> Row:
+def stock(case: Case, expected: list[list[Any]], train: bool) -> Row:
     """Return what stock torch.compile does with the case."""
     dynamo.reset()
     dynamo.config.recompile_limit = 64
@@ -135,7 +135,8 @@ def stock(case: Case, train: bool) -> Row:
     run = torch.compile(model, backend="eager")
     row: Row = {}
     try:
-        _, row["seconds"] = call(case, run, model, train)
+        actual, row["seconds"] = call(case, run, model, train)
+        row["equal"] = alike(expected[0], actual)
         row["graphs"] = counters["stats"].get("unique_graphs", 0)
         row["breaks"] = sum(counters["graph_break"].values())
         row["reasons"] = [str(reason).split("\n")[0][:110] for reason in counters["graph_break"]][:3]
@@ -161,7 +162,7 @@ def survey(name: str, head: str | None, train: bool) -> Row:
                 reasons.append(f"{case.recipe} {','.join(case.inputs())}: {type(error).__name__}: {error}")
                 continue
             row = {"model": case.name, "recipe": case.recipe, "inputs": list(case.inputs())}
-            return row | {"ours": ours(case, expected, train), "stock": stock(case, train)}
+            return row | {"ours": ours(case, expected, train), "stock": stock(case, expected, train)}
     return {"skipped": [reason.replace("\n", " ")[:150] for reason in reasons] or ["no such class"]}
 
 
@@ -195,6 +196,7 @@ def show(name: str, row: Row, verbose: bool) -> None:
         return
     mine, theirs = row["ours"], row["stock"]
     peer = theirs.get("raised") or f"{theirs['graphs']}g {theirs['breaks']}b {theirs['again']}r"
+    peer += "" if theirs.get("equal", "equal") == "equal" else " (NOT EQUAL)"
     times = f"{mine.get('seconds', 0):.2f}s/{theirs.get('seconds', 0):.2f}s"
     counts = f"{mine['graphs']}g {mine['breaks']}b {mine['eager']}e {mine['again']}r"
     print(f"{name:<24} {row['model']:<34} {mine['equal']}; {counts}; stock {peer}; {times}", flush=True)
