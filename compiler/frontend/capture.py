@@ -25,6 +25,7 @@ from ..bytecode.liveness import live_locals
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..bytecode.resume_code import VALUE, ResumeLayout
+from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
 from ..values.value import Raised, Value
@@ -111,6 +112,13 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
     recorder.stop_at = stop.places[0][1] if stop is not None else -1
     recorder.graph_free = unit.graph_free
+    with lookups_guarded(recorder):
+        return _attempt_by(recorder, unit, args, stop)
+
+
+def _attempt_by(
+    recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: _Stop | None
+) -> Specialisation | _Stop:
     grad_mode = torch.is_grad_enabled()
     try:
         frames = frames_of(recorder, unit, args)
@@ -385,7 +393,7 @@ class _Rescue:
 
 
 def _can_run_again(recorder: Recorder) -> bool:
-    """Return whether a graph that has failed half-way can be run from its start: it writes no input and draws nothing."""
+    """Return whether a graph that failed half-way can be run from its start: it writes no input and draws nothing."""
     names = [str(getattr(node.target, "__name__", node.target)) for node in recorder.graph.nodes]
     return not (recorder.mutates_inputs or any(word in name for name in names for word in _DRAWING))
 

@@ -137,11 +137,46 @@ static int has_attribute(PyObject *value, PyObject *name) {
 }
 
 static int has_code(PyObject *value, PyObject *code) {
-  if (PyFunction_Check(value)) return PyFunction_GET_CODE(value) == code;
+  if (PyFunction_Check(value) && PyFunction_GET_CODE(value) == code) return YES;
   PyObject *found = PyObject_GetAttrString(value, "__code__");
   if (!found) return FAILED;
+  int alike = same(found, code);
   Py_DECREF(found);
-  return found == code;
+  return alike;
+}
+
+/* Borrowed, or NULL: what the classes after one in the MRO have under a name; *known is 0 if that one is not in it. */
+static PyObject *member_behind(PyTypeObject *kind, PyObject *after, PyObject *name, int *known) {
+  PyObject *found = NULL;
+  *known = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kind->tp_mro) && !found; i++) {
+    PyObject *base = PyTuple_GET_ITEM(kind->tp_mro, i);
+    if (*known) {
+#if PY_VERSION_HEX >= 0x030C0000
+      PyObject *names = PyType_GetDict((PyTypeObject *)base);
+      found = PyDict_GetItemWithError(names, name);
+      Py_DECREF(names);
+#else
+      found = PyDict_GetItemWithError(((PyTypeObject *)base)->tp_dict, name);
+#endif
+    }
+    if (base == after) *known = 1;
+  }
+  return found;
+}
+
+static int has_member(Step *step, PyObject *value) { /* operand: name or (name, after); extra: what; result: how */
+  int known = 1;
+  if (!PyType_Check(value) || !((PyTypeObject *)value)->tp_mro) return NO;
+  PyTypeObject *kind = (PyTypeObject *)value;
+  PyObject *found = PyTuple_Check(step->operand)
+                        ? member_behind(kind, PyTuple_GET_ITEM(step->operand, 1), PyTuple_GET_ITEM(step->operand, 0), &known)
+                        : _PyType_Lookup(kind, step->operand);
+  if (!known) return NO;
+  if (step->result == 1) return found == NULL;
+  if (step->result == 2)
+    return found && found != Py_None && found != Py_True && found != Py_False && !Py_TYPE(found)->tp_descr_get;
+  return found == step->extra;
 }
 
 static int equals(PyObject *value, PyObject *expected) {
@@ -249,6 +284,7 @@ static int check(Step *step, PyObject **slots) {
       return found == FAILED ? FAILED : !found;
     }
     case OP_EMPTY_ITEMS: return holds_nothing(value, step->operand);
+    case OP_MEMBER: return has_member(step, value);
     case OP_CODE: return has_code(value, step->operand);
     case OP_TENSOR: return is_tensor(step, value);
     case OP_TRUTH: {

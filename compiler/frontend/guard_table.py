@@ -14,7 +14,7 @@ from enum import IntEnum
 import torch
 
 from ..base.torch_facts import state_parts
-from ..values.guard import Guard, Kind, TensorFacts
+from ..values.guard import ABSENT, PLAIN, Guard, Kind, Member, TensorFacts
 from ..values.source import Argument, Attribute, Injected, Item, Source
 
 
@@ -35,14 +35,15 @@ class Op(IntEnum):
     HAS_KEY = 11  # operand in value
     LACKS_KEY = 12  # operand not in value
     EMPTY_ITEMS = 13  # value[name] is false for every name in operand
-    CODE = 14  # value.__code__ is operand
+    CODE = 14  # value.__code__ is operand or equal to it
     TENSOR = 15  # a tensor of type extra with the metadata; operand(value) where that is not plain to see
     TRUTH = 16  # bool(value) == result
     HAS_ATTRIBUTE = 17  # hasattr(value, operand) == result
     SAME_AS = 18  # value is what slot `result` holds
     DISTINCT = 19  # the slots in operand hold different objects
     STATE = 20  # operand() == extra
-    PYTHON = 21  # operand(value, *what the slots in extra hold)
+    MEMBER = 21  # the MRO of value has extra under operand, a name or (name, after); result 1: nothing, 2: plain data
+    PYTHON = 22  # operand(value, *what the slots in extra hold)
 
 
 LAST_FETCH = Op.FETCH
@@ -242,6 +243,14 @@ def _attribute(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> li
     return [Step(Op.HAS_ATTRIBUTE, value, guard.kind is Kind.HAS_ATTRIBUTE, guard.expected)]
 
 
+def _member(_: _Builder, guard: Guard, value: int, __: tuple[int, ...]) -> list[Step]:
+    member = guard.expected
+    assert isinstance(member, Member)
+    name = sys.intern(member.name)
+    how = 1 if member.found is ABSENT else 2 if member.found is PLAIN else 0
+    return [Step(Op.MEMBER, value, how, (name, member.after) if member.after else name, member.found)]
+
+
 def _operand(op: Op) -> _Rule:
     return lambda _, guard, value, __: [Step(op, value, operand=guard.expected)]
 
@@ -255,6 +264,7 @@ _RULES: dict[Kind, _Rule] = {
     Kind.HAS_KEY: _operand(Op.HAS_KEY),
     Kind.LACKS_KEY: _operand(Op.LACKS_KEY),
     Kind.EMPTY_ITEMS: _operand(Op.EMPTY_ITEMS),
+    Kind.MEMBER: _member,
     Kind.CODE: _operand(Op.CODE),
     Kind.TENSOR: _tensor,
     Kind.TRUTH: lambda _, guard, value, __: [Step(Op.TRUTH, value, bool(guard.expected))],

@@ -1,31 +1,75 @@
 """Attribute lookup as Python does it: which class of the MRO has a name, and what finding it there gives."""
 
 import functools
+import sys
+import threading
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
 from .constant import Constant, Known
 from .functions import BoundMethod
-from .guard import Kind
+from .guard import ABSENT, Kind, Member, look_up, member_found
 from .reasons import UNSUPPORTED_OBJECT, Break
-from .source import Attribute, Injected, Item
+from .source import Attribute, Injected
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
-MISSING = object()
+MISSING = ABSENT
+HEAP_TYPE = 1 << 9  # a class made by a class statement or the like, not a builtin
 C_DESCRIPTORS = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
 )
 
 
+class _Watch(threading.local):
+    """The capture going on in this thread, and the look-ups that it has guarded."""
+
+    ctx: CaptureContext | None = None
+    seen: set[tuple[type, str, type | None]] = set()  # noqa: RUF012 - replaced with ctx, never shared
+
+
+_WATCH = _Watch()
+
+
+@contextmanager
+def lookups_guarded(ctx: CaptureContext) -> Iterator[None]:
+    """Guard every look-up in classes of the user's until the block ends: no rule can forget one."""
+    before = (_WATCH.ctx, _WATCH.seen)
+    _WATCH.ctx, _WATCH.seen = ctx, set()
+    try:
+        yield
+    finally:
+        _WATCH.ctx, _WATCH.seen = before
+
+
 def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
-    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, MISSING) if none."""
-    mro = kind.__mro__
-    start = mro.index(after) + 1 if after is not None else 0
-    for owner in mro[start:]:
-        if name in owner.__dict__:
-            return owner, owner.__dict__[name]
-    return None, MISSING
+    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, MISSING) if none.
+
+    after: look behind this class only. In a capture the outcome is guarded; of plain data only that it is plain,
+    since whoever reads its value guards that.
+    """
+    owner, raw = look_up(kind, name, after)
+    if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
+        _WATCH.seen.add((kind, name, after))
+        if may_change(kind):
+            _WATCH.ctx.guard(Injected(kind), Kind.MEMBER, Member(name, after, member_found(raw)))
+    return owner, raw
+
+
+def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
+    """Demand that looking the name up still gives this; every `class_lookup` of a capture does so by itself."""
+    del ctx, owner, raw
+    class_lookup(kind, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def may_change(kind: type) -> bool:
+    """Return whether a class is the user's, whose attributes may change; torch's and Python's own are taken as fixed."""
+    root = str(getattr(kind, "__module__", "")).partition(".")[0]
+    fixed = root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
+    return bool(kind.__flags__ & HEAP_TYPE) and not fixed
 
 
 def is_torch_class(kind: type) -> bool:
@@ -34,26 +78,14 @@ def is_torch_class(kind: type) -> bool:
     return module == "torch" or module.startswith("torch.") or kind is object
 
 
-def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
-    """Demand that the class still has this attribute."""
-    if is_torch_class(owner) or not owner.__flags__ & (1 << 9):
-        return
-    if isinstance(raw, types.FunctionType | property) and class_lookup(kind, name)[0] is owner:
-        ctx.guard(Attribute(Injected(kind), name), Kind.IDENTITY, raw)
-    else:
-        ctx.guard(Item(Attribute(Injected(owner), "__dict__"), name), Kind.IDENTITY, raw)
-
-
 def bind_raw(
     ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type
 ) -> Value:
     """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
     if isinstance(raw, types.FunctionType):
-        guard_class_attribute(ctx, kind, owner, name, raw)
         function = ctx.wrap(raw, Injected(raw))
         return function if instance is None else BoundMethod(function, instance)
     if isinstance(raw, staticmethod | classmethod):
-        guard_class_attribute(ctx, kind, owner, name, raw)
         inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
         return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
     if instance is None:
@@ -61,14 +93,12 @@ def bind_raw(
             return Known(getattr(kind, name))
         of_class = class_lookup(type(raw), "__get__")[1]
         if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
-            guard_class_attribute(ctx, kind, owner, name, raw)
             call = ctx.wrap(of_class, Injected(of_class))
             return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
         return _plain_class_attribute(ctx, kind, owner, name, raw)
     if isinstance(raw, property):
-        guard_class_attribute(ctx, kind, owner, name, raw)
         if raw.fget is None:
-            ctx.throw(AttributeError, f"property '{name}' has no getter")
+            ctx.throw(AttributeError, f"property '{name}' of '{kind.__name__}' object has no getter")
         return ctx.call(ctx.wrap(raw.fget, Injected(raw.fget)), [instance], {})
     if isinstance(raw, functools.cached_property):
         value = ctx.call(ctx.wrap(raw.func, Injected(raw.func)), [instance], {})
@@ -77,11 +107,9 @@ def bind_raw(
     if isinstance(raw, C_DESCRIPTORS):
         return NativeMethod(instance, owner, name)
     if isinstance(raw, functools._lru_cache_wrapper):
-        guard_class_attribute(ctx, kind, owner, name, raw)
         return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
     getter = class_lookup(type(raw), "__get__")[1]
     if isinstance(getter, types.FunctionType):
-        guard_class_attribute(ctx, kind, owner, name, raw)
         call = ctx.wrap(getter, Injected(getter))
         return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance, ctx.known(kind)], {})
     return _plain_class_attribute(ctx, kind, owner, name, raw)

@@ -6,14 +6,15 @@ from collections.abc import Callable, Hashable
 
 import torch
 
-from .attributes import C_DESCRIPTORS, NativeMethod, bind_raw, class_lookup, guard_class_attribute
+from .attributes import C_DESCRIPTORS, NativeMethod, bind_raw, class_lookup, may_change
 from .constant import fold
 from .functions import BoundMethod
+from .guard import Kind
 from .mappings import DictValue
 from .objects import ObjectValue
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .sequences import ListValue
-from .source import Injected, Source
+from .source import Attribute, Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
@@ -74,13 +75,20 @@ class ClassValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Evaluate `cls.name`."""
         if name in _FIXED_OF_CLASSES:
-            return ctx.known(getattr(self.kind, name))
+            return self._description(ctx, name)
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
             return self._from_metaclass(ctx, name)
         if issubclass(self.kind, enum.Enum) and not isinstance(raw, types.FunctionType | classmethod | staticmethod):
             return ctx.known(getattr(self.kind, name))
         return bind_raw(ctx, raw, owner, name, None, self.kind)
+
+    def _description(self, ctx: CaptureContext, name: str) -> Value:
+        """Return what every class says of itself; a user may rename a class, or give it other bases."""
+        found = getattr(self.kind, name)
+        if may_change(self.kind) and isinstance(found, str | tuple):
+            ctx.guard(Attribute(Injected(self.kind), name), Kind.EQUALS, found)
+        return ctx.known(found)
 
     def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
         owner, raw = class_lookup(type(self.kind), name)
@@ -144,7 +152,6 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         made = new_object(kind)
     owner, raw = class_lookup(kind, "__init__")
     if isinstance(raw, types.FunctionType) and owner is not None:
-        guard_class_attribute(ctx, kind, owner, "__init__", raw)
         ctx.call(ctx.wrap(raw, Injected(raw)), [made, *args], kwargs)
     elif made.contents is not None:
         made.contents.call_method(ctx, "__init__", args, kwargs)

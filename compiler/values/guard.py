@@ -8,7 +8,7 @@ from enum import Enum
 import torch
 
 from ..base.origin import Origin
-from .source import Inject, Source
+from .source import Inject, Source, shortened
 
 
 class Kind(Enum):
@@ -23,6 +23,8 @@ class Kind(Enum):
     LACKS_KEY = "lacks key"
     EMPTY_ITEMS = "has nothing under"
     MEMBERS = "has members"
+    MEMBER = "finds"
+    ANSWER = "answers"
     CODE = "has code"
     TENSOR = "is a tensor like"
     TRUTH = "has truth value"
@@ -58,6 +60,67 @@ class TensorFacts:
         return f"{self.kind.__name__} {dtype}[{sizes}] on {self.device}{gradient}"
 
 
+ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing"})()
+PLAIN = type("Plain", (), {"__repr__": lambda self: "a plain value"})()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """What looking a name up in the classes of an MRO gave: ABSENT, PLAIN (no descriptor), or this very object.
+
+    after: look only behind this class, as `super()` does; None for all of them.
+    """
+
+    name: str
+    after: type | None
+    found: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Member) and self._identities() == other._identities()
+
+    def __hash__(self) -> int:
+        return hash(self._identities())
+
+    def _identities(self) -> tuple[str, int, int]:
+        return (self.name, id(self.after), id(self.found))
+
+
+def look_up(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
+    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, ABSENT) if none.
+
+    Raises ValueError if `after` is not in the MRO.
+    """
+    mro = kind.__mro__
+    start = mro.index(after) + 1 if after is not None else 0
+    for owner in mro[start:]:
+        if name in owner.__dict__:
+            return owner, owner.__dict__[name]
+    return None, ABSENT
+
+
+def member_found(raw: object) -> object:
+    """Return what a guard expects of a raw attribute: plain data is guarded where it is read, by its value."""
+    by_identity = raw is ABSENT or raw is None or isinstance(raw, bool) or hasattr(type(raw), "__get__")
+    return raw if by_identity else PLAIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What calling a function with known arguments gave."""
+
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
+    given: object
+
+    def still_given(self, function: Callable[..., object]) -> bool:
+        """Return whether it gives the same now: this object, or an equal number or text of the same type."""
+        found, given = function(*self.args, **self.kwargs), self.given
+        return found is given or (type(found) is type(given) and type(found) in _SCALARS and repr(found) == repr(given))
+
+
+_SCALARS = (int, float, complex, str, bytes)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
     """A condition that must hold at entry for the compiled code to be used.
@@ -90,6 +153,13 @@ class Guard:
             return str(expected).format(place, *(other.words() for other in self.others))
         if self.kind is Kind.STATE and isinstance(expected, tuple):
             return f"{getattr(expected[0], '__name__', expected[0])}() is {expected[1]}"
+        if isinstance(expected, Member):
+            behind = f" behind {expected.after.__qualname__}" if expected.after is not None else ""
+            return f"{place} has {shortened(expected.found)} for {expected.name!r} in its classes{behind}"
+        if isinstance(expected, Answer):
+            named = [f"{name}={shortened(value)}" for name, value in expected.kwargs.items()]
+            call = f"{place}({', '.join([*map(shortened, expected.args), *named])})"
+            return f"{call} gives {shortened(expected.given)}"
         if self.others:
             expected = ", ".join(other.words() for other in self.others)
         return f"{place} {self.kind.value} {expected}".strip()
@@ -97,6 +167,16 @@ class Guard:
     def check(self, value: str, others: tuple[str, ...], inject: Inject) -> str:
         """Return a Python expression that is true if the guard holds; value: text of the source."""
         return _CHECKS[self.kind](self, value, others, inject)
+
+
+def _member(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
+    member = guard.expected
+    assert isinstance(member, Member)
+    after = f", {inject(member.after)}" if member.after is not None else ""
+    found = f"{inject(look_up)}({value}, {member.name!r}{after})[1]"
+    if member.found is PLAIN:
+        return f"{inject(member_found)}({found}) is {inject(PLAIN)}"
+    return f"{found} is {inject(member.found)}"
 
 
 def _equals(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
@@ -206,7 +286,9 @@ _CHECKS: dict[Kind, _Check] = {
     Kind.LACKS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} not in {v}",
     Kind.EMPTY_ITEMS: _empty_items,
     Kind.MEMBERS: _members,
-    Kind.CODE: lambda g, v, o, inject: f"{v}.__code__ is {inject(g.expected)}",
+    Kind.MEMBER: _member,
+    Kind.ANSWER: lambda g, v, o, inject: f"{inject(g.expected)}.still_given({v})",
+    Kind.CODE: lambda g, v, o, inject: f"{v}.__code__ == {inject(g.expected)}",
     Kind.TENSOR: _tensor,
     Kind.TRUTH: lambda g, v, o, inject: f"bool({v}) is {g.expected}",
     Kind.HAS_ATTRIBUTE: lambda g, v, o, inject: f"{inject(hasattr)}({v}, {g.expected!r})",

@@ -22,7 +22,7 @@ class Source:
     def words(self) -> str:
         """Return the expression for people: no injected names."""
         start = self.base()
-        return self.text(start.words() if start is not None else "", lambda value: _short(value))
+        return self.text(start.words() if start is not None else "", lambda value: shortened(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,8 @@ class BaseItem(Source):
         return f"{inject(self.kind)}.__getitem__({base}, {inject(self.key)})"
 
 
-def _short(value: object) -> str:
+def shortened(value: object) -> str:
+    """Return a constant for people: the name of what has one, else its text if that is short."""
     name = getattr(value, "__name__", None)
     if isinstance(name, str):
         return name

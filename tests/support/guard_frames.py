@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from hypothesis import strategies as st
 
-from plumbline.compiler.values.guard import Guard, Kind, TensorFacts, storage_pattern
+from plumbline.compiler.values.guard import Answer, Guard, Kind, Member, TensorFacts, look_up, member_found, storage_pattern
 from plumbline.compiler.values.source import Argument, Attribute, BaseItem, Injected, Item, ListedItem, Source
 
 
@@ -23,6 +23,22 @@ class Chatty:
         if name.startswith("_"):
             raise AttributeError(name)
         return name
+
+
+class Upper:
+    """A class whose members change."""
+
+    a: object = 1
+    b = property(lambda self: 2)
+
+
+class Lower(Upper):
+    """One that inherits them."""
+
+
+def give(value: object) -> object:
+    """Answer by what a class has now."""
+    return (Upper.__dict__.get("a"), value)[1 if value else 0]
 
 
 class OwnDict(dict[object, object]):
@@ -166,6 +182,13 @@ def guards_of(value: object, source: Source) -> list[Guard]:
         made += [Guard(source, Kind.HAS_KEY if key in value else Kind.LACKS_KEY, key) for key in ("weight", 0, "c")]
     if isinstance(value, set):
         made.append(Guard(source, Kind.MEMBERS, frozenset(value)))
+    if isinstance(value, type):
+        for name in ("a", "b", "weight", "__eq__"):
+            made.append(Guard(source, Kind.MEMBER, Member(name, None, member_found(look_up(value, name)[1]))))
+            behind = member_found(look_up(value, name, value)[1])
+            made.append(Guard(source, Kind.MEMBER, Member(name, value, behind)))
+    if value is give:
+        made += [Guard(source, Kind.ANSWER, Answer((key,), {}, give(key))) for key in (0, 1.0)]
     if isinstance(value, types.FunctionType):
         made.append(Guard(source, Kind.CODE, value.__code__))
     if type(value) in (dict, collections.OrderedDict):
@@ -215,6 +238,18 @@ def change(draw: Draw, target: object) -> None:
         _change_dict(draw, target.__dict__, new)
     elif isinstance(target, types.CellType):
         target.cell_contents = new
+    elif target is Lower or target is give:
+        _change_class(draw, new)
+
+
+def _change_class(draw: Draw, new: object) -> None:
+    kind, name = draw(st.sampled_from([Upper, Lower])), draw(st.sampled_from(["a", "b", "weight", "__eq__"]))
+    if name in vars(kind) and draw(st.booleans()):
+        delattr(kind, name)
+    elif name != "__eq__":
+        setattr(kind, name, new)
+    if "__eq__" not in vars(kind) and draw(st.booleans()):
+        kind.__eq__ = object.__eq__
 
 
 def _change_dict(draw: Draw, target: dict[object, object], new: object) -> None:

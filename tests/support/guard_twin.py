@@ -12,6 +12,7 @@ from plumbline.compiler.frontend.guard_table import (
     PythonFetch,
     Step,
 )
+from plumbline.compiler.values.guard import PLAIN, look_up, member_found
 
 
 class PythonEvaluator:
@@ -80,6 +81,14 @@ def _are_distinct(step: Step, _: object, slots: list[object]) -> bool:
     return len({id(slots[position]) for position in positions}) == len(positions)
 
 
+def _has_member(step: Step, value: object, _: list[object]) -> bool:
+    if not isinstance(value, type):
+        return False
+    name, after = step.operand if isinstance(step.operand, tuple) else (step.operand, None)
+    found = look_up(value, name, after)[1]
+    return member_found(found) is PLAIN if step.result == 2 else found is step.extra
+
+
 _Meaning = Callable[[Step, object, list[object]], object]
 _MEANINGS: dict[Op, _Meaning] = {
     Op.TYPE: lambda step, value, _: type(value) is step.operand,
@@ -90,7 +99,8 @@ _MEANINGS: dict[Op, _Meaning] = {
     Op.HAS_KEY: lambda step, value, _: step.operand in value,
     Op.LACKS_KEY: lambda step, value, _: step.operand not in value,
     Op.EMPTY_ITEMS: lambda step, value, _: not any(value[name] for name in step.operand),
-    Op.CODE: lambda step, value, _: value.__code__ is step.operand,
+    Op.MEMBER: _has_member,
+    Op.CODE: lambda step, value, _: value.__code__ == step.operand,
     Op.TENSOR: _asked,
     Op.TRUTH: lambda step, value, _: bool(value) == bool(step.result),
     Op.HAS_ATTRIBUTE: lambda step, value, _: hasattr(value, str(step.operand)) == bool(step.result),
