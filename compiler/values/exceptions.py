@@ -1,11 +1,17 @@
 """Exceptions of the evaluated program."""
 
-from .attributes import MISSING, NativeMethod
+import types
+
+from .attributes import MISSING, NativeMethod, class_lookup
 from .constant import Constant
 from .objects import ObjectValue
 from .sequences import TupleValue
 from .source import Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+HAS_FIELDS = (  # keep arguments in fields of their own; a new OSError may be of a subclass
+    OSError, UnicodeError, SyntaxError, ImportError, NameError, AttributeError, BaseExceptionGroup,
+)  # fmt: skip
 
 
 class ExceptionValue(ObjectValue):
@@ -28,6 +34,10 @@ class ExceptionValue(ObjectValue):
             self.no(f"attribute {name!r}")
         if name == "value" and issubclass(self.kind, StopIteration):
             return self.args[0] if self.args else Constant(None)
+        owner, raw = class_lookup(self.kind, name)
+        native = owner is not None and owner.__module__ == "builtins" and isinstance(raw, types.MemberDescriptorType)
+        if native and self.real is MISSING:
+            self.no(f"attribute {name!r}")
         return super().get_attr(ctx, name)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
@@ -58,6 +68,8 @@ class ExceptionValue(ObjectValue):
         args = "".join(f", {out.value(arg)}" for arg in self.args)
         out.line(f"{name} = {out.inject(self.kind)}.__new__({out.inject(self.kind)}{args})")
         out.know(self, name)
+        native = next(base for base in self.kind.__mro__ if base.__module__ == "builtins")
+        out.line(f"{out.inject(native.__init__)}({name}{args})")
         if self.cause is not None:
             out.line(f"{name}.__cause__ = {out.value(self.cause)}")
         for entry in self.namespace.entries.values():
