@@ -2,13 +2,11 @@
 
 import functools
 import logging
-from collections.abc import Callable
-from typing import Any
 
 from .classes import ClassValue
 from .constant import Constant, Known
 from .functions import FunctionValue
-from .guard import Kind
+from .guard import Answer, Kind
 from .objects import ObjectValue, OpaqueValue
 from .reasons import UNKNOWN_CALLEE, Break
 from .source import Injected, Source
@@ -19,8 +17,8 @@ from .wrap import wraps_type
 class CachedFunctionValue(Value):
     """A function under `lru_cache`.
 
-    Called with known arguments it is called for real: eager would call it once too, and take the answer from the
-    cache from then on. Tensors as arguments break, because the cache goes by their identity.
+    Called with known arguments it is called for real, and again by a guard in every call of the compiled code: so does
+    eager, which finds the answer in the cache, or after `cache_clear` computes it anew. Tensors as arguments break, because the cache goes by their identity.
     """
 
     def __init__(self, real: "functools._lru_cache_wrapper[object]", source: Source) -> None:
@@ -57,22 +55,10 @@ class CachedFunctionValue(Value):
             answer = self.real(*known, **named)
         except Exception:
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
-        ctx.guard(None, Kind.STATE, (_keeper(self.real), True))
+        ctx.guard(Injected(self.real), Kind.ANSWER, Answer(tuple(known), named, answer))
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
-
-
-def _keeper(function: Any) -> Callable[[], bool]:
-    """Return a question: is everything that the cache holds now still there, neither cleared nor pushed out?"""
-    size = function.cache_info().currsize
-
-    def keeps_its_answers() -> bool:
-        now = function.cache_info()
-        pushed_out = now.maxsize is not None and now.currsize >= now.maxsize and now.misses > now.currsize
-        return now.currsize >= size and not pushed_out
-
-    return keeps_its_answers
 
 
 def _real_argument(ctx: CaptureContext, value: Value) -> object:
