@@ -18,13 +18,14 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     transforms,
 )
 from ..values.builtin_calls import make_slice
-from ..values.constant import Constant, Known, fold
-from ..values.conversion_calls import text_of
+from ..values.constant import Constant, fold
 from ..values.functions import CellValue
-from ..values.mappings import DictValue, SetValue, pairs_of
+from ..values.mappings import DictValue, pairs_of
 from ..values.operators import binary, compare, is_same, unary, unpack
 from ..values.reasons import UNSUPPORTED_OPERATION, Break
 from ..values.sequences import ListValue, TupleValue
+from ..values.sets import SetValue
+from ..values.texts import formatted, text_of
 from ..values.value import Value
 from .frame import NULL, FrameState
 from .opcode_table import opcode
@@ -425,11 +426,7 @@ def _converted(frame: FrameState, value: Value, conversion: int) -> Value:
 def _formatted(frame: FrameState, value: Value, conversion: int, specification: str) -> Value:
     if conversion:
         value = _converted(frame, value, conversion)
-    if not isinstance(value, Constant | Known) and not specification:
-        value = text_of(frame.ctx, value, "__str__")
-    if not value.is_constant():
-        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
-    return fold(frame.ctx, format, value.constant(), specification)
+    return formatted(frame.ctx, value, specification)
 
 
 @opcode("BUILD_SLICE")

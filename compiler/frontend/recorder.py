@@ -25,7 +25,7 @@ from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rul
 from ..values.exceptions import ExceptionValue
 from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
 from ..values.guard import Guard, Kind, TensorFacts
-from ..values.mappings import DictValue, SetValue
+from ..values.mappings import DictValue
 from ..values.objects import ObjectValue, OpaqueValue
 from ..values.operators import compare, equal, unpack
 from ..values.reasons import (
@@ -37,6 +37,7 @@ from ..values.reasons import (
     SkipFrame,
 )
 from ..values.sequences import ListValue, TupleValue, tuple_fields
+from ..values.sets import SetValue
 from ..values.source import Injected, Item, Source
 from ..values.tensor import TensorValue
 from ..values.torch_calls import is_graph_break_mark
@@ -177,8 +178,7 @@ class Recorder(GraphBuilding):
             pairs = value.items()  # type: ignore[attr-defined]  # a dict
             return DictValue.of(self, [(self.known(key), self.known(item)) for key, item in pairs])
         if kind in (set, frozenset):
-            members = list(value)  # type: ignore[call-overload]  # sets iterate
-            return SetValue.of(self, [self.known(item) for item in members], kind)
+            return SetValue.like(self, value)
         if isinstance(value, type):
             return ClassValue(value)
         if isinstance(value, torch.Tensor):

@@ -1,5 +1,6 @@
 """Attribute lookup as Python does it: which class of the MRO has a name, and what finding it there gives."""
 
+import abc
 import functools
 import sys
 import threading
@@ -11,7 +12,7 @@ import torch
 
 from .constant import Constant, Known
 from .functions import BoundMethod
-from .guard import ABSENT, Kind, Member, look_up, member_found
+from .guard import ABSENT, Answer, Kind, Member, look_up, member_found
 from .reasons import UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -66,10 +67,21 @@ def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: st
 
 @functools.lru_cache(maxsize=4096)
 def may_change(kind: type) -> bool:
-    """Return whether a class is the user's, whose attributes may change; torch's and Python's own are taken as fixed."""
+    """Return whether a class is the user's, whose attributes may change; torch's and Python's own are fixed."""
     root = str(getattr(kind, "__module__", "")).partition(".")[0]
     fixed = root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
     return bool(kind.__flags__ & HEAP_TYPE) and not fixed
+
+
+def guard_bases(ctx: CaptureContext, kind: type, wanted: object) -> None:
+    """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
+    if not may_change(kind):
+        return
+    ctx.guard(Attribute(Injected(kind), "__mro__"), Kind.EQUALS, kind.__mro__)
+    classes = wanted if isinstance(wanted, tuple) else (wanted,)
+    if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
+        verdict = issubclass(kind, classes)
+        ctx.guard(Injected(issubclass), Kind.ANSWER, Answer((kind, classes), {}, verdict))
 
 
 def is_torch_class(kind: type) -> bool:

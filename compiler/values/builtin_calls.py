@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import torch
 
-from .attributes import class_lookup
+from .attributes import class_lookup, guard_bases
 from .classes import ClassValue, SuperValue, construct, constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, RangeIterator, calls, fold
 from .conversion_calls import known_argument
-from .exceptions import ExceptionValue
+from .exceptions import HAS_FIELDS, ExceptionValue
 from .functions import BoundMethod
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
-from .mappings import DictValue, SetValue, pairs_of
+from .mappings import DictValue, ProxyValue, pairs_of
 from .objects import ObjectValue
 from .operators import binary, compare
 from .reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
@@ -26,6 +26,7 @@ from .sequences import (
     TupleValue,
     sort_values,
 )
+from .sets import SetValue, copy_of_set
 from .source import Injected
 from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -77,6 +78,7 @@ def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
         return Constant(issubclass(kind, kinds))
     if value.is_constant():
         return Constant(isinstance(value.constant(), kinds))
+    guard_bases(ctx, kind, kinds)
     return fold(ctx, issubclass, kind, kinds)
 
 
@@ -93,7 +95,9 @@ def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     kind = ctx.real(args[0])
     if not isinstance(kind, ClassValue):
         raise Break(UNSUPPORTED_OPERATION, f"issubclass of {kind.describe()}")
-    return fold(ctx, issubclass, kind.kind, _classes(ctx, args[1]))
+    classes = _classes(ctx, args[1])
+    guard_bases(ctx, kind.kind, classes)
+    return fold(ctx, issubclass, kind.kind, classes)
 
 
 @calls(callable)
@@ -325,7 +329,10 @@ def _deque(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 @constructs(set, frozenset)
 def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return SetValue.of(ctx, ctx.unpack(args[0]) if args else [], kind)
+    if not args:
+        return SetValue(kind)
+    value = ctx.real(args[0])
+    return copy_of_set(value, kind) if isinstance(value, SetValue) else SetValue.of(ctx, ctx.unpack(value), kind)
 
 
 @constructs(range)
@@ -346,6 +353,14 @@ def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
     if all(isinstance(part, Constant) for part in parts):
         return Constant(slice(*(part.constant() for part in parts)))
     return SliceValue(parts)
+
+
+@constructs(types.MappingProxyType)
+def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    owner = ctx.real(args[0])
+    if not isinstance(owner, DictValue):
+        raise Break(UNSUPPORTED_OPERATION, f"mappingproxy of {owner.describe()}")
+    return ProxyValue(owner)
 
 
 # --- iterators
@@ -451,6 +466,8 @@ CALL_FAMILIES.append(_from_keys)
 @constructs(BaseException)
 def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
+    if issubclass(kind, HAS_FIELDS) and (len(args) > 1 or kwargs):
+        made.no("making an exception whose class takes its arguments apart")
     init = class_lookup(kind, "__init__")[1]
     if isinstance(init, types.FunctionType):
         ctx.call(ctx.wrap(init, Injected(init)), [made, *args], kwargs)

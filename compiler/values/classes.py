@@ -1,19 +1,21 @@
 """Classes: their attributes, construction, `super()`; the table of rules for calling builtin classes."""
 
+import collections
 import enum
 import types
 from collections.abc import Callable, Hashable
 
 import torch
 
-from .attributes import C_DESCRIPTORS, NativeMethod, bind_raw, class_lookup, may_change
-from .constant import fold
+from .attributes import C_DESCRIPTORS, HEAP_TYPE, NativeMethod, bind_raw, class_lookup, may_change
+from .constant import Constant, calls, fold
 from .functions import BoundMethod
 from .guard import Kind
 from .mappings import DictValue
 from .objects import ObjectValue
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
-from .sequences import ListValue
+from .sequences import ListValue, TupleValue
+from .sets import SetValue, copy_of_set
 from .source import Attribute, Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -69,8 +71,10 @@ class ClassValue(Value):
         return self.kind
 
     def truth(self, ctx: CaptureContext) -> bool:
-        """Classes are true, enums and odd metaclasses too."""
-        return True
+        """Classes are true, unless their metaclass says otherwise."""
+        answer = self._special(ctx, "__bool__")
+        answer = self._special(ctx, "__len__") if answer is None else answer
+        return True if answer is None else answer.truth(ctx)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Evaluate `cls.name`."""
@@ -80,7 +84,7 @@ class ClassValue(Value):
         if owner is None:
             return self._from_metaclass(ctx, name)
         if issubclass(self.kind, enum.Enum) and not isinstance(raw, types.FunctionType | classmethod | staticmethod):
-            return ctx.known(getattr(self.kind, name))
+            return fold(ctx, getattr, self.kind, name)
         return bind_raw(ctx, raw, owner, name, None, self.kind)
 
     def _description(self, ctx: CaptureContext, name: str) -> Value:
@@ -94,8 +98,12 @@ class ClassValue(Value):
         owner, raw = class_lookup(type(self.kind), name)
         if isinstance(raw, types.FunctionType) and owner is not None:
             return BoundMethod(ctx.wrap(raw, Injected(raw)), self)
+        if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType) and owner is not None:
+            if owner.__module__ == "enum":
+                return fold(ctx, getattr, self.kind, name)
+            return bind_raw(ctx, raw, owner, name, self, type(self.kind))
         if not hasattr(self.kind, name):
-            ctx.throw(AttributeError, f"type object '{self.kind.__name__}' has no attribute '{name}'")
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
         found = getattr(self.kind, name)
         if callable(found) or owner is type:
             return ctx.known(found)
@@ -110,27 +118,74 @@ class ClassValue(Value):
         rule = CONSTRUCTORS.get(self.kind)
         if rule is not None:
             return rule(ctx, self.kind, args, kwargs)
+        own = class_lookup(type(self.kind), "__call__")[1]
+        if isinstance(own, types.FunctionType) and not issubclass(self.kind, enum.Enum):
+            return ctx.call(ctx.wrap(own, Injected(own)), [self, *args], kwargs)
+        return self.construct(ctx, args, kwargs)
+
+    def construct(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `type.__call__(cls, ...)`."""
         for base, base_rule in CONSTRUCTORS.items():
             if base in (BaseException, tuple) and issubclass(self.kind, base):
                 return base_rule(ctx, self.kind, args, kwargs)
         return construct(ctx, self.kind, args, kwargs)
 
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `super().__call__(...)` in a metaclass, and rules of `type` that read."""
+        name = method.name if isinstance(method, NativeMethod) else ""
+        if name == "__call__":
+            return self.construct(ctx, args, kwargs)
+        if name == "__getattribute__":
+            return self.get_attr(ctx, str(ctx.real(args[0]).constant()))
+        if name in ("__instancecheck__", "__subclasscheck__"):
+            kind = ctx.real(args[0]).python_type() if name == "__instancecheck__" else ctx.real(args[0]).constant()
+            assert isinstance(kind, type)
+            return Constant(type.__subclasscheck__(self.kind, kind))
+        if name in ("__init__", "__init_subclass__"):
+            return Constant(None)
+        return super().call_native(ctx, method, args, kwargs)
+
+    def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
+        """Evaluate a special method of a metaclass written by the user; None if there is none."""
+        owner, raw = class_lookup(type(self.kind), name)
+        if owner is None or owner.__module__ == "enum" or not isinstance(raw, types.FunctionType):
+            return None
+        return ctx.real(ctx.call(bind_raw(ctx, raw, owner, name, self, type(self.kind)), list(args), {}))
+
+    def stand_in(self) -> object:
+        """Return the class."""
+        return self.kind
+
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over enum members."""
         if issubclass(self.kind, enum.Enum):
             return ctx.known(tuple(self.kind)).iterate(ctx)
-        self.no("iteration")
+        answer = self._special(ctx, "__iter__")
+        return super().iterate(ctx) if answer is None else answer
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Look up an enum member, or parametrise a generic class."""
+        answer = self._special(ctx, "__getitem__", key)
+        if answer is not None:
+            return answer
+        _, raw = class_lookup(self.kind, "__class_getitem__")
+        function = raw.__func__ if isinstance(raw, classmethod) else None
+        if isinstance(function, types.FunctionType) and function.__module__ not in ("typing", "typing_extensions"):
+            return ctx.call(self.get_attr(ctx, "__class_getitem__"), [key], {})
         return fold(ctx, lambda: self.kind[key.constant()])  # type: ignore[index]  # as in Python, may raise
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of enum members."""
-        return fold(ctx, len, self.kind)
+        answer = self._special(ctx, "__len__")
+        return answer if answer is not None else fold(ctx, len, self.kind)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether an enum has the member."""
+        answer = self._special(ctx, "__contains__", item)
+        if answer is not None:
+            return answer.truth(ctx)
+        if not item.is_constant():
+            self.refuse(ctx, "membership test", lambda value: None in value)
         return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -144,34 +199,81 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         return fold(ctx, kind, *(ctx.real(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")
-    if isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
-        made = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
-        if not (isinstance(made, ObjectValue) and issubclass(made.kind, kind)):
-            return made
+    if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
+        found = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
+        if not issubclass(found.python_type(), kind) or not isinstance(found, ObjectValue):
+            return found
+        made = found
     else:
-        made = new_object(kind)
+        found = native_new(ctx, kind, args, kwargs, checked=maker is not object.__new__)
+        if not isinstance(found, ObjectValue):
+            return found
+        made = found
     owner, raw = class_lookup(kind, "__init__")
     if isinstance(raw, types.FunctionType) and owner is not None:
         ctx.call(ctx.wrap(raw, Injected(raw)), [made, *args], kwargs)
-    elif made.contents is not None:
-        made.contents.call_method(ctx, "__init__", args, kwargs)
+    elif owner is types.SimpleNamespace:
+        made.namespace.call_method(ctx, "update", args, kwargs)
+    elif made.contents is not None and not isinstance(made.contents, Constant):
+        _initialise(ctx, made, args, kwargs)
     elif (args or kwargs) and maker is object.__new__:
         ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
     return made
-_PLAIN_BASES = (object, dict, list, BaseException)
+
+
+def _initialise(ctx: CaptureContext, made: ObjectValue, args: Arguments, kwargs: Keywords) -> None:
+    """Evaluate the `__init__` of a builtin container on an instance of a subclass."""
+    contents = made.contents
+    if isinstance(contents, SetValue) and contents.kind is frozenset:
+        return
+    if isinstance(contents, DictValue) and contents.kind is collections.defaultdict:
+        contents.factory = ctx.real(args[0]) if args else Constant(None)
+        args = args[1:]
+    if isinstance(contents, ListValue) and contents.kind is collections.deque:
+        limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
+        contents.maximum = limit if isinstance(limit, int) else None
+        args, kwargs = args[:1], {}
+    assert contents is not None
+    contents.call_method(ctx, "__init__", args, kwargs)
+
+
+_LITERAL_BASES = (int, float, complex, str, bytes)
+_PLAIN_BASES = (
+    object, dict, list, set, frozenset, tuple, BaseException, collections.OrderedDict, collections.defaultdict,
+    collections.deque, types.SimpleNamespace, *_LITERAL_BASES,
+)
+
+
+def native_new(
+    ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords, *, checked: bool = False
+) -> Value:
+    """Evaluate the `__new__` that a class inherits from its builtin base; checked: the class has no other one."""
+    _require_constructible(ctx, kind)
+    if issubclass(kind, tuple):
+        return TupleValue(list(ctx.unpack(args[0])) if args else [], kind=kind)
+    made = new_object(kind)
+    base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)
+    if base is not None:
+        contents = ctx.call(ctx.known(base), args, kwargs)
+        made.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
+        if not isinstance(made.contents, Constant | SetValue):
+            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__} of a value that is not known")
+    return made
 
 
 def _require_constructible(ctx: CaptureContext, kind: type) -> None:
-    if type(kind).__call__ is not type.__call__:
+    if type(kind).__call__ is not type.__call__ and not isinstance(
+        class_lookup(type(kind), "__call__")[1], types.FunctionType
+    ):
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
     if getattr(kind, "__abstractmethods__", None):
-        ctx.throw(TypeError, f"Can't instantiate abstract class {kind.__name__}")
+        fold(ctx, object.__new__, kind)
     if issubclass(kind, torch.Tensor | torch.autograd.Function):
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
     if getattr(kind, "__del__", None) is not None:
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
     for base in kind.__mro__:
-        native = not base.__flags__ & (1 << 9)
+        native = not base.__flags__ & HEAP_TYPE
         if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
             raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
         if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
@@ -184,11 +286,17 @@ def new_object(kind: type) -> "ObjectValue":
         if issubclass(kind, base):
             return maker(kind)
     made = ObjectValue(kind)
-    if issubclass(kind, dict):
-        made.contents = DictValue(dict)
-    elif issubclass(kind, list):
-        made.contents = ListValue([])
+    base = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if base in (list, collections.deque):
+        made.contents = ListValue([], kind=base)
+    elif base in (set, frozenset):
+        made.contents = SetValue(base)
+    elif base is not None:
+        made.contents = DictValue(base)
     return made
+
+
+_CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
 
 
 class SuperValue(Value):
@@ -209,7 +317,7 @@ class SuperValue(Value):
         owner, raw = class_lookup(kind, name, after=self.start)
         if owner is None:
             ctx.throw(AttributeError, f"'super' object has no attribute '{name}'")
-        if name == "__new__":
+        if name == "__new__" and not isinstance(raw, staticmethod):
             return NewMethod()
         if isinstance(raw, types.FunctionType):
             function = ctx.wrap(raw, Injected(raw))
@@ -229,7 +337,13 @@ class NewMethod(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Return a fresh instance of the class given."""
         kind = ctx.real(args[0])
-        if not isinstance(kind, ClassValue):
+        if not isinstance(kind, ClassValue) or issubclass(kind.kind, BaseException | torch.nn.Module):
+            if isinstance(kind, ClassValue) and not issubclass(kind.kind, BaseException):
+                return new_object(kind.kind)
             self.no("call", UNKNOWN_CALLEE)
-        _require_constructible(ctx, kind.kind)
-        return new_object(kind.kind)
+        return native_new(ctx, kind.kind, args[1:], kwargs)
+
+
+@calls(object.__new__, dict.__new__, list.__new__, int.__new__, float.__new__, str.__new__, set.__new__)
+def _new(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return NewMethod().call(ctx, args, kwargs)

@@ -1,9 +1,11 @@
 """Values that are wholly known while capturing: literals, and objects known by identity."""
 
 import enum
+import operator
 import types
 from collections.abc import Callable, Hashable
 
+from .guard import Kind
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -44,6 +46,20 @@ def call_rule(function: object) -> CallRule | None:
     return None
 
 
+StringRule = Callable[[CaptureContext, "Constant", str, Arguments, Keywords], Value]
+_STRING_METHODS: dict[str, StringRule] = {}
+
+
+def string_method(*names: str) -> Callable[[StringRule], StringRule]:
+    """Register the rule of string methods that take more than known arguments."""
+
+    def register(rule: StringRule) -> StringRule:
+        _STRING_METHODS.update(dict.fromkeys(names, rule))
+        return rule
+
+    return register
+
+
 class Constant(Value):
     """A literal: number, string, None, Ellipsis, NotImplemented, range, or a slice of such."""
 
@@ -65,6 +81,10 @@ class Constant(Value):
         return True
 
     def constant(self) -> object:
+        """Return the literal."""
+        return self.value
+
+    def stand_in(self) -> object:
         """Return the literal."""
         return self.value
 
@@ -96,16 +116,15 @@ class Constant(Value):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run the method now if every argument is known."""
-        if name == "join" and isinstance(self.value, str) and len(args) == 1:
-            parts = [ctx.real(part) for part in ctx.unpack(args[0])]
-            if all(part.is_constant() for part in parts):
-                return fold(ctx, self.value.join, [part.constant() for part in parts])
+        rule = _STRING_METHODS.get(name) if isinstance(self.value, str) else None
+        if rule is not None:
+            return rule(ctx, self, name, args, kwargs)
         return fold_call(ctx, self, name, args, kwargs)
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over the known elements."""
         if not isinstance(self.value, str | bytes | range):
-            ctx.throw(TypeError, f"'{type(self.value).__name__}' object is not iterable")
+            self.refuse(ctx, "iteration", iter)
         return RangeIterator(self.value) if isinstance(self.value, range) else ctx.known(tuple(self.value)).iterate(ctx)
 
     def length(self, ctx: CaptureContext) -> Value:
@@ -115,13 +134,13 @@ class Constant(Value):
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return the known element."""
         if not key.is_constant():
-            self.no("subscript")
+            self.refuse(ctx, "subscript", operator.getitem, key)
         return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # may raise, as in Python
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test membership now."""
         if not item.is_constant():
-            self.no("membership")
+            self.refuse(ctx, "membership test", operator.contains, item)
         return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -140,6 +159,10 @@ class RangeIterator(Value):
     def python_type(self) -> type:
         """Return the iterator type."""
         return type(iter(range(0)))
+
+    def stand_in(self) -> object:
+        """Return an iterator over nothing."""
+        return iter(range(0))
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
@@ -192,6 +215,10 @@ class Known(Value):
         """Return the object."""
         return self.value
 
+    def stand_in(self) -> object:
+        """Return the object."""
+        return self.value
+
     def identity(self) -> object:
         """Return the object."""
         return self.value
@@ -222,7 +249,11 @@ class Known(Value):
         try:
             attribute = getattr(module, name)
         except AttributeError as error:
+            if not is_stable_module(module):
+                ctx.guard(Attribute(Injected(module), "__dict__"), Kind.LACKS_KEY, name)
             ctx.throw(AttributeError, *error.args)
+        if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
+            return ctx.wrap(attribute, Attribute(Injected(module), name))
         if name not in vars(module) or is_stable_module(module):
             return ctx.known(attribute)
         return ctx.lazy(attribute, Item(Attribute(Injected(module), "__dict__"), name))
@@ -266,6 +297,10 @@ class MethodOf(Value):
     def python_type(self) -> type:
         """Return the type of bound builtins."""
         return types.BuiltinMethodType
+
+    def stand_in(self) -> object:
+        """Return a bound builtin."""
+        return [].append
 
     def describe(self) -> str:
         """Return `type.name`."""

@@ -8,9 +8,7 @@ import torch
 
 from .classes import constructs
 from .constant import Constant, calls, fold
-from .exceptions import ExceptionValue
-from .functions import FunctionValue
-from .objects import ObjectValue, OpaqueValue
+from .objects import ObjectValue
 from .operators import binary
 from .reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
@@ -48,7 +46,7 @@ def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 
 
 _MATH.remove(math.sqrt)
-for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, format, ascii, operator.index):
+for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, operator.index):
     calls(_pure)(_fold_rule(_pure))
 
 
@@ -73,43 +71,6 @@ constructs(int, float, complex, bytes)(_number)
 @constructs(bool)
 def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     return Constant(ctx.real(args[0]).truth(ctx) if args else False)
-
-
-@constructs(str)
-def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    if not args:
-        return Constant("")
-    return text_of(ctx, ctx.real(args[0]), "__str__")
-
-
-@calls(repr)
-def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return text_of(ctx, ctx.real(args[0]), "__repr__")
-
-
-def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
-    """Evaluate str() or repr()."""
-    if isinstance(value, ExceptionValue) and value.method(ctx, method_name) is None:
-        return _exception_text(ctx, value, method_name)
-    if isinstance(value, ObjectValue):
-        for name in (method_name, "__repr__"):
-            method = value.method(ctx, name)
-            if method is not None:
-                return ctx.call(method, [], {})
-    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
-        value.no(f"{method_name}()")
-    real = known_argument(ctx, value, method_name)
-    return fold(ctx, str if method_name == "__str__" else repr, real)
-
-
-def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
-    """Evaluate str() or repr() of an exception by the rule of its class written in C."""
-    args = [known_argument(ctx, arg, method_name) for arg in value.args]
-    native = next(kind for kind in value.kind.__mro__ if kind.__module__ == "builtins")
-    if method_name == "__str__":
-        return fold(ctx, lambda: str(native(*args)))
-    listed = ", ".join(map(repr, args))
-    return Constant(f"{value.kind.__name__}({listed})")
 
 
 @calls(abs)

@@ -8,11 +8,12 @@ from .classes import ClassValue
 from .constant import Constant, Known, calls
 from .exceptions import ExceptionValue
 from .functions import FunctionValue
-from .mappings import DictValue, Entry, SetValue
+from .mappings import DictValue, Entry
 from .modules import ModuleValue
 from .objects import ObjectValue
 from .reasons import UNKNOWN_CALLEE, Break
 from .sequences import ListValue, TupleValue
+from .sets import SetValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
 _HOOKS = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")

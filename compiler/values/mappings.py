@@ -1,20 +1,21 @@
-"""Dictionaries (plain, ordered, with default), their views, and sets.
+"""Dictionaries (plain, ordered, with default) and their views.
 
 A dictionary from outside is read lazily: a lookup guards only its own key, and only iteration, len() and the like
 guard all keys. Changes are kept as a log in program order and replayed on the original as they were made.
 """
 
 import collections
+import operator
 import types
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from .constant import Constant, MethodOf
 from .guard import Kind
-from .reasons import UNSUPPORTED_OBJECT
 from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
 from .source import BaseItem, Item, ListedItem, ListedValue, Source
-from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 
 @dataclass(slots=True)
@@ -23,6 +24,24 @@ class Entry:
 
     key: Value
     value: Value
+
+
+class HashToken:
+    """A dict key with a hash and equality of its own: the real dict asks the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
+        self.ctx = ctx
+        self.value = value
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HashToken):
+            return self.ctx.equal(self.value, other.value)
+        plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
+        return plain and self.ctx.equal(self.value, self.ctx.known(other))
 
 
 _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
@@ -50,7 +69,8 @@ class DictValue(Value):
         """Return a new dictionary with the pairs."""
         made = cls(kind)
         for key, value in pairs:
-            made.entries[ctx.real(key).hash_token(ctx)] = Entry(ctx.real(key), value)
+            known = made.entries.setdefault(ctx.real(key).hash_token(ctx), Entry(ctx.real(key), value))
+            known.value = value  # an equal key stays what it was
         return made
 
     def python_type(self) -> type:
@@ -59,14 +79,21 @@ class DictValue(Value):
 
     def is_constant(self) -> bool:
         """Return whether all keys and values are known; one from outside that is not fully read is not."""
+        if self.factory is not None and not self.factory.is_constant():
+            return False
         return self.unread is None and all(e.key.is_constant() and e.value.is_constant() for e in self.entries.values())
+
+    def stand_in(self) -> object:
+        """Return an empty dictionary of the kind."""
+        return types.MappingProxyType({}) if self.kind is types.MappingProxyType else self.kind()
 
     def constant(self) -> object:
         """Return a fresh dict."""
         pairs = [(entry.key.constant(), entry.value.constant()) for entry in self.entries.values()]
         if self.kind is collections.defaultdict:
-            return collections.defaultdict(None, pairs)
-        return self.kind(pairs)
+            factory: Any = self.factory.constant() if self.factory is not None else None
+            return collections.defaultdict(factory, pairs)
+        return types.MappingProxyType(dict(pairs)) if self.kind is types.MappingProxyType else self.kind(pairs)
 
     def read_all(self, ctx: CaptureContext) -> dict[Hashable, Entry]:
         """Guard all keys of the original and return every entry, in order."""
@@ -157,13 +184,12 @@ class DictValue(Value):
             made = ctx.call(factory, [], {})
             self.set_item(ctx, key, made)
             return made
-        key = ctx.real(key)
-        ctx.throw(KeyError, *([key.constant()] if key.is_constant() else []))
+        missing(ctx, key)
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Set a key."""
         if self.kind is types.MappingProxyType:
-            ctx.throw(TypeError, "'mappingproxy' object does not support item assignment")
+            self.refuse(ctx, "item assignment", operator.setitem, key, value)
         key = ctx.real(key)
         token = key.hash_token(ctx)
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
@@ -178,8 +204,10 @@ class DictValue(Value):
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
         """Delete a key."""
+        if self.kind is types.MappingProxyType:
+            self.refuse(ctx, "item deletion", operator.delitem, key)
         if self.find(ctx, key) is None:
-            ctx.throw(KeyError, *([ctx.real(key).constant()] if ctx.real(key).is_constant() else []))
+            missing(ctx, key)
         token = ctx.real(key).hash_token(ctx)
         del self.entries[token]
         if self.unread is not None:
@@ -198,17 +226,24 @@ class DictValue(Value):
         if name == "default_factory" and self.kind is collections.defaultdict:
             return self.factory or Constant(None)
         if not hasattr(self.kind, name):
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
         return MethodOf(self, name)
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Raise TypeError."""
+        self.refuse(ctx, "hash", hash)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a dict method."""
         rule = _DICT_METHODS.get(name)
         if rule is not None:
+            fits = name not in _ARITY or (_ARITY[name][0] <= len(args) <= _ARITY[name][1])
+            if not fits or not hasattr(self.kind, name) or (kwargs and name not in _BY_NAME):
+                self.refuse(ctx, f"method {name!r}", lambda value, *rest: getattr(value, name)(*rest, **kwargs), *args)
             return rule(self, ctx, args, kwargs)
         if name == "__init__":
             return _update(self, ctx, args, kwargs)
-        if name in ("__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__"):
+        if hasattr(self.kind, name):
             return call_dunder(ctx, self, name, args)
         self.no(f"method {name!r}")
 
@@ -230,15 +265,34 @@ class DictValue(Value):
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the log on the original."""
         name, lines = out.value(self), []
+        if self.subclass_of is not None:
+            return self._replay_past_methods(name, self.subclass_of, out)
         for operation, key, value in self.log:
             if operation == "clear":
                 lines.append(f"{name}.clear()")
-            elif operation == "end":
-                lines.append(f"{name}.move_to_end({out.value(key)})")
+            elif operation in ("end", "front"):
+                lines.append(f"{name}.move_to_end({out.value(key)}, last={operation == 'end'})")
             elif value is None:
                 lines.append(f"del {name}[{out.value(key)}]")
             else:
                 lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
+        return lines
+
+
+    def _replay_past_methods(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Repeat the log on an instance of a subclass, past the methods of its class."""
+        lines = []
+        for operation, key, value in self.log:
+            if operation == "clear":
+                lines.append(f"{out.inject(base.clear)}({name})")
+            elif operation in ("end", "front"):
+                move = out.inject(base.move_to_end)
+                lines.append(f"{move}({name}, {out.value(key)}, {operation == 'end'})")
+            elif value is None:
+                lines.append(f"{out.inject(base.__delitem__)}({name}, {out.value(key)})")
+            else:
+                setter = out.inject(base.__setitem__)
+                lines.append(f"{setter}({name}, {out.value(key)}, {out.value(value)})")
         return lines
 
 
@@ -253,7 +307,9 @@ class MappingIterator(SequenceIterator):
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element; raise RuntimeError if the size changed."""
         if len(self.mapping.entries) != self.size:
-            ctx.throw(RuntimeError, "dictionary changed size during iteration")
+            ordered = self.mapping.kind is collections.OrderedDict
+            words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
+            ctx.throw(RuntimeError, words)
         return super().next(ctx)
 
 
@@ -272,20 +328,22 @@ def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Key
     if found is None:
         if default is not None:
             return ctx.real(default)
-        return self.get_item(ctx, args[0]) if self.kind is not collections.defaultdict else _missing(ctx, args[0])
+        missing(ctx, args[0])
     self.del_item(ctx, args[0])
     return found
 
 
-def _missing(ctx: CaptureContext, key: Value) -> Value:
-    ctx.throw(KeyError, *([ctx.real(key).constant()] if ctx.real(key).is_constant() else []))
+def missing(ctx: CaptureContext, key: Value) -> NoReturn:
+    """Raise KeyError for a key."""
+    raise Raised(ctx.call(ctx.known(KeyError), [ctx.real(key)], {}))
 
 
 def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     entries = self.read_all(ctx)
     last = ctx.real(args[0] if args else kwargs.get("last", Constant(True))).truth(ctx)
     if not entries:
-        ctx.throw(KeyError, "popitem(): dictionary is empty")
+        what = "dictionary" if self.kind is collections.OrderedDict else "popitem(): dictionary"
+        ctx.throw(KeyError, f"{what} is empty")
     entry = list(entries.values())[-1 if last else 0]
     pair = TupleValue([entry.key, ctx.real(entry.value)])
     self.del_item(ctx, entry.key)
@@ -342,17 +400,20 @@ def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: 
     self.read_all(ctx)
     token = ctx.real(args[0]).hash_token(ctx)
     if token not in self.entries:
-        _missing(ctx, args[0])
-    if not last:
-        self.no("move_to_end(last=False)")
-    self.entries[token] = self.entries.pop(token)
-    self._write(ctx, "end", ctx.real(args[0]), None)
+        missing(ctx, args[0])
+    moved = {token: self.entries.pop(token)}
+    self.entries = self.entries | moved if last else moved | self.entries
+    self._write(ctx, "end" if last else "front", ctx.real(args[0]), None)
     return Constant(None)
 
 
 def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     default = args[1] if len(args) > 1 else Constant(None)
-    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])])
+    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], self.kind)
+
+
+def _reversed(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return DictView(self, "keys").call_method(ctx, "__reversed__", [], {})
 
 
 def _view(kind: str) -> "_Rule":
@@ -384,6 +445,24 @@ class DictView(Value):
             return [entry.value for entry in entries]
         return [TupleValue([entry.key, entry.value]) for entry in entries]
 
+    def stand_in(self) -> object:
+        """Return a view of nothing."""
+        return getattr({}, self.part)()
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method, or what is viewed."""
+        if name == "mapping":
+            return ProxyValue(self.owner)
+        if name == "__class__":
+            return ctx.known(self.python_type())
+        if not hasattr(self.python_type(), name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Raise TypeError, but for views of values."""
+        self.refuse(ctx, "hash", hash)
+
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
         return MappingIterator(self.owner, self.elements(ctx))
@@ -403,11 +482,13 @@ class DictView(Value):
         return any(ctx.equal(element, item) for element in self.elements(ctx))
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate explicit special methods and set operations of keys."""
-        if name in ("__len__", "__contains__", "__iter__"):
+        """Evaluate explicit special methods and isdisjoint."""
+        if name == "__reversed__":
+            return MappingIterator(self.owner, self.elements(ctx)[::-1])
+        if name == "isdisjoint" and len(args) == 1:
+            return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
+        if hasattr(self.python_type(), name):
             return call_dunder(ctx, self, name, args)
-        if self.part == "keys" and hasattr(set, name):
-            return SetValue.of(ctx, self.elements(ctx)).call_method(ctx, name, args, kwargs)
         self.no(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -417,195 +498,78 @@ class DictView(Value):
         return name
 
 
-class SetValue(Value):
-    """A set or frozenset."""
-
-    def __init__(self, kind: type = set, source: Source | None = None) -> None:
-        self.kind = kind
-        self.source = source
-        self.members: dict[Hashable, Value] = {}
-        self.log: list[tuple[str, Value | None]] = []
-
-    @classmethod
-    def of(cls, ctx: CaptureContext, items: list[Value], kind: type = set) -> "SetValue":
-        """Return a new set of the items."""
-        made = cls(kind)
-        for item in items:
-            made.members.setdefault(ctx.real(item).hash_token(ctx), ctx.real(item))
-        return made
-
-    def python_type(self) -> type:
-        """Return set or frozenset."""
-        return self.kind
-
-    def is_constant(self) -> bool:
-        """Return whether all members are known."""
-        return all(member.is_constant() for member in self.members.values())
-
-    def constant(self) -> object:
-        """Return a fresh set."""
-        return self.kind(member.constant() for member in self.members.values())
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
-        """Frozen sets hash by their members."""
-        if self.kind is not frozenset:
-            ctx.throw(TypeError, "unhashable type: 'set'")
-        return frozenset(self.members)
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Return whether it has members."""
-        return bool(self.members)
-
-    def length(self, ctx: CaptureContext) -> Value:
-        """Return the number of members."""
-        return Constant(len(self.members))
-
-    def ordered(self) -> list[Value]:
-        """Return the members in the order of a real set of them; Break if the order cannot be known."""
-        if len(self.members) < 2:
-            return list(self.members.values())
-        if not self.is_constant():
-            self.no("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
-        if self.source is not None:
-            self.no("iteration over a set from outside, whose order depends on its history", UNSUPPORTED_OBJECT)
-        by_value = {member.constant(): member for member in self.members.values()}
-        return [by_value[key] for key in self.kind(by_value)]
-
-    def iterate(self, ctx: CaptureContext) -> Value:
-        """Iterate in the order of a real set."""
-        return SequenceIterator(TupleValue(self.ordered()))
-
-    def contains(self, ctx: CaptureContext, item: Value) -> bool:
-        """Test by hash."""
-        return ctx.real(item).hash_token(ctx) in self.members
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Return a method."""
-        if name == "__class__":
-            return ctx.known(self.kind)
-        if not hasattr(self.kind, name):
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
-        return MethodOf(self, name)
-
-    def add(self, ctx: CaptureContext, item: Value) -> None:
-        """Add a member."""
-        item = ctx.real(item)
-        self.members.setdefault(item.hash_token(ctx), item)
-        self._write(ctx, "add", item)
-
-    def discard(self, ctx: CaptureContext, item: Value) -> bool:
-        """Remove a member; return whether it was there."""
-        item = ctx.real(item)
-        found = self.members.pop(item.hash_token(ctx), None)
-        if found is not None:
-            self._write(ctx, "discard", item)
-        return found is not None
-
-    def _write(self, ctx: CaptureContext, operation: str, item: Value | None) -> None:
-        if self.source is not None:
-            self.log.append((operation, item))
-        ctx.mutated(self)
-
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate a set method."""
-        if name in ("__len__", "__contains__", "__iter__"):
-            return call_dunder(ctx, self, name, args)
-        if name == "copy":
-            return SetValue.of(ctx, list(self.members.values()), self.kind)
-        if name in _SET_ALGEBRA:
-            return _SET_ALGEBRA[name](ctx, self, [SetValue.of(ctx, ctx.unpack(arg)) for arg in args])
-        if self.kind is frozenset:
-            self.no(f"method {name!r}")
-        return self._change(ctx, name, args)
-
-    def _change(self, ctx: CaptureContext, name: str, args: Arguments) -> Value:
-        if name == "add":
-            self.add(ctx, args[0])
-        elif name == "discard":
-            self.discard(ctx, args[0])
-        elif name == "remove":
-            if not self.discard(ctx, args[0]):
-                _missing(ctx, args[0])
-        elif name in ("update", "__ior__"):
-            for arg in args:
-                for item in ctx.unpack(arg):
-                    self.add(ctx, item)
-        elif name == "clear":
-            self.members.clear()
-            self._write(ctx, "clear", None)
-        elif name in ("difference_update", "intersection_update"):
-            others = SetValue.of(ctx, [item for arg in args for item in ctx.unpack(arg)])
-            keep = name == "intersection_update"
-            for token, member in list(self.members.items()):
-                if (token in others.members) is not keep:
-                    self.discard(ctx, member)
-        else:
-            self.no(f"method {name!r}")
-        return Constant(None)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make a new set."""
-        name = out.fresh()
-        members = "".join(f"{out.value(member)}, " for member in self.members.values())
-        out.line(f"{name} = {out.inject(self.kind)}(({members}))")
-        return name
-
-    def replay(self, out: Rebuilder) -> list[str]:
-        """Repeat the log on the original."""
-        name = out.value(self)
-        return [f"{name}.{operation}({out.value(item) if item is not None else ''})" for operation, item in self.log]
-
-
-def _algebra(keep: "_Keep") -> "_Algebra":
-    def rule(ctx: CaptureContext, self: SetValue, others: list[SetValue]) -> Value:
-        made = SetValue(self.kind)
-        made.members = keep(self.members, [other.members for other in others])
-        return made
-
-    return rule
-
-
-def _compare(test: "_Test") -> "_Algebra":
-    def rule(ctx: CaptureContext, self: SetValue, others: list[SetValue]) -> Value:
-        return Constant(test(set(self.members), set(others[0].members)))
-
-    return rule
-
-
-def _symmetric(first: "_Members", others: "list[_Members]") -> "_Members":
-    second = others[0]
-    left = {token: member for token, member in first.items() if token not in second}
-    return left | {token: member for token, member in second.items() if token not in first}
-
-
-def _union(first: "_Members", others: "list[_Members]") -> "_Members":
-    made = dict(first)
-    for other in others:
-        for token, member in other.items():
-            made.setdefault(token, member)
-    return made
-
-
-_Members = dict[Hashable, Value]
-_Keep = Callable[[_Members, list[_Members]], _Members]
-_Test = Callable[[set[Hashable], set[Hashable]], bool]
-_Algebra = Callable[[CaptureContext, SetValue, list[SetValue]], Value]
 _Rule = Callable[[DictValue, CaptureContext, Arguments, Keywords], Value]
 
-_SET_ALGEBRA: dict[str, _Algebra] = {
-    "union": _algebra(_union),
-    "intersection": _algebra(lambda a, bs: {t: m for t, m in a.items() if all(t in b for b in bs)}),
-    "difference": _algebra(lambda a, bs: {t: m for t, m in a.items() if not any(t in b for b in bs)}),
-    "symmetric_difference": _algebra(_symmetric),
-    "issubset": _compare(lambda a, b: a <= b),
-    "issuperset": _compare(lambda a, b: a >= b),
-    "isdisjoint": _compare(lambda a, b: a.isdisjoint(b)),
-}
 _DICT_METHODS: dict[str, _Rule] = {
     "get": _get, "pop": _dict_pop, "popitem": _popitem, "setdefault": _setdefault, "update": _update,
     "clear": _dict_clear, "copy": _dict_copy, "move_to_end": _move_to_end, "fromkeys": _fromkeys,
-    "keys": _view("keys"), "values": _view("values"), "items": _view("items"),
+    "keys": _view("keys"), "values": _view("values"), "items": _view("items"), "__reversed__": _reversed,
 }
+_ARITY = {
+    "get": (1, 2), "pop": (1, 2), "popitem": (0, 1), "setdefault": (1, 2), "update": (0, 1), "clear": (0, 0),
+    "copy": (0, 0), "move_to_end": (1, 2), "fromkeys": (1, 2), "keys": (0, 0), "values": (0, 0), "items": (0, 0),
+}
+_BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
+
+
+class ProxyValue(Value):
+    """A `types.MappingProxyType` made while evaluating: it shows what is in the dictionary."""
+
+    def __init__(self, owner: DictValue) -> None:
+        self.owner = owner
+
+    def python_type(self) -> type:
+        """Return the proxy type."""
+        return types.MappingProxyType
+
+    def stand_in(self) -> object:
+        """Return a proxy of nothing."""
+        return types.MappingProxyType({})
+
+    def is_constant(self) -> bool:
+        """Ask the dictionary."""
+        return self.owner.is_constant()
+
+    def constant(self) -> object:
+        """Return a fresh proxy of a fresh dictionary."""
+        shown: Any = self.owner.constant()
+        return types.MappingProxyType(shown)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Ask the dictionary."""
+        return self.owner.truth(ctx)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Ask the dictionary."""
+        return self.owner.length(ctx)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Ask the dictionary."""
+        return self.owner.iterate(ctx)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Ask the dictionary."""
+        return self.owner.contains(ctx, item)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Ask the dictionary."""
+        return self.owner.get_item(ctx, key)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method that only reads."""
+        if not hasattr(types.MappingProxyType, name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Ask the dictionary."""
+        return self.owner.call_method(ctx, name, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a proxy of the dictionary."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(types.MappingProxyType)}({out.value(self.owner)})")
+        return name
 
 
 def list_of_keys(ctx: CaptureContext, value: DictValue) -> ListValue:

@@ -1,33 +1,29 @@
 """Instances of user code: attributes, special methods, changes; and objects that can only be passed on."""
 
+import collections
+import functools
+import itertools
+import operator
 import types
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic
 
 import torch
 
-from .attributes import MISSING, NativeMethod, bind_raw, class_lookup
-from .constant import Constant, MethodOf
+from .attributes import HEAP_TYPE, MISSING, NativeMethod, bind_raw, class_lookup
+from .constant import Constant, MethodOf, fold
 from .guard import Kind
-from .mappings import DictValue
+from .iterators import IteratorValue
+from .mappings import DictValue, HashToken
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from .scalar import SizeValue
 from .sequences import ListValue
+from .sets import SetValue
 from .source import Attribute, Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
-
-class HashToken:
-    """A dict key with a hash and equality of its own: the real dict asks the program."""
-
-    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
-        self.ctx = ctx
-        self.value = value
-        self.number = number
-
-    def __hash__(self) -> int:
-        return self.number
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HashToken) and self.ctx.equal(self.value, other.value)
+OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
+SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
 
 
 class ObjectValue(Value):
@@ -46,8 +42,8 @@ class ObjectValue(Value):
         self.namespace = DictValue(dict, place, namespace)
         self.namespace.ordered = False
         self.slots: dict[str, Value] = {}
-        self.written_slots: dict[str, Value] = {}
-        self.contents: DictValue | ListValue | None = None
+        self.written_slots: dict[str, Value | None] = {}  # None: deleted
+        self.contents: Value | None = None  # a Constant, ListValue, DictValue or SetValue
 
     def python_type(self) -> type:
         """Return the class."""
@@ -61,21 +57,53 @@ class ObjectValue(Value):
         """Return the real object if there is one."""
         return self if self.real is MISSING else self.real
 
+    def stand_in(self) -> object:
+        """Return an instance of a class of the same name without methods, derived from the same builtin type."""
+        bases = () if self.contents is None else (self.contents.python_type(),)
+        namespace = {name: None for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
+                     if class_lookup(self.kind, name)[1] is None}  # fmt: skip
+        try:
+            kind: Callable[[], object] = type(self.kind.__name__, bases, namespace)
+            return kind()
+        except TypeError:  # bool and the like cannot be derived from
+            return super().stand_in()
+
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
-        if class_lookup(self.kind, "__hash__")[0] in (object, torch.nn.Module):
+        owner, raw = class_lookup(self.kind, "__hash__")
+        if owner in (object, torch.nn.Module, BaseException):
             return ("object", id(self.identity()))
+        if raw is None:
+            self.refuse(ctx, "hash", hash)
         method = self.method(ctx, "__hash__")
+        if method is None and self.contents is not None:
+            return self.contents.hash_token(ctx)
         found = ctx.real(ctx.call(method, [], {})) if method is not None else self
-        number = found.constant() if found.is_constant() else None
+        number = self.answered(ctx, "__hash__", found, hash).constant() if found is not self else None
         if not isinstance(number, int):
             self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
         return HashToken(ctx, self, number)
 
+    def answered(
+        self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]
+    ) -> Value:
+        """Return what `function(object)` makes of the answer of a special method: Python itself checks it."""
+        if not answer.is_constant() or isinstance(answer, SizeValue):
+            return answer
+        known = answer.constant()
+        return fold(ctx, function, type(self.kind.__name__, (), {name: lambda *args: known})())
+
+    def as_index(self, ctx: CaptureContext) -> Value:
+        """Evaluate `operator.index(object)`."""
+        found = self._special(ctx, "__index__")
+        if found is not None:
+            return self.answered(ctx, "__index__", found, operator.index)
+        return self.contents if isinstance(self.contents, Constant) else self
+
     def method(self, ctx: CaptureContext, name: str) -> Value | None:
         """Return a special method defined in Python, bound; None if the class has none."""
         owner, raw = class_lookup(self.kind, name)
-        if owner is None or not isinstance(raw, types.FunctionType):
+        if owner is None or not isinstance(raw, types.FunctionType | functools.partialmethod | staticmethod):
             return None
         return bind_raw(ctx, raw, owner, name, self, self.kind)
 
@@ -95,7 +123,8 @@ class ObjectValue(Value):
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
-        ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
+        if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType):
+            ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
         self.namespace.find(ctx, Constant(name))
 
     def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
@@ -123,6 +152,8 @@ class ObjectValue(Value):
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, types.MemberDescriptorType):
             return self._slot(ctx, name)
+        if name == "__weakref__":
+            self.no("attribute '__weakref__'", UNSUPPORTED_OBJECT)
         is_data = owner is not None and hasattr(type(raw), "__set__")
         if is_data and owner is not None:
             return bind_raw(ctx, raw, owner, name, self, self.kind)
@@ -143,7 +174,11 @@ class ObjectValue(Value):
         if name in self.slots:
             self.slots[name] = ctx.real(self.slots[name])
             return self.slots[name]
-        if self.real is MISSING or not hasattr(self.real, name):
+        if self.real is MISSING or name in self.written_slots:
+            return None
+        if not hasattr(self.real, name):
+            if self.source is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
             return None
         assert self.source is not None
         self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
@@ -174,6 +209,11 @@ class ObjectValue(Value):
             ctx.call(ctx.wrap(setter, Injected(setter)), [ctx.wrap(raw, Injected(raw)), self, value], {})
         elif name == "__class__" or name == "__dict__":
             self.no(f"setting {name}")
+        elif not _has_namespace(self.kind):
+            words = f"'{self.kind.__name__}' object has no attribute '{name}'"
+            if owner is not None:
+                words = f"'{self.kind.__name__}' object attribute '{name}' is read-only"
+            ctx.throw(AttributeError, words)
         else:
             self.namespace.set_item(ctx, Constant(name), value)
 
@@ -192,10 +232,21 @@ class ObjectValue(Value):
             if raw.fdel is None:
                 ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no deleter")
             ctx.call(ctx.wrap(raw.fdel, Injected(raw.fdel)), [self], {})
+        elif isinstance(raw, types.MemberDescriptorType):
+            if self._slot(ctx, name) is None:
+                ctx.throw(AttributeError, name)
+            self.slots.pop(name)
+            self.written_slots[name] = None
+            ctx.mutated(self)
         elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
-            self.no(f"deleting attribute {name!r} through a descriptor")
+            deleter = class_lookup(type(raw), "__delete__")[1]
+            if not isinstance(deleter, types.FunctionType):
+                self.no(f"deleting attribute {name!r} through a descriptor")
+            ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
         elif self.namespace.find(ctx, Constant(name)) is None:
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+            fixed = owner is not None and not _has_namespace(self.kind)
+            words = f"attribute '{name}' is read-only" if fixed else f"has no attribute '{name}'"
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object {words}")
         else:
             self.namespace.del_item(ctx, Constant(name))
 
@@ -203,6 +254,8 @@ class ObjectValue(Value):
         """Evaluate `object(*args)`."""
         method = self.method(ctx, "__call__")
         if method is None:
+            if class_lookup(self.kind, "__call__")[0] is None:
+                self.refuse(ctx, "call", lambda value: value())
             self.no("call", UNKNOWN_CALLEE)
         return ctx.hand_on(self, method, args, kwargs)
 
@@ -213,37 +266,40 @@ class ObjectValue(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Evaluate `bool(object)`."""
         verdict = self._special(ctx, "__bool__")
-        if verdict is None:
-            verdict = self._special(ctx, "__len__")
         if verdict is not None:
-            return verdict.truth(ctx)
+            return self.answered(ctx, "__bool__", verdict, bool).truth(ctx)
+        size = self._special(ctx, "__len__")
+        if size is not None:
+            return self.answered(ctx, "__len__", size, len).truth(ctx)
         return self.contents.truth(ctx) if self.contents is not None else True
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Evaluate `iter(object)`."""
         found = self._special(ctx, "__iter__")
         if found is not None:
+            if not hasattr(found.python_type(), "__next__"):
+                ctx.throw(TypeError, f"iter() returned non-iterator of type '{found.python_type().__name__}'")
             return found
         if self.contents is not None:
             return self.contents.iterate(ctx)
-        if self.method(ctx, "__getitem__") is not None:
-            self.no("iteration by __getitem__")
-        ctx.throw(TypeError, f"'{self.kind.__name__}' object is not iterable")
+        if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
+            return IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx)
+        self.refuse(ctx, "iteration", iter)
 
     def next(self, ctx: CaptureContext) -> Value:
         """Evaluate `next(object)`."""
         found = self._special(ctx, "__next__")
         if found is None:
-            ctx.throw(TypeError, f"'{self.kind.__name__}' object is not an iterator")
+            self.refuse(ctx, "next", next)
         return found
 
     def length(self, ctx: CaptureContext) -> Value:
         """Evaluate `len(object)`."""
         found = self._special(ctx, "__len__")
         if found is not None:
-            return found
+            return self.answered(ctx, "__len__", found, len)
         if self.contents is None:
-            ctx.throw(TypeError, f"object of type '{self.kind.__name__}' has no len()")
+            self.refuse(ctx, "len", len)
         return self.contents.length(ctx)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
@@ -252,7 +308,7 @@ class ObjectValue(Value):
         if found is not None:
             return found
         if self.contents is None:
-            ctx.throw(TypeError, f"'{self.kind.__name__}' object is not subscriptable")
+            self.refuse(ctx, "subscript", operator.getitem, key)
         if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
             missing = self._special(ctx, "__missing__", key)
             if missing is not None:
@@ -263,14 +319,14 @@ class ObjectValue(Value):
         """Evaluate `object[key] = value`."""
         if self._special(ctx, "__setitem__", key, value) is None:
             if self.contents is None:
-                ctx.throw(TypeError, f"'{self.kind.__name__}' object does not support item assignment")
+                self.refuse(ctx, "item assignment", operator.setitem, key, value)
             self.contents.set_item(ctx, key, value)
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
         """Evaluate `del object[key]`."""
         if self._special(ctx, "__delitem__", key) is None:
             if self.contents is None:
-                ctx.throw(TypeError, f"'{self.kind.__name__}' object doesn't support item deletion")
+                self.refuse(ctx, "item deletion", operator.delitem, key)
             self.contents.del_item(ctx, key)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
@@ -278,15 +334,22 @@ class ObjectValue(Value):
         found = self._special(ctx, "__contains__", item)
         if found is not None:
             return found.truth(ctx)
-        if self.contents is not None and self.method(ctx, "__iter__") is None:
+        if self.contents is not None:
             return self.contents.contains(ctx, item)
+        if class_lookup(self.kind, "__contains__")[0] is not None or not any(
+            self.method(ctx, name) is not None for name in ("__iter__", "__getitem__")
+        ):
+            self.refuse(ctx, "membership test", lambda value: None in value)
         return super().contains(ctx, item)
 
     def call_native(self, ctx: CaptureContext, method: NativeMethod, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the few methods of object that programs call, and methods of dict and list on subclasses."""
         name = method.name
         if self.contents is not None and method.kind is not object:
-            return self.contents.call_method(ctx, name, args, kwargs)
+            if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:
+                self.no(f"method {name!r}")
+            made = self.contents.call_method(ctx, name, args, kwargs)
+            return self if made is self.contents else made
         if name in ("__init__", "__init_subclass__"):
             return Constant(None)
         if name == "__setattr__":
@@ -304,44 +367,80 @@ class ObjectValue(Value):
         if name in ("__eq__", "__ne__"):
             same = self.identity() is ctx.real(args[0]).identity()
             return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
+        if name in ("__lt__", "__le__", "__gt__", "__ge__"):
+            return Constant(NotImplemented)
+        if name == "__dir__":
+            return ctx.call(ctx.known(dir), [self], {})
+        if name in ("__format__", "__str__", "__repr__") and method.kind is object and name != "__repr__":
+            return ctx.call(ctx.known({"__format__": format, "__str__": repr}[name]), [self, *args], {})
+        if name == "__hash__":
+            return ctx.call(ctx.known(object.__hash__), [self], {})
         return super().call_native(ctx, method, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new instance and fill it; made first, so that it may refer to itself."""
         name = out.fresh()
-        base = dict if isinstance(self.contents, DictValue) else list if self.contents is not None else object
-        if issubclass(self.kind, base) and base is dict and self.kind.__mro__[1:2] != (object,):
-            out.line(f"{name} = {out.inject(self.kind)}.__new__({out.inject(self.kind)})")
-        else:
-            out.line(f"{name} = {out.inject(base)}.__new__({out.inject(self.kind)})")
+        base = next(base for base in self.kind.__mro__ if not base.__flags__ & HEAP_TYPE and base is not Generic)
+        given = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
+        if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
+            given = f", {out.value(self.contents)}"
+        out.line(f"{name} = {out.inject(base)}.__new__({out.inject(self.kind)}{given})")
         out.know(self, name)
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         for slot, value in self.slots.items():
             out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
-        if isinstance(self.contents, DictValue):
-            setter = out.inject(_native(self.kind, "__setitem__"))
-            for entry in self.contents.entries.values():
-                out.line(f"{setter}({name}, {out.value(entry.key)}, {out.value(entry.value)})")
-        elif isinstance(self.contents, ListValue):
-            items = "".join(f"{out.value(item)}, " for item in self.contents.items)
-            out.line(f"{out.inject(list.extend)}({name}, ({items}))")
+        if self.contents is not None and not given:
+            for line in fill_subclass(name, base, self.contents, out):
+                out.line(line)
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Write the changed slots into the original; its `__dict__` replays itself."""
         name = out.value(self)
+        set_slot, delete_slot = out.inject(object.__setattr__), out.inject(object.__delattr__)
         return [
-            f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})"
+            f"{set_slot}({name}, {slot!r}, {out.value(value)})" if value is not None
+            else f"if {out.inject(hasattr)}({name}, {slot!r}): {delete_slot}({name}, {slot!r})"
             for slot, value in self.written_slots.items()
         ]
 
 
-def _native(kind: type, name: str) -> object:
-    for owner in kind.__mro__:
-        if name in owner.__dict__ and not isinstance(owner.__dict__[name], types.FunctionType):
-            return owner.__dict__[name]
-    raise AttributeError(name)
+def fill_subclass(name: str, base: type, contents: Value, out: Rebuilder) -> list[str]:
+    """Return the statements that put contents into a new instance, past the methods of its class."""
+    if isinstance(contents, DictValue):
+        lines = []
+        if base is collections.defaultdict:
+            lines.append(f"{out.inject(base.__init__)}({name}, {out.value(contents.factory or Constant(None))})")
+        setter = out.inject(base.__dict__.get("__setitem__", dict.__setitem__))
+        pairs = [(out.value(entry.key), out.value(entry.value)) for entry in contents.entries.values()]
+        return lines + [f"{setter}({name}, {key}, {value})" for key, value in pairs]
+    if isinstance(contents, SetValue):
+        members = "".join(f"{out.value(contents.members[token])}, " for token in contents.tokens)
+        return [f"{out.inject(set.update)}({name}, ({members}))"]
+    if isinstance(contents, ListValue):
+        items = "".join(f"{out.value(item)}, " for item in contents.items)
+        if contents.kind is collections.deque:
+            return [f"{out.inject(collections.deque.__init__)}({name}, ({items}), {contents.maximum})"]
+        return [f"{out.inject(list.extend)}({name}, ({items}))"]
+    return []
+
+
+def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
+    """Give `owner[0]`, `owner[1]`, ... until IndexError or StopIteration."""
+    for position in itertools.count():
+        try:
+            element = owner.get_item(ctx, Constant(position))
+        except Raised as raised:
+            if issubclass(raised.value.python_type(), IndexError | StopIteration):
+                return
+            raise
+        yield element
+
+
+def _has_namespace(kind: type) -> bool:
+    """Return whether instances have a `__dict__`."""
+    return bool(kind.__dictoffset__)
 
 
 def _is_dunder(name: str) -> bool:

@@ -1,16 +1,24 @@
 """Python's operators on values: arithmetic, comparison, identity, truth."""
 
+import collections
+import enum
 import operator
+import types
 from collections.abc import Callable
+from typing import Any
 
-from .constant import Constant, Known, fold
-from .functions import FunctionValue
+from .attributes import bind_raw, class_lookup
+from .classes import ClassValue
+from .constant import Constant, Known, MethodOf, fold
+from .functions import BoundMethod, FunctionValue, PartialValue
 from .guard import Kind
-from .mappings import DictValue, DictView, SetValue
-from .objects import ObjectValue
+from .iterators import IteratorValue
+from .mappings import DictValue, DictView, ProxyValue, pairs_of
+from .objects import OF_OWN_CLASS, ObjectValue
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
-from .sequences import ListValue, SequenceValue, TupleValue
+from .sequences import ListValue, SequenceIterator, SequenceValue, TupleValue
+from .sets import PLAIN, SetValue, compare_sets, set_operation
 from .source import Injected
 from .tensor import TensorValue
 from .value import CaptureContext, Raised, Value
@@ -43,21 +51,21 @@ _UNARY: dict[str, tuple[Callable[..., object], str]] = {
     "+": (operator.pos, "__pos__"),
     "~": (operator.invert, "__invert__"),
 }
-_SET_METHODS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric_difference"}
 
 
 def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool = False) -> Value:
     """Evaluate `left <symbol> right`, or `left <symbol>= right`."""
     left, right = ctx.real(left), ctx.real(right)
     plain, assigning, name = _FUNCTIONS[symbol]
-    if isinstance(left, ObjectValue) or isinstance(right, ObjectValue):
-        found = _by_method(ctx, name, left, right, inplace)
+    for owner in (left, right):
+        found = _by_method(ctx, name, left, right, inplace) if _has_methods(owner) else None
         if found is not None:
             return found
-        plain_objects = [v for v in (left, right) if isinstance(v, ObjectValue) and v.contents is None]
-        if plain_objects and not isinstance(left, TensorValue) and not isinstance(right, TensorValue):
-            names = f"'{left.python_type().__name__}' and '{right.python_type().__name__}'"
-            ctx.throw(TypeError, f"unsupported operand type(s) for {symbol}{'=' if inplace else ''}: {names}")
+    if held(left) is not left or held(right) is not right:
+        if any(held(value) is not value and held(value).python_type() in OF_OWN_CLASS for value in (left, right)):
+            raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
+        made = binary(ctx, symbol, held(left), held(right), inplace=inplace)
+        return left if inplace and made is held(left) else made
     if isinstance(left, SizeValue) or isinstance(right, SizeValue):
         sizes = _sizes(left, right)
         if sizes is not None and symbol != "@":
@@ -70,7 +78,22 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
         return found
     if left.is_constant() and right.is_constant():
         return fold(ctx, plain, left.constant(), right.constant())
-    raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
+    if symbol == "%" and isinstance(left, Constant) and isinstance(left.value, str | bytes):
+        return left.call_method(ctx, "__mod__", [right], {})
+    left.refuse(ctx, symbol, assigning if inplace else plain, right)
+
+
+def held(value: Value) -> Value:
+    """Return what an instance of a subclass of a builtin type holds, any other value itself."""
+    contents = getattr(value, "contents", None)
+    return contents if isinstance(contents, Value) else value
+
+
+def _has_methods(value: Value) -> bool:
+    """Return whether the operators of a value may be written in Python."""
+    return isinstance(value, ObjectValue | ClassValue) or (
+        isinstance(value, Known) and isinstance(value.value, enum.Enum)
+    )
 
 
 def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, inplace: bool) -> Value | None:
@@ -78,40 +101,52 @@ def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, 
         if symbol == "+":
             left.call_method(ctx, "extend", [right], {})
         else:
-            left.items[:] = left.items * _count(ctx, right)
+            left.items[:] = left.items * _count(ctx, left, right)
+            left.trim(left=False)
             ctx.mutated(left)
         return left
-    if isinstance(left, SequenceValue) and isinstance(right, SequenceValue) and symbol == "+":
-        if isinstance(left, ListValue) != isinstance(right, ListValue):
-            ctx.throw(TypeError, f'can only concatenate {left.kind.__name__} (not "{right.kind.__name__}")')
-        return left.sliced([*left.items, *right.items])
-    if symbol == "*" and isinstance(left, Constant) and isinstance(right, SequenceValue):
+    if isinstance(left, SequenceValue) and symbol == "+":
+        same = isinstance(right, SequenceValue) and _family(left) is _family(right)
+        return left.sliced([*left.items, *right.items]) if same else None  # type: ignore[attr-defined]  # a sequence
+    if symbol == "*" and isinstance(right, SequenceValue) and not isinstance(left, SequenceValue):
         left, right = right, left
     if symbol == "*" and isinstance(left, SequenceValue):
-        return left.sliced(left.items * _count(ctx, right))
-    if isinstance(left, DictValue) and isinstance(right, DictValue) and symbol == "|":
-        target = left if inplace else left.call_method(ctx, "copy", [], {})
-        target.call_method(ctx, "update", [right], {})
-        return target
-    if isinstance(left, DictView) and symbol in _SET_METHODS:
-        left = SetValue.of(ctx, left.elements(ctx))
-    if isinstance(left, SetValue) and symbol in _SET_METHODS and isinstance(right, SetValue | DictView):
-        made = left.call_method(ctx, _SET_METHODS[symbol], [right], {})
-        if not inplace or left.kind is frozenset:
-            return made
-        for member in list(left.members.values()):
-            left.discard(ctx, member)
-        assert isinstance(made, SetValue)
-        for member in made.members.values():
-            left.add(ctx, member)
+        return left.sliced(left.items * _count(ctx, left, right))
+    if isinstance(left, DictValue | ProxyValue) and isinstance(right, DictValue | ProxyValue) and symbol == "|":
+        return _merged(ctx, left, right, inplace)
+    if isinstance(left, DictValue) and symbol == "|" and inplace and left.kind is not types.MappingProxyType:
+        left.call_method(ctx, "update", [right], {})
         return left
+    if symbol in PLAIN and any(isinstance(value, SetValue | DictView) for value in (left, right)):
+        return set_operation(ctx, symbol, left, right, inplace=inplace)
     return None
 
 
-def _count(ctx: CaptureContext, value: Value) -> int:
-    if not (isinstance(value, Constant) and isinstance(value.value, int)):
-        ctx.throw(TypeError, "can't multiply sequence by non-int")
-    return value.value
+def _family(value: Value) -> type:
+    return next(kind for kind in (list, tuple, collections.deque, object) if issubclass(value.python_type(), kind))
+
+
+def _merged(ctx: CaptureContext, left: Value, right: Value, inplace: bool) -> Value:
+    """Evaluate `|` of dictionaries; which class the result has, Python itself says."""
+    first = left.owner if isinstance(left, ProxyValue) else left
+    assert isinstance(first, DictValue)
+    if inplace and first is left and first.kind is not types.MappingProxyType:
+        first.call_method(ctx, "update", [right], {})
+        return first
+    mixed: Any = (left.stand_in(), right.stand_in())
+    kind = type(mixed[0] | mixed[1])
+    made = DictValue.of(ctx, pairs_of(ctx, first), kind)
+    made.factory = first.factory if first.kind is kind else getattr(right, "factory", None)
+    made.call_method(ctx, "update", [right], {})
+    return made
+
+
+def _count(ctx: CaptureContext, owner: Value, value: Value) -> int:
+    value = ctx.real(value).as_index(ctx)
+    number = value.constant() if value.is_constant() else None
+    if not isinstance(number, int):
+        owner.refuse(ctx, "repetition", operator.mul, value)
+    return number
 
 
 def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplace: bool) -> Value | None:
@@ -119,22 +154,53 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     if inplace:
         attempts.append((left, f"__i{name}__", right))
     attempts += [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
-    reflected_first = (
-        isinstance(left, ObjectValue) and isinstance(right, ObjectValue) and left.kind is not right.kind
-        and issubclass(right.kind, left.kind)
-    )
-    if reflected_first:
+    if left.python_type() is right.python_type() and not isinstance(left, ClassValue):
+        attempts.pop()  # Python asks the right one only if its class is another
+    elif _goes_first(left, right, f"__r{name}__"):
         attempts.insert(0, attempts.pop())
     for owner, method_name, other in attempts:
-        if not isinstance(owner, ObjectValue):
-            continue
-        method = owner.method(ctx, method_name)
+        method = _method(ctx, owner, method_name)
         if method is None:
+            if owner is left and method_name == f"__{name}__" and _answers(left, right, method_name):
+                return None
             continue
         result = ctx.real(ctx.call(method, [other], {}))
         if not (isinstance(result, Constant) and result.value is NotImplemented):
             return result
     return None
+
+
+def _answers(left: Value, right: Value, name: str) -> bool:
+    """Return whether a method written in C on the left answers before the right is asked."""
+    if isinstance(left, TensorValue) or isinstance(right, TensorValue):
+        return isinstance(left, TensorValue)
+    try:
+        return getattr(held(left).stand_in(), name)(held(right).stand_in()) is not NotImplemented
+    except Break:
+        return False
+    except Exception:  # it refuses: list + object, say; the right is asked first all the same
+        return False
+
+
+def _goes_first(left: Value, right: Value, reflected: str) -> bool:
+    """Return whether the right operand is asked first: its class derives from the left one's and has its own rule."""
+    first, second = left.python_type(), right.python_type()
+    if first is second or not issubclass(second, first):
+        return False
+    return class_lookup(second, reflected)[1] is not class_lookup(first, reflected)[1]
+
+
+def _method(ctx: CaptureContext, owner: Value, name: str) -> Value | None:
+    """Return a special method written in Python, bound; None if there is none."""
+    if isinstance(owner, ObjectValue):
+        return owner.method(ctx, name)
+    if not _has_methods(owner):
+        return None
+    kind = owner.python_type()
+    found, raw = class_lookup(kind, name)
+    if found is None or not isinstance(raw, types.FunctionType) or found.__module__ == "enum":
+        return None
+    return bind_raw(ctx, raw, found, name, owner, kind)
 
 
 def _sizes(*values: Value) -> list[object] | None:
@@ -158,20 +224,21 @@ def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
         return fold(ctx, function, value.operand())
     if isinstance(value, TensorValue):
         return ctx.call_torch("call_function", function, [value], {})
-    if isinstance(value, ObjectValue):
-        method = value.method(ctx, method_name)
-        if method is not None:
-            return ctx.call(method, [], {})
+    method = _method(ctx, value, method_name)
+    if method is not None:
+        return ctx.call(method, [], {})
+    if held(value) is not value:
+        return unary(ctx, symbol, held(value))
     if value.is_constant():
         return fold(ctx, function, value.constant())
-    raise Break(UNSUPPORTED_OPERATION, f"{symbol}{value.describe()}")
+    value.refuse(ctx, symbol, function)
 
 
 def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Value:
     """Evaluate a comparison."""
     left, right = ctx.real(left), ctx.real(right)
     function, method, reflected = _COMPARISONS[symbol]
-    if isinstance(left, ObjectValue) or isinstance(right, ObjectValue):
+    if _has_methods(left) or _has_methods(right):
         found = _compare_objects(ctx, symbol, left, right, method, reflected)
         if found is not None:
             return found
@@ -186,28 +253,33 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         return ctx.call_torch("call_function", function, [left, right], {})
     if isinstance(left, SequenceValue) and isinstance(right, SequenceValue):
         return _compare_sequences(ctx, symbol, left, right)
-    if isinstance(left, DictView):
-        left = SetValue.of(ctx, left.elements(ctx))
-    if isinstance(right, DictView):
-        right = SetValue.of(ctx, right.elements(ctx))
-    if isinstance(left, SetValue) and isinstance(right, SetValue):
-        return Constant(bool(function(set(left.members), set(right.members))))
+    if any(_is_set_like(value) for value in (left, right)) and left is not right:
+        return compare_sets(ctx, function, left, right)
+    left, right = (value.owner if isinstance(value, ProxyValue) else value for value in (left, right))
     if isinstance(left, DictValue) and isinstance(right, DictValue) and symbol in ("==", "!="):
         return Constant(_equal_dicts(ctx, left, right) == (symbol == "=="))
     if left.is_constant() and right.is_constant():
         return fold(ctx, function, left.constant(), right.constant())
     if symbol in ("==", "!="):
         return Constant(_same_kindless(ctx, left, right) == (symbol == "=="))
-    raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
+    left.refuse(ctx, symbol, function, right)
 
 
-_BY_IDENTITY = (Constant, Known, FunctionValue, ListValue, TupleValue, DictValue, SetValue)
+def _is_set_like(value: Value) -> bool:
+    return isinstance(value, SetValue) or (isinstance(value, DictView) and value.part != "values")
+
+
+_BY_IDENTITY = (
+    Constant, Known, FunctionValue, ListValue, TupleValue, DictValue, SetValue, DictView, ClassValue, BoundMethod,
+    PartialValue, SequenceIterator, SizeValue, MethodOf, IteratorValue,
+)
 
 
 def _same_kindless(ctx: CaptureContext, left: Value, right: Value) -> bool:
     """Compare values of unlike kinds, or functions: equal only if they are one object."""
-    simple = isinstance(left, _BY_IDENTITY) or isinstance(right, _BY_IDENTITY) or (left.is_constant())
-    if not simple:
+    if isinstance(left, BoundMethod) and isinstance(right, BoundMethod):
+        return is_same(ctx, left.function, right.function) and is_same(ctx, left.owner, right.owner)
+    if not (isinstance(left, _BY_IDENTITY) and isinstance(right, _BY_IDENTITY)) and left is not right:
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} == {right.describe()}")
     return is_same(ctx, left, right)
 
@@ -216,13 +288,15 @@ def _compare_objects(
     ctx: CaptureContext, symbol: str, left: Value, right: Value, method: str, reflected: str
 ) -> Value | None:
     attempts = [(left, method, right), (right, reflected, left)]
+    if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
+        attempts.reverse()
     for owner, name, other in attempts:
-        if not isinstance(owner, ObjectValue):
-            continue
-        found = owner.method(ctx, name)
-        if found is None and name == "__ne__" and owner.method(ctx, "__eq__") is not None:
-            equal = _compare_objects(ctx, "==", left, right, "__eq__", "__eq__")
-            return Constant(not equal.truth(ctx)) if equal is not None else None
+        found = _method(ctx, owner, name)
+        if found is None and name == "__ne__" and _method(ctx, owner, "__eq__") is not None:
+            equal = ctx.real(ctx.call(_method(ctx, owner, "__eq__"), [other], {}))  # type: ignore[arg-type]  # not None
+            if isinstance(equal, Constant) and equal.value is NotImplemented:
+                continue
+            return Constant(not equal.truth(ctx))
         if found is None:
             continue
         result = ctx.real(ctx.call(found, [other], {}))
@@ -230,20 +304,30 @@ def _compare_objects(
             return result
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         return None
-    contents = [v.contents for v in (left, right) if isinstance(v, ObjectValue) and v.contents is not None]
-    if contents:
-        return compare(ctx, symbol, *(getattr(v, "contents", None) or v for v in (left, right)))
+    if held(left) is not left or held(right) is not right:
+        return compare(ctx, symbol, held(left), held(right))
+    if not isinstance(left, ObjectValue) and not isinstance(right, ObjectValue):
+        return None
     if symbol in ("==", "!="):
+        if _compares_in_c(left) or _compares_in_c(right):
+            raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
         return Constant(is_same(ctx, left, right) == (symbol == "=="))
-    names = f"'{left.python_type().__name__}' and '{right.python_type().__name__}'"
-    ctx.throw(TypeError, f"'{symbol}' not supported between instances of {names}")
+    left.refuse(ctx, symbol, _COMPARISONS[symbol][0], right)
+
+
+def _compares_in_c(value: Value) -> bool:
+    """Return whether the class has a rule for equality that is written in C."""
+    if not isinstance(value, ObjectValue):
+        return not isinstance(value, _BY_IDENTITY)
+    owner, raw = class_lookup(value.kind, "__eq__")
+    return owner not in (object, BaseException) and not isinstance(raw, types.FunctionType)
 
 
 def _compare_sequences(ctx: CaptureContext, symbol: str, left: SequenceValue, right: SequenceValue) -> Value:
-    if isinstance(left, ListValue) != isinstance(right, ListValue):
+    if _family(left) is not _family(right):
         if symbol in ("==", "!="):
             return Constant(symbol == "!=")
-        ctx.throw(TypeError, f"'{symbol}' not supported between these sequences")
+        left.refuse(ctx, symbol, _COMPARISONS[symbol][0], right)
     first, second = left.elements(ctx), right.elements(ctx)
     if symbol in ("==", "!="):
         same = len(first) == len(second) and all(ctx.equal(a, b) for a, b in zip(first, second, strict=True))
@@ -258,6 +342,8 @@ def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool
     first, second = left.read_all(ctx), right.read_all(ctx)
     if first.keys() != second.keys():
         return False
+    if left.kind is right.kind is collections.OrderedDict and list(first) != list(second):
+        return False
     return all(ctx.equal(ctx.real(entry.value), ctx.real(second[token].value)) for token, entry in first.items())
 
 
@@ -270,7 +356,7 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
         if known_by_code and value.source is not None and not isinstance(value.source, Injected):
             ctx.guard(value.source, Kind.IDENTITY, value.identity())
     both_from_outside = left.source is not None and right.source is not None
-    if not same and both_from_outside and left.python_type() is right.python_type() and not left.is_constant():
+    if not same and both_from_outside and left.python_type() is right.python_type() and not isinstance(left, Constant):
         ctx.guard(None, Kind.DISTINCT, "distinct", (left.source, right.source))  # type: ignore[arg-type]  # not None
     return same
 

@@ -6,7 +6,6 @@ import os
 import sys
 import types
 
-from .classes import constructs
 from .constant import calls, fold
 from .conversion_calls import known_argument
 from .environment import EnvironmentValue
@@ -22,11 +21,6 @@ def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if isinstance(target, FunctionValue) and target.real is not None:
         return fold(ctx, inspect.signature, target.real)
     return fold(ctx, inspect.signature, known_argument(ctx, target, "signature"))
-
-
-@constructs(types.MappingProxyType)
-def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.real(args[0])
 
 
 @calls(os.getenv)

@@ -39,6 +39,10 @@ class SizeValue(Value):
         """Fix the value to what it is now."""
         return self.kind(self.symbol)
 
+    def stand_in(self) -> object:
+        """Return a number of the type."""
+        return self.kind(1)
+
     def identity(self) -> object:
         """Return the value itself: numbers made by arithmetic share no identity."""
         return self

@@ -1,6 +1,7 @@
 """Lists, tuples (named ones, `torch.Size`, result structures of torch), deques and slices."""
 
 import collections
+import operator
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -11,7 +12,14 @@ from .reasons import DATA_DEPENDENT_VALUE
 from .source import Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
-_DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__"})
+_OPERATORS: dict[str, Callable[..., object]] = {
+    "__eq__": operator.eq, "__ne__": operator.ne, "__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt,
+    "__ge__": operator.ge, "__add__": operator.add, "__mul__": operator.mul, "__rmul__": operator.mul,
+    "__or__": operator.or_, "__and__": operator.and_, "__sub__": operator.sub, "__xor__": operator.xor,
+    "__iadd__": operator.iadd, "__imul__": operator.imul, "__ior__": operator.ior, "__iand__": operator.iand,
+    "__isub__": operator.isub, "__ixor__": operator.ixor, "__hash__": hash, "__repr__": repr, "__str__": str,
+}
+_DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", *_OPERATORS})
 
 
 def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -> Value:
@@ -26,9 +34,19 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
         return value.iterate(ctx)
     if name == "__setitem__":
         value.set_item(ctx, args[0], args[1])
-    else:
+        return Constant(None)
+    if name == "__delitem__":
         value.del_item(ctx, args[0])
-    return Constant(None)
+        return Constant(None)
+    if name not in _OPERATORS:
+        value.no(f"method {name!r}")
+    try:
+        answer = getattr(value.stand_in(), name)(*(ctx.real(arg).stand_in() for arg in args))
+    except TypeError:
+        answer = None
+    if answer is NotImplemented:
+        return Constant(NotImplemented)
+    return ctx.call(ctx.known(_OPERATORS[name]), [value, *args], {})
 
 
 class SequenceIterator(Value):
@@ -58,6 +76,10 @@ class SequenceIterator(Value):
         element = self.owner.element(ctx, self.position)
         self.position += 1
         return element
+
+    def stand_in(self) -> object:
+        """Return an iterator over nothing."""
+        return iter([]) if isinstance(self.owner, ListValue) else iter(())
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator that stands at the same place."""
@@ -116,12 +138,14 @@ class SequenceValue(Value):
 
     def index_of(self, ctx: CaptureContext, key: Value) -> int | slice:
         """Return the known index."""
-        key = ctx.real(key)
+        key = ctx.real(key).as_index(ctx)
         if not key.is_constant():
+            if not issubclass(key.python_type(), torch.Tensor):
+                self.refuse(ctx, "subscript", operator.getitem, key)
             self.no("subscript by a value that is not known", DATA_DEPENDENT_VALUE)
         index = key.constant()
         if not isinstance(index, int | slice):
-            ctx.throw(TypeError, f"{self.kind.__name__} indices must be integers or slices")
+            self.refuse(ctx, "subscript", operator.getitem, key)
         return index
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
@@ -137,10 +161,18 @@ class SequenceValue(Value):
         """Return a sequence of the type that slicing gives."""
         raise NotImplementedError
 
+    def stand_in(self) -> object:
+        """Return an empty sequence of the type."""
+        if self.kind in (list, collections.deque):
+            return self.kind()
+        return make_tuple(self.kind, ()) if issubclass(self.kind, tuple) else super().stand_in()
+
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the methods that all sequences have."""
         if name in _DUNDERS and not kwargs:
             return call_dunder(ctx, self, name, args)
+        if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
+            self.refuse(ctx, f"method {name!r}", lambda value, *others: getattr(value, name)(*others, **kwargs), *args)
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
@@ -153,9 +185,10 @@ class SequenceValue(Value):
             if ctx.equal(self.element(ctx, position), args[0]):
                 return Constant(position)
         wanted = ctx.real(args[0])
-        if isinstance(self, ListValue) and wanted.is_constant():
-            ctx.throw(ValueError, f"{wanted.constant()!r} is not in list")
-        ctx.throw(ValueError, "tuple.index(x): x not in tuple")
+        if not isinstance(self, ListValue):
+            ctx.throw(ValueError, "tuple.index(x): x not in tuple")
+        text = repr(wanted.constant()) if wanted.is_constant() else self.no("the words for what is not in it")
+        ctx.throw(ValueError, f"{text} is not in {self.kind.__name__}")
 
 
 class ListValue(SequenceValue):
@@ -166,6 +199,7 @@ class ListValue(SequenceValue):
     ) -> None:
         super().__init__(items, kind, source)
         self.maximum = maximum
+        self.native = False  # the contents of a subclass instance: replay keeps clear of its methods
 
     def constant(self) -> object:
         """Return a fresh list."""
@@ -173,8 +207,17 @@ class ListValue(SequenceValue):
         return values if self.kind is list else collections.deque(values, self.maximum)
 
     def sliced(self, items: list[Value]) -> Value:
-        """Return a new list."""
-        return ListValue(list(items))
+        """Return a new list, or a deque."""
+        made = ListValue(list(items), kind=self.kind, maximum=self.maximum)
+        made.trim(left=False)
+        return made
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Return an element or a slice; deques have no slices."""
+        index = self.index_of(ctx, key)
+        if isinstance(index, slice) and self.kind is collections.deque:
+            self.refuse(ctx, "subscript", lambda value: value[:])
+        return super().get_item(ctx, Constant(index))
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -190,13 +233,18 @@ class ListValue(SequenceValue):
         """Replace an element or a slice."""
         index = self.index_of(ctx, key)
         if isinstance(index, slice):
+            if self.kind is collections.deque:
+                self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
+            if type(ctx.real(value)).iterate is Value.iterate:
+                ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
             try:
                 self.items[index] = ctx.unpack(value)
             except ValueError as error:
                 ctx.throw(ValueError, *error.args)
         else:
             if not -len(self.items) <= index < len(self.items):
-                ctx.throw(IndexError, "list assignment index out of range")
+                words = "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE
+                ctx.throw(IndexError, words)
             self.items[index] = value
         ctx.mutated(self)
 
@@ -204,7 +252,9 @@ class ListValue(SequenceValue):
         """Remove an element or a slice."""
         index = self.index_of(ctx, key)
         if isinstance(index, int) and not -len(self.items) <= index < len(self.items):
-            ctx.throw(IndexError, "list assignment index out of range")
+            ctx.throw(IndexError, "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE)
+        if isinstance(index, slice) and self.kind is collections.deque:
+            self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
         del self.items[index]
         ctx.mutated(self)
 
@@ -213,6 +263,8 @@ class ListValue(SequenceValue):
         rule = _LIST_METHODS.get(name)
         if rule is None or (self.kind is list and name in _DEQUE_ONLY):
             return super().call_method(ctx, name, args, kwargs)
+        if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
+            self.refuse(ctx, f"method {name!r}", lambda value, *others: getattr(value, name)(*others, **kwargs), *args)
         return rule(self, ctx, args, kwargs)
 
     def trim(self, left: bool) -> None:
@@ -235,6 +287,9 @@ class ListValue(SequenceValue):
         """Put the elements into the original."""
         name = out.value(self)
         elements = "".join(f"{out.value(item)}, " for item in self.items)
+        if self.native:
+            clear, extend = (out.inject(self.kind.__dict__[word]) for word in ("clear", "extend"))
+            return [f"{clear}({name})", f"{extend}({name}, ({elements}))"]
         if self.kind is list:
             return [f"{name}[:] = ({elements})"]
         return [f"{name}.clear()", f"{name}.extend(({elements}))"]
@@ -262,18 +317,28 @@ def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 
 def _insert(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    index = self.index_of(ctx, args[0])
-    assert isinstance(index, int)
+    index = _whole_number(self, ctx, "insert", args[0], Constant(None))
+    if self.maximum is not None and len(self.items) >= self.maximum:
+        ctx.throw(IndexError, "deque already at its maximum size")
     self.items.insert(index, args[1])
     ctx.mutated(self)
     return Constant(None)
 
 
+def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value, *others: Value) -> int:
+    """Return a known argument that has to be a whole number."""
+    value = ctx.real(value).as_index(ctx)
+    number = value.constant() if value.is_constant() else None
+    if not isinstance(number, int):
+        self.refuse(ctx, f"method {name!r}", lambda owner, *args: getattr(owner, name)(*args), value, *others)
+    return number
+
+
 def _pop(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    index = self.index_of(ctx, args[0]) if args else -1
-    assert isinstance(index, int)
+    index = _whole_number(self, ctx, "pop", args[0]) if args else -1
     if not -len(self.items) <= index < len(self.items):
-        ctx.throw(IndexError, "pop from empty list" if not self.items else "pop index out of range")
+        empty = "pop from empty list" if self.kind is list else "pop from an empty deque"
+        ctx.throw(IndexError, empty if not self.items else "pop index out of range")
     element = self.element(ctx, index % len(self.items))
     del self.items[index]
     ctx.mutated(self)
@@ -290,7 +355,8 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
             del self.items[position]
             ctx.mutated(self)
             return Constant(None)
-    ctx.throw(ValueError, "list.remove(x): x not in list")
+    kind = self.kind.__name__
+    ctx.throw(ValueError, f"{kind}.remove(x): x not in {kind}")
 
 
 def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -341,8 +407,7 @@ class _SortKey:
 
 
 def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    step = self.index_of(ctx, args[0]) if args else 1
-    assert isinstance(step, int)
+    step = _whole_number(self, ctx, "rotate", args[0]) if args else 1
     rotated = collections.deque(self.items)
     rotated.rotate(step)
     self.items[:] = rotated
@@ -369,6 +434,14 @@ _LIST_METHODS = {
     "rotate": _rotate, "extendleft": _extend_left, "__init__": _initialise,
 }
 _DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate", "extendleft"})
+_ARITY = {
+    "append": (1, 1), "appendleft": (1, 1), "extend": (1, 1), "insert": (2, 2), "pop": (0, 1), "popleft": (0, 0),
+    "remove": (1, 1), "clear": (0, 0), "reverse": (0, 0), "copy": (0, 0), "rotate": (0, 1), "extendleft": (1, 1),
+    "index": (1, 3), "count": (1, 1),
+}
+_ASSIGNED_OUTSIDE = "list assignment index out of range"
+_NO_ITERABLE = "can only assign an iterable"
+_NO_ITERABLE_STEP = "must assign iterable to extended slice"
 
 
 class TupleValue(SequenceValue):
@@ -376,6 +449,10 @@ class TupleValue(SequenceValue):
 
     def __init__(self, items: list[Value], source: Source | None = None, kind: type = tuple) -> None:
         super().__init__(items, kind, source)
+
+    def identity(self) -> object:
+        """Return the value; there is one empty tuple only."""
+        return () if self.kind is tuple and not self.items else self
 
     def constant(self) -> object:
         """Return the tuple."""

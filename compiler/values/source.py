@@ -139,6 +139,22 @@ class ListedValue(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class Plain(Source):
+    """What an instance of a subclass of a builtin type holds, made without its methods: `convert(of)`."""
+
+    of: Source
+    convert: Callable[..., object]
+
+    def base(self) -> Source:
+        """Return the instance."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `convert(base)`."""
+        return f"{inject(self.convert)}({base})"
+
+
+@dataclass(frozen=True, slots=True)
 class Referent(Source):
     """What a weak reference leads to: `of()`."""
 

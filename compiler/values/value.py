@@ -1,5 +1,6 @@
 """Value: the protocol of a Python value under evaluation; CaptureContext: what a value may ask of the capture."""
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType
@@ -81,6 +82,25 @@ class Value:
         """Raise Break: this value does not know the operation."""
         raise Break(reason, f"{operation} on {self.describe()}")
 
+    def stand_in(self) -> object:
+        """Return an object of the same type, without the contents: it refuses what the type refuses."""
+        raise Break(UNSUPPORTED_OPERATION, f"what {self.describe()} refuses")
+
+    def refuse(
+        self, ctx: "CaptureContext", words: str, operation: Callable[..., object], *others: "Value"
+    ) -> NoReturn:
+        """Raise what Python raises for operands of these types; Break where it does not refuse them.
+
+        Python itself is asked, on stand-ins: type and message of the error are its own.
+        """
+        try:
+            operation(*(ctx.real(value).stand_in() for value in (self, *others)))
+        except Exception as error:
+            ctx.throw(type(error), *error.args)
+        except Break:
+            pass
+        self.no(words)
+
     def is_constant(self) -> bool:
         """Return whether `constant()` can answer."""
         return False
@@ -91,7 +111,7 @@ class Value:
 
     def get_attr(self, ctx: "CaptureContext", name: str) -> "Value":
         """Evaluate `value.name`."""
-        self.no(f"attribute {name!r}")
+        self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
 
     def set_attr(self, ctx: "CaptureContext", name: str, value: "Value") -> None:
         """Evaluate `self.name = value`."""
@@ -103,7 +123,7 @@ class Value:
 
     def call(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate `value(*args, **kwargs)`."""
-        self.no("call")
+        self.refuse(ctx, "call", lambda value: value())
 
     def call_method(self, ctx: "CaptureContext", name: str, args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate `value.name(*args, **kwargs)`; the default looks the attribute up."""
@@ -117,37 +137,52 @@ class Value:
         """Evaluate `bool(value)`."""
         self.no("truth value")
 
+    def as_index(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `operator.index(value)` where the type has a rule for it; else return the value itself."""
+        return self
+
     def iterate(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `iter(value)`."""
-        self.no("iteration")
+        self.refuse(ctx, "iteration", iter)
 
     def next(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `next(value)`; the end is Raised(StopIteration)."""
-        self.no("next")
+        self.refuse(ctx, "next", next)
 
     def length(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `len(value)`."""
-        self.no("len")
+        self.refuse(ctx, "len", len)
 
     def get_item(self, ctx: "CaptureContext", key: "Value") -> "Value":
         """Evaluate `value[key]`."""
-        self.no("subscript")
+        self.refuse(ctx, "subscript", operator.getitem, key)
 
     def set_item(self, ctx: "CaptureContext", key: "Value", value: "Value") -> None:
         """Evaluate `self[key] = value`."""
-        self.no("item assignment")
+        self.refuse(ctx, "item assignment", operator.setitem, key, value)
 
     def del_item(self, ctx: "CaptureContext", key: "Value") -> None:
         """Evaluate `del self[key]`."""
-        self.no("item deletion")
+        self.refuse(ctx, "item deletion", operator.delitem, key)
 
     def contains(self, ctx: "CaptureContext", item: "Value") -> bool:
-        """Evaluate `item in value`; the default compares the elements in turn."""
-        return any(ctx.equal(element, item) for element in ctx.unpack(self))
+        """Evaluate `item in value`; the default takes elements until one is equal."""
+        if type(self).iterate is Value.iterate:
+            self.refuse(ctx, "membership test", lambda value: None in value)
+        iterator = ctx.real(self.iterate(ctx))
+        while True:
+            try:
+                element = iterator.next(ctx)
+            except Raised as raised:
+                if issubclass(raised.value.python_type(), StopIteration):
+                    return False
+                raise
+            if ctx.equal(element, item):
+                return True
 
     def hash_token(self, ctx: "CaptureContext") -> Hashable:
         """Return an object that is equal for equal dict keys."""
-        self.no("hash")
+        self.refuse(ctx, "hash", hash)
 
     def identity(self) -> object:
         """Return the object that stands for this value in `is` tests; the default is the value itself."""
@@ -242,6 +277,18 @@ class CaptureContext(ABC):
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 
     @abstractmethod
+    def rebound(self, tensor: Value) -> None:
+        """Note that a tensor's value stands for another node now."""
+
+    @abstractmethod
+    def graph_inputs(self) -> Sequence[Value]:
+        """Return the tensors from outside that were looked at so far."""
+
+    @abstractmethod
+    def is_dropped(self) -> bool:
+        """Return whether the program throws away the result of the operation that is being evaluated."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 
@@ -276,18 +323,6 @@ class CaptureContext(ABC):
     @abstractmethod
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign a global name; None deletes it."""
-    @abstractmethod
-    def rebound(self, tensor: Value) -> None:
-        """Note that a tensor's value stands for another node now."""
-
-    @abstractmethod
-    def graph_inputs(self) -> Sequence[Value]:
-        """Return the tensors from outside that were looked at so far."""
-
-    @abstractmethod
-    def is_dropped(self) -> bool:
-        """Return whether the program throws away the result of the operation that is being evaluated."""
-
 
     @abstractmethod
     def calling_class_cell(self) -> tuple[Value, Value]:

@@ -8,21 +8,24 @@ import types
 import typing
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from ..base.torch_facts import operator_kinds, operator_namespaces
+from .attributes import HEAP_TYPE
 from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .environment import EnvironmentValue
 from .exceptions import ExceptionValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
-from .mappings import DictValue, SetValue
+from .mappings import DictValue
 from .modules import ModuleValue
 from .objects import ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
-from .source import Attribute, Injected, Item, ListedItem, Referent, Source
+from .sets import SetValue
+from .source import Attribute, BaseItem, Injected, Item, ListedItem, Plain, Referent, Source
 from .value import Arguments, CaptureContext, Keywords, Value
 
 Rule = Callable[[CaptureContext, object, Source], Value]
@@ -74,25 +77,66 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
         args = ctx.real(ctx.wrap(value.args, Attribute(source, "args")))
         assert isinstance(args, TupleValue)
         return ExceptionValue(kind, args.items, value, source)
-    if kind.__flags__ & (1 << 9) and not _has_native_state(kind):
+    if (kind.__flags__ & HEAP_TYPE or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
 
 
 def _instance(ctx: CaptureContext, value: object, source: Source) -> Value:
     made = ObjectValue(type(value), value, source)
-    if isinstance(value, dict):
-        made.contents = DictValue(dict, source, dict(dict.items(value)))
-        made.contents.subclass_of = dict
-    elif isinstance(value, list):
-        return OpaqueValue(value, source)
+    made.contents = _contents(ctx, value, source)
     return made
+
+
+_CONVERSIONS: dict[type, Callable[..., object]] = {
+    int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
+}
+
+
+def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | None:
+    """Return what an instance of a subclass of a builtin type holds, read and written past its methods."""
+    for base, convert in _CONVERSIONS.items():
+        if isinstance(value, base):
+            return ctx.wrap(convert(value), Plain(source, convert))
+    if isinstance(value, dict):
+        made = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
+        made.subclass_of = made.kind
+        if isinstance(value, collections.defaultdict):
+            made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
+        return made
+    if isinstance(value, list | collections.deque):
+        base = list if isinstance(value, list) else collections.deque
+        items: list[Any] = list(base.__iter__(value))
+        ctx.guard(Plain(source, base.__len__), Kind.EQUALS, len(items))
+        lazy = [ctx.lazy(item, BaseItem(source, base, position)) for position, item in enumerate(items)]
+        held = ListValue(lazy, source, base, getattr(value, "maxlen", None))
+        held.native = True
+        return held
+    if isinstance(value, set | frozenset):
+        base = set if isinstance(value, set) else frozenset
+        plain = _set(ctx, base(base.__iter__(value)), Plain(source, base.copy))
+        plain.source = source
+        return plain
+    return None
+
+
+def _dict_kind(kind: type) -> type:
+    for base in (collections.OrderedDict, collections.defaultdict):
+        if issubclass(kind, base):
+            return base
+    return dict
+
+
+_KNOWN_BASES = (
+    object, dict, list, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque,
+    types.SimpleNamespace, *_CONVERSIONS,
+)
 
 
 def _has_native_state(kind: type) -> bool:
     """Return whether instances hold more than Python attributes: a base written in C other than object and dict."""
     return any(
-        not base.__flags__ & (1 << 9) and base not in (object, dict, list, collections.OrderedDict)
+        not base.__flags__ & HEAP_TYPE and base not in _KNOWN_BASES
         and base.__module__ not in ("typing", "abc")
         for base in kind.__mro__
     )
@@ -123,6 +167,7 @@ def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guard(source, Kind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
     if isinstance(value, collections.deque):
+        ctx.guard(Attribute(source, "maxlen"), Kind.EQUALS, value.maxlen)
         return ListValue(items, source, collections.deque, value.maxlen)
     return ListValue(items, source)
 
@@ -162,6 +207,7 @@ def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
         ctx.guard(source, Kind.LENGTH, len(value))
         members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
     made.members = {member.hash_token(ctx): member for member in members}
+    made.tokens = type(value)(made.members)
     return made
 
 
