@@ -327,9 +327,8 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
     return "\n".join(parts)
 
 
-
 __all__ = [
-    "CONFIG", "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable", "disallow_in_graph", "explain",
-    "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends", "mark_dynamic", "register_backend",
-    "reset", "run", "skip",
+    "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable",
+    "disallow_in_graph", "explain", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends",
+    "mark_dynamic", "register_backend", "reset", "run", "skip",
 ]

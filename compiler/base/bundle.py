@@ -10,10 +10,10 @@ import re
 import shutil
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -22,7 +22,7 @@ import torch
 from .events import CompilerFailed, record
 from .options import Options, changed_options, default_cache_directory
 
-_NAME = re.compile(r"\d{8}-\d{6}-\w+-[0-9a-f]{8}")
+_NAME = re.compile(r"\d{8}-\d{6}-\d{6}-\w+-[0-9a-f]{8}")
 ABOUT = "error.txt"
 REPRO = "repro.py"
 
@@ -89,15 +89,13 @@ def bundles(options: Options) -> list[Path]:
 
 def _write(root: Path, same: str, failure: Failure, files: Mapping[str, str]) -> Path:
     word = re.sub(r"\W+", "_", f"{failure.function}_{failure.stage}")[:60]
-    place = root / f"{time.strftime('%Y%m%d-%H%M%S')}-{word}-{same}"
+    now = datetime.now().strftime("%Y%m%d-%H%M%S-%f")  # names sort by age
+    place = root / f"{now}-{word}-{same}"
     made = root / f".{place.name}.{os.getpid()}"
     made.mkdir(parents=True)
     for name, text in files.items():
         (made / name).write_text(text, encoding="utf-8")
-    try:
-        made.rename(place)
-    except OSError:  # another process wrote the same error in the same second
-        shutil.rmtree(made, ignore_errors=True)
+    made.rename(place)
     return place
 
 

@@ -44,6 +44,10 @@ class Config:
         with self._lock:
             object.__setattr__(self, "_changes", {key: kept for key, kept in self._changes.items() if key != name})
 
+    def __reduce__(self) -> str:
+        """There is one in a process: copies and pickles are the one."""
+        return "CONFIG"
+
     def __dir__(self) -> list[str]:
         """Return the options and `patch`."""
         return [*_NAMES, "patch"]

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -82,7 +82,8 @@ def unit_folder(function: str, texts: Callable[[], Mapping[str, tuple[str, str]]
         return
     name = re.sub(r"\W+", "_", function) or "code"
     before = _CURRENT.place
-    _CURRENT.place = place = Path(options.record_directory or "plumbline_debug") / _START / f"{next(_NUMBERS):03}-{name}"
+    root = Path(options.record_directory or "plumbline_debug")
+    _CURRENT.place = place = root / _START / f"{next(_NUMBERS):03}-{name}"
     try:
         with _written(place, function, "", texts):
             yield
@@ -121,10 +122,8 @@ def _written(
             page.add(name, what, text)
         for event in events:
             _take(page, event)
-        try:
+        with suppress(OSError):  # no disk, no folder: the compilation goes on
             _write(place, function, part, page)
-        except OSError:  # no disk, no folder: the compilation goes on
-            pass
 
 
 def _take(page: _Page, event: Event) -> None:

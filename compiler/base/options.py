@@ -151,7 +151,10 @@ def changed_options(options: Options) -> dict[str, object]:
 
 
 def default_cache_directory(options: Options) -> Path:
-    """Return the folder of built kernels and bundles: the option, else `$XDG_CACHE_HOME/plumbline`, else `~/.cache/plumbline`."""
+    """Return the folder of built kernels and bundles.
+
+    It is the option, else `$XDG_CACHE_HOME/plumbline`, else `~/.cache/plumbline`.
+    """
     if options.cache_directory:
         return Path(options.cache_directory)
     root = os.environ.get("XDG_CACHE_HOME")

@@ -14,6 +14,7 @@ import torch
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
 from torch._guards import Source  # names symbolic numbers in the shape environment
+from torch._higher_order_ops.while_loop import while_loop  # users import it from there; one node of a graph
 from torch._ops import OpOverload  # every call_function target of an ATen graph; `_schema` is read by graph/facts
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # metadata of graph values, without their elements
 from torch.fx._lazy_graph_module import _LazyGraphModule  # graph modules whose text is made when first called
@@ -56,8 +57,8 @@ __all__ = [
     "hint_value",
     "is_operator",
     "jit_is_tracing",
-    "lazy_module",
     "kept_from_stock",
+    "lazy_module",
     "leave_forward_mode",
     "leave_functorch",
     "log_api_usage",
@@ -87,10 +88,12 @@ __all__ = [
     "state_questions",
     "stock_mark",
     "storage_key",
+    "symbol_name",
     "tensor_address",
     "torch_assertion",
     "tracing_question",
     "variable_functions",
+    "while_loop",
     "without_torch_function",
     "without_transforms",
 ]
@@ -438,6 +441,11 @@ def lowest_value(symbol: Any) -> int | None:
     environment, expression = symbol.node.shape_env, symbol.node.expr
     span = environment.var_to_range.get(expression)
     return int(span.lower) if span is not None and span.lower.is_Integer else None
+
+
+def symbol_name(symbol: Any) -> str:
+    """Return the name under which a symbol was made, whatever it turned out to be equal to."""
+    return str(symbol.node._expr)
 
 
 def expression_text(expression: Any) -> str:

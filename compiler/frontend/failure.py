@@ -16,7 +16,7 @@ from ..base.options import Options
 from ..graph.printing import graph_text
 from ..graph.stand_ins import function_script, graph_script, graph_so_far, stand_in
 from ..values.guard import Guard
-from .unit import Unit
+from .unit import Unit, parameter_names
 
 
 def report_failure(
@@ -74,8 +74,7 @@ def _graph(graph: fx.Graph | None) -> str | None:
 
 
 def _inputs(unit: Unit, args: Sequence[object], options: Options) -> list[str]:
-    names = [*unit.stack_names, *unit.cell_names, *unit.local_names]
-    return [f"{name}: {_kind(value, options)}" for name, value in zip(names, args, strict=False)]
+    return [f"{name}: {_kind(value, options)}" for name, value in zip(unit.shown, args, strict=False)]
 
 
 def _kind(value: object, options: Options) -> str:
@@ -98,7 +97,7 @@ def _by_function(unit: Unit, args: Sequence[object], title: str, options: Option
     owner, name = unit.namespace, code.co_qualname
     found = owner.get(name)
     plain = inspect.unwrap(found) if isinstance(found, types.FunctionType) else None
-    if unit.is_resume or unit.cell_names or plain is None or getattr(plain, "__code__", None) is not code:
+    if unit.is_resume or code.co_freevars or plain is None or getattr(plain, "__code__", None) is not code:
         return None
     made = _call_arguments(code, args)
     find = _import_text(str(owner.get("__name__")), Path(code.co_filename), name)
@@ -110,7 +109,7 @@ def _by_function(unit: Unit, args: Sequence[object], title: str, options: Option
 def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] | None:
     """Return the arguments of a call as text, in the order of the code's slots; None if one has no stand-in."""
     texts = [stand_in(value) for value in args]
-    if None in texts:
+    if None in texts or len(texts) != len(parameter_names(code)):
         return None
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     slot = positional + keyword_only
@@ -118,7 +117,8 @@ def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] |
     if code.co_flags & inspect.CO_VARARGS:
         made.append(f"*{texts[slot]}")
         slot += 1
-    made += [f"{name}={text}" for name, text in zip(code.co_varnames[positional:], texts[positional : positional + keyword_only], strict=False)]  # noqa: E501
+    named = slice(positional, positional + keyword_only)
+    made += [f"{name}={text}" for name, text in zip(code.co_varnames[named], texts[named], strict=True)]
     if code.co_flags & inspect.CO_VARKEYWORDS:
         made.append(f"**{texts[slot]}")
     return made
