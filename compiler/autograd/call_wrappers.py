@@ -1,11 +1,13 @@
 """Around a compiled graph: write mutations back, take aliases anew, keep autocast and grad mode out of the graph."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
 from ..base.errors import InternalError
 from ..base.torch_facts import any_autocast, set_grad_mode
+from .open_arguments import at_sizes
 from .signature import CallSignature, OutputFact, OutputKind
 from .view_writes import take_views
 
@@ -13,12 +15,38 @@ Values = Sequence[torch.Tensor]
 GraphCall = Callable[[Sequence[torch.Tensor]], Values]
 
 
-def finisher(signature: CallSignature) -> Callable[[Sequence[object], Values], tuple[object, ...]]:
-    """Return how a call ends: nothing at all where every output is a fresh value of the graph."""
+Finish = Callable[[Sequence[object], Values, tuple[int, ...]], tuple[object, ...]]
+
+
+def finisher(signature: CallSignature, names: Sequence[str]) -> Finish:
+    """Return how a call ends: nothing at all where every output is a fresh value of the graph.
+
+    names: of the open sizes, which the result takes last, in order.
+    """
     plain = [(fact.kind, fact.index, fact.steps) for fact in signature.outputs]
     if not signature.writes and plain == [(OutputKind.RETURNED, index, ()) for index in range(len(plain))]:
-        return lambda arguments, values: tuple(values)
-    return lambda arguments, values: finish_call(signature, arguments, values)
+        return lambda arguments, values, sizes: tuple(values)
+    parts = [(fact.constant, [(step.args, dict(step.kwargs)) for step in fact.steps]) for fact in signature.outputs]
+    bound = at_sizes(parts, names)
+    if bound is None:
+        return lambda arguments, values, sizes: finish_call(signature, arguments, values)
+
+    def finish(arguments: Sequence[object], values: Values, sizes: tuple[int, ...]) -> tuple[object, ...]:
+        outputs = tuple(_with_numbers(*pair) for pair in zip(signature.outputs, bound(sizes), strict=True))
+        return finish_call(replace(signature, outputs=outputs), arguments, values)
+
+    return finish
+
+
+Numbers = tuple[object, list[tuple[tuple[object, ...], dict[str, object]]]]  # of an output: its constant, its steps
+
+
+def _with_numbers(fact: OutputFact, numbers: Numbers) -> OutputFact:
+    """Return what is said of an output with numbers in place of open sizes."""
+    constant, listed = numbers
+    pairs = zip(fact.steps, listed, strict=True)
+    steps = tuple(replace(step, args=tuple(args), kwargs=tuple(kwargs.items())) for step, (args, kwargs) in pairs)
+    return replace(fact, constant=constant, steps=steps)
 
 
 def finish_call(signature: CallSignature, arguments: Sequence[object], values: Values) -> tuple[object, ...]:
@@ -54,7 +82,7 @@ def _output(
     return take_views(source, fact.steps)
 
 
-def run_plain(call: Callable[..., Values], tensors: Sequence[torch.Tensor]) -> Values:
+def run_plain(call: Callable[..., Values], tensors: Sequence[object]) -> Values:
     """Run a compiled graph with autograd and autocast off: the casts of the program are already in the graph."""
     if any_autocast():
         with torch.no_grad(), torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):

@@ -130,8 +130,8 @@ class CompiledCall:
             with _without_collection():
                 form = self._compile(arguments, self._open_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            form = self._fixed_form(arguments, error) if self.opened.labels else None
-            form = form or (None, self._run_as_it_is(error, arguments))
+            found = self._fixed_form(arguments, error) if self.opened.labels else None
+            form = found or (None, self._run_as_it_is(error, arguments))
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
@@ -145,6 +145,8 @@ class CompiledCall:
 
     def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | None:
         """Compile for the sizes of this call only, after it failed with open ones; None where that fails too."""
+        if self.options.strict and not isinstance(error, Unsupported):
+            raise error
         record(FellBack("open sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:
             with _without_collection():

@@ -5,7 +5,7 @@ import operator
 import torch
 from torch import fx
 
-from ..base.torch_facts import OpOverload
+from ..base.torch_facts import OpOverload, hint_value
 from ..graph.aliasing import view_source
 from ..graph.facts import Kind, is_random, op_facts
 from ..graph.node_values import is_tensor, tensor_of
@@ -16,7 +16,9 @@ ALIVE_ANYWAY = 0  # bytes that keeping a value costs which the caller holds in a
 def kept_bytes(node: fx.Node) -> int:
     """Return the bytes of memory that keeping a tensor takes; at least 1."""
     value = tensor_of(node)
-    return max(1, int(value.numel()) * value.element_size())
+    count = value.numel()
+    elements: int = hint_value(count) if isinstance(count, torch.SymInt) else count
+    return max(1, elements * value.element_size())
 
 
 def is_recomputable(node: fx.Node, *, recompute: bool) -> bool:
@@ -42,7 +44,7 @@ def is_recomputable(node: fx.Node, *, recompute: bool) -> bool:
 
 
 def _is_small(node: fx.Node) -> bool:
-    return is_tensor(node) and tensor_of(node).numel() <= 1
+    return is_tensor(node) and not isinstance(tensor_of(node).numel(), torch.SymInt) and tensor_of(node).numel() <= 1
 
 
 def is_keepable(node: fx.Node) -> bool:

@@ -12,15 +12,18 @@ from .signature import CallSignature
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
+Sizes = tuple[int, ...]
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(slots=True, eq=False)
 class CompiledPair:
     """What one Function needs.
 
-    forward(*inputs, *constants) -> returned values, then extra kept ones.  kept: where kept values are found (see
-    partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward was traced
-    with, in that order.  backward_for(pattern) -> (callable, its gradients' inputs); pattern: which tangents exist.
+    forward(*inputs, *constants, *open sizes) -> returned values, then extra kept ones.  kept: where kept values are
+    found (see partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward
+    was traced with, in that order, given the open sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
+    inputs); pattern: which tangents exist.
     """
 
     signature: CallSignature
@@ -28,26 +31,26 @@ class CompiledPair:
     kept: tuple[tuple[str, int], ...]
     constants: tuple[torch.Tensor, ...]
     tangents: tuple[int, ...]
-    layouts: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
-    backward_for: Callable[[Pattern], "CompiledBackward"]
+    layouts: Callable[[Sizes], tuple[Layout, ...]]
+    backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
     apply: Callable[..., Any] = field(init=False)
 
     def __post_init__(self) -> None:
         self.apply = make_function(self)
 
-    def __call__(self, tensors: Sequence[object]) -> Values:
+    def __call__(self, tensors: Sequence[object], sizes: Sizes) -> Values:
         """Run forward so that autograd knows the backward."""
         if torch.is_grad_enabled():
-            result: Values = self.apply(*tensors)
+            result: Values = self.apply(sizes, *tensors)
         else:  # the program itself switches grad mode on
             with torch.enable_grad():
-                result = self.apply(*tensors)
+                result = self.apply(sizes, *tensors)
         return result
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledBackward:
-    """call(kept values in `reads`, existing tangents) -> gradients; targets: the input number of each."""
+    """call(kept values in `reads`, existing tangents, open sizes) -> gradients; targets: the input number of each."""
 
     call: Callable[..., Values]
     reads: tuple[int, ...]
@@ -61,31 +64,33 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         """Runs compiled code both ways; gradients that nobody asked for stay None."""
 
         @staticmethod
-        def forward(ctx: Any, *tensors: torch.Tensor) -> Any:
+        def forward(ctx: Any, sizes: Sizes, *tensors: torch.Tensor) -> Any:
             """Run the forward and keep what backward reads."""
-            return _forward(ctx, pair, tensors)
+            return _forward(ctx, pair, sizes, tensors)
 
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
             with torch.no_grad():
                 found = _backward(ctx, pair, gradients)
-            return _refuse_second(found) if torch.is_grad_enabled() else found
+            return (None, *(_refuse_second(found) if torch.is_grad_enabled() else found))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
 
 
-def _forward(ctx: Any, pair: CompiledPair, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+def _forward(
+    ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
     count = len(pair.signature.requires_grad)
-    results = run_plain(pair.forward, (*tensors, *pair.constants))
+    results = run_plain(pair.forward, (*tensors, *pair.constants, *sizes))
     returned = [_own(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept))
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
-    ctx.input_count = len(tensors)
+    ctx.input_count, ctx.sizes = len(tensors), sizes
     return tuple(returned)
 
 
@@ -129,14 +134,14 @@ def _backward(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None
     found: list[torch.Tensor | None] = [None] * ctx.input_count
     if not any(pattern):
         return tuple(found)
-    backward = pair.backward_for(pattern)
+    backward = pair.backward_for(pattern, ctx.sizes)
     kept = ctx.saved_tensors
     tangents = [
         _laid_out(gradient, *layout)
-        for index, layout in zip(pair.tangents, pair.layouts, strict=True)
+        for index, layout in zip(pair.tangents, pair.layouts(ctx.sizes), strict=True)
         if (gradient := gradients[index]) is not None
     ]
-    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents))
+    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents, *ctx.sizes))
     for target, value in zip(backward.targets, results, strict=True):
         found[target] = value
     return tuple(found)

@@ -7,9 +7,9 @@ zero in its place would be another program (0 * inf is nan, None is not zero).
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 import torch
@@ -22,9 +22,11 @@ from ..base.torch_facts import (
     FakeTensorMode,
     OpOverload,
     any_autocast,
+    enable_python_dispatcher,
     lazy_module,
     next_gradient_number,
     quiet_fake_failures,
+    rounded_symbol,
     running_gradient_number,
 )
 from ..graph.aliasing import memory_root
@@ -34,6 +36,7 @@ from ..graph.node_values import in_backward, origin_of, set_value, tensor_of, va
 from ..graph.tracer import Decomposition, Recorder, TensorLooks, demand_untouched_generator, looks_of, watched_generator
 from .analyze import Analysis, TracedCall, analyze
 from .functionalize import Functionalizer
+from .open_arguments import NOTHING_OPEN, OpenArguments, TracedSizes
 from .partition import JointGraph
 from .signature import CallSignature
 
@@ -53,7 +56,7 @@ class Traced:
 
     constants: tensors that the graph takes behind the call's own.  gradients_of: inputs (by their number) that may get
     a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
-    the forward, to tell whether two traces ran the same program.
+    the forward, to tell whether two traces ran the same program.  sizes: the open ones.
     """
 
     joint: JointGraph
@@ -61,6 +64,7 @@ class Traced:
     constants: tuple[torch.Tensor, ...]
     gradients_of: tuple[int, ...]
     forward_targets: tuple[object, ...]
+    sizes: TracedSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +80,29 @@ class Program:
     grad_enabled: bool
     autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
+    opened: OpenArguments = NOTHING_OPEN
+    sizes: tuple[int, ...] = ()  # those of the call, in the order of opened.labels
 
     @staticmethod
-    def looks(arguments: Sequence[object]) -> tuple[object, ...]:
+    def looks(arguments: Sequence[object], opened: OpenArguments = NOTHING_OPEN) -> tuple[object, ...]:
         """Return the arguments with each tensor replaced by its looks; raises Unsupported for odd tensors."""
         seen: dict[int, TensorLooks] = {}
-        for value in arguments:
+        for position, value in enumerate(arguments):
             if isinstance(value, torch.Tensor) and id(value) not in seen:
-                seen[id(value)] = looks_of(value)
+                looks = looks_of(value)
+                if position in opened.tensors:
+                    looks = replace(looks, labels=opened.tensors[position])
+                seen[id(value)] = looks
         return tuple(seen[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
+
+    @contextmanager
+    def shape_rules(self) -> Iterator[None]:
+        """Where sizes are open, take shape rules in Python: those in C++ would fix sizes."""
+        if not self.opened.labels:
+            yield
+            return
+        with enable_python_dispatcher():  # made here: it acts from when it is made, not from when it is entered
+            yield
 
     def state(self) -> ExitStack:
         """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
@@ -92,6 +110,7 @@ class Program:
         stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
+        stack.enter_context(self.shape_rules())
         states = dict(self.autocast)
         for device in AUTOCAST_DEVICES:
             if device in states or torch.is_autocast_enabled(device):
@@ -119,7 +138,8 @@ class _Entry(torch.autograd.Function):
 @dataclass(slots=True)
 class _Run:
     program: Program
-    mode: FakeTensorMode = field(default_factory=FakeTensorMode)
+    sizes: TracedSizes = field(init=False)
+    mode: FakeTensorMode = field(init=False)
     recorder: Recorder = field(init=False)
     worker: Functionalizer = field(init=False)
     positions: list[int] = field(default_factory=list)
@@ -127,6 +147,10 @@ class _Run:
     lines: list[tuple[int, Origin | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        opened = self.program.opened
+        given = dict(zip(opened.labels, self.program.sizes, strict=True))
+        self.sizes = TracedSizes.of(given, frozenset(opened.numbers.values()))
+        self.mode = self.sizes.mode
         self.recorder = Recorder(self.mode, self.program.decompositions)
         self.worker = Functionalizer(self.mode)
 
@@ -138,7 +162,7 @@ class _Run:
             arguments, call_inputs, input_nodes = self._make_inputs()
         born = [item.grad_fn for item in call_inputs]
         with self.program.state(), self.mode, self.recorder:
-            results = interpret(self.program.gm, arguments, before=self._note_origin)
+            results = interpret(self.program.gm, arguments, before=self._note_origin, after=_rounded)
         self.recorder.origin = None
         demand_untouched_generator()
         if any(primal.is_leaf and primal.grad is not None for primal in self.primals):
@@ -159,10 +183,11 @@ class _Run:
         nodes: list[fx.Node] = []
         for position, value in enumerate(self.program.arguments):
             if not isinstance(value, TensorLooks):
-                arguments.append(value)
+                label = self.program.opened.numbers.get(position)
+                arguments.append(value if label is None else self.sizes.values[label])
                 continue
             if id(value) not in seen:
-                primal = value.fake(self.mode)
+                primal = value.fake(self.mode, self.sizes.values)
                 node = self.recorder.add_input(f"input_{len(nodes)}", primal)
                 seen[id(value)] = self._program_side(primal, value, node)
                 self.positions.append(position)
@@ -197,7 +222,7 @@ class _Run:
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
-        with torch.inference_mode(False), self.mode, self.recorder:
+        with torch.inference_mode(False), self.program.shape_rules(), self.mode, self.recorder:
             found = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],
                 [self.primals[index] for index in wanted],
@@ -218,6 +243,12 @@ class _Run:
         self.recorder.bind(tangent, node)
         self.worker.take([node])
         return tangent
+
+
+def _rounded(node: fx.Node, value: object) -> object:
+    """Keep the order in which floats computed from sizes are rounded."""
+    del node
+    return rounded_symbol(value) if isinstance(value, torch.SymFloat) else value
 
 
 # Their backward looks at values to tell whether the gradient exists; on fake tensors it cannot look.
@@ -265,7 +296,7 @@ def _trace_call(program: Program, tangents: Sequence[int] | None) -> Traced:
         frozenset(fact.input for fact in analysis.signature.writes),
     )
     constants = tuple(run.recorder.constants[name] for name in names)
-    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets)
+    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets, run.sizes)
 
 
 def _own_memory(graph: fx.Graph, values: Sequence[fx.Node]) -> list[fx.Node]:

@@ -62,7 +62,8 @@ def write_file(
                 name = names[text] = f"kernel_{len(names)}"
                 kernels.append((name, _commented(loop, text.replace(KERNEL, name))))
             given = ", ".join(slots[buffer] for buffer in order)
-            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {name}(p{', z' if sizes else ''}))) return failed; }}")
+            call = f"{name}(p, z)" if sizes else f"{name}(p)"
+            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {call})) return failed; }}")
         taken = ", ".join([*(f"void *{slot}" for slot in slots.values()), *(f"long long {n}" for n in sizes)]) or "void"
         if sizes:
             body.insert(0, f"  const long long z[] = {{{', '.join(sizes)}}};")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..loops.body import Scalar
+from ..loops.body import Scalar, is_uniform
 from ..loops.ir import Buffer, Loop, Store
 from ..loops.phases import Phase, roots_of
 from ..loops.scalar_ops import identity
@@ -111,7 +111,8 @@ class KernelWriter(ReductionWriter):
             name = self.squares[id(load)] = f"q{self.number[id(load)]}"
             start = offset_text(substitute(access.index[0], {tile: constant(0)}), {})
             self.line(f"{self.library.type(register, lanes)} {name}[{lanes}];")
-            read = f"{self.library.load(load.dtype, lanes)}({self.pointer(access.buffer)} + {start} + {count_text(stride)}*k)"
+            place = f"{self.pointer(access.buffer)} + {start} + {count_text(stride)}*k"
+            read = f"{self.library.load(load.dtype, lanes)}({place})"
             self.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
             self.line(f"{self.library.transpose(register, lanes)}({name});")
 
@@ -204,7 +205,7 @@ class KernelWriter(ReductionWriter):
                 continue
             seen.add(id(scalar))
             if id(scalar) not in self.inner_ids:
-                if scalar.name != "constant":
+                if not is_uniform(scalar):
                     border[id(scalar)] = scalar
                 continue
             stack.extend(scalar.args)
@@ -383,7 +384,7 @@ def write_kernel(
         writer = KernelWriter(shape, buffers, library, stashes=False)
         versions.append((enough, writer.write(f"{name}_second", threads, sizes)))
     elif wide:
-        return writer.write(name, threads, sizes), writer.buffer_order
+        return KernelWriter(shape, buffers, library).write(name, threads, sizes), writer.buffer_order
     else:
         versions.append((enough, first))
     if not wide:

@@ -17,8 +17,8 @@ POINTS_PER_THREAD = 16_384  # fewer are not worth waking a thread: a region cost
 _WRAPPER = """struct {name}_job {{ void **p;{field} int failed; }};
 static void {name}_thread(void *data) {{
   struct {name}_job *job = data;
-  {name}_run(job->p{given}, ((int (*)(void))plumbline_functions[{number}])(), ((int (*)(void))plumbline_functions[{count}])(),
-    &job->failed);
+  {name}_run(job->p{given}, ((int (*)(void))plumbline_functions[{number}])(),
+    ((int (*)(void))plumbline_functions[{count}])(), &job->failed);
 }}
 static int {name}(void **p{taken}) {{{sizes}
   struct {name}_job job = {{p{value}, 0}};

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 import torch
 
-from ..loops.body import Scalar
+from ..loops.body import Scalar, is_uniform
 from ..loops.ir import Buffer, Loop
 from ..loops.phases import Phase, Plan, plan_phases, roots_of
 from ..loops.scalar_ops import SCALAR_OPS
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
-from ..symbolic.sizes import Extent, Size, divides, count_text, same, surely_at_least
+from ..symbolic.sizes import Extent, Size, count_text, divides, same, surely_at_least
 from .c_library import MATH, Library
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
 from .kernel_shape import KernelShape, depending_on
@@ -183,13 +183,31 @@ class ValueWriter:
             )
         return self.constants[key]
 
+    def _uniform(self, scalar: Scalar, lanes: int) -> str:
+        """Return the C of a value that stands before all loops; open sizes are converted there."""
+        register = REGISTER[scalar.dtype]
+        if scalar.name == "constant":
+            return self._constant(_number(scalar), register, lanes)
+        key = (f"open {self.number[id(scalar)]}", register, lanes)
+        if key not in self.constants:
+            if lanes > 1:
+                text = f"{self.library.splat(register, lanes)}({self._uniform(scalar, 1)})"
+            elif scalar.name == "cast":
+                text = self._cast(scalar.args[0].dtype, scalar.dtype, self._uniform(scalar.args[0], 1), 1)
+            else:
+                text = f"({ELEMENT[register]})({offset_text(scalar.expression, {})})"
+            name = f"c{len(self.constants)}"
+            self.constants[key] = name
+            self.head.append(f"  const {self.library.type(register, lanes)} {name} = {text};")
+        return self.constants[key]
+
     def value(self, root: Scalar, lanes: int, number: int) -> str:
         """Return the C name of a value with that many lanes, emitting what is missing."""
         stack = [root]
         while stack:
             scalar = stack[-1]
             at = lanes if id(scalar) in self.inner_ids else self.outer_lanes
-            if (id(scalar), lanes) in self.names or scalar.name == "constant":
+            if (id(scalar), lanes) in self.names or is_uniform(scalar):
                 stack.pop()
                 continue
             stash = self.stashed.get(id(scalar)) if id(scalar) in self.inner_ids else None
@@ -197,7 +215,7 @@ class ValueWriter:
                 self._emit_unstash(scalar, lanes, stash)
                 stack.pop()
                 continue
-            missing = [arg for arg in scalar.args if arg.name != "constant" and (id(arg), at) not in self.names]
+            missing = [arg for arg in scalar.args if not is_uniform(arg) and (id(arg), at) not in self.names]
             if at != lanes and (id(scalar), at) in self.names:
                 self._repeat(scalar)
                 stack.pop()
@@ -219,8 +237,8 @@ class ValueWriter:
                         f"{self.library.store(PLAIN[register], lanes)}"
                         f"({self._stash_place(stash)}, {self.names[id(scalar), lanes]});"
                     )
-        if root.name == "constant":
-            return self._constant(_number(root), REGISTER[root.dtype], lanes)
+        if is_uniform(root):
+            return self._uniform(root, lanes)
         return self.names[id(root), lanes]
 
     def _is_first_pass(self, scalar: Scalar, number: int) -> bool:
@@ -249,8 +267,8 @@ class ValueWriter:
             text = self._index(scalar, lanes, name)
         else:
             args = [
-                self._constant(_number(arg), REGISTER[arg.dtype], lanes)
-                if arg.name == "constant"
+                self._uniform(arg, lanes)
+                if is_uniform(arg)
                 else self.names[id(arg), lanes]
                 for arg in scalar.args
             ]
@@ -297,8 +315,8 @@ class ValueWriter:
         access, register = scalar.access, REGISTER[scalar.dtype]
         vector = self.shape.vector
         args = [
-            self._constant(_number(arg), REGISTER[arg.dtype], lanes)
-            if arg.name == "constant"
+            self._uniform(arg, lanes)
+            if is_uniform(arg)
             else self.names[id(arg), lanes]
             for arg in scalar.args
         ]

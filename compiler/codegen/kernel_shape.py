@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
+from ..loops.body import Access, Scalar, ScalarBuilder, is_uniform, rebuild
 from ..loops.ir import Buffer, Loop, Store
 from ..symbolic.expr import (
     Expr,
@@ -266,7 +266,7 @@ def _most_lanes(loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vect
     """Return how many elements of the widest value that stands in vector registers fit into one."""
     if vector is None or any(scalar.name == "reduce" and scalar.kind.startswith("arg") for scalar in loop.scalars()):
         return 1
-    scalars = list(loop.scalars())
+    scalars = [scalar for scalar in loop.scalars() if scalar.name == "constant" or not is_uniform(scalar)]
     if (
         vector in inner
     ):  # values of kept points are scalars; constants and they are repeated where inner values use them

@@ -35,6 +35,7 @@ class SymbolOrigin:
     suffix: str
     tensor: fx.Node | None
     number: int
+    symbol: Any
 
 
 class Sizes:
@@ -65,14 +66,14 @@ class Sizes:
         """Remember which input gives the symbols in the shape of its fake tensor."""
         for index in varying:
             name = str(size_expression(fake.shape[index]))
-            self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index)
+            self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index, fake.shape[index])
 
     def number(self, value: int, source: Source) -> Value:
         """Return the symbol of a whole number that has changed between calls."""
         if source not in self.numbers:
             assert self.environment is not None
             symbol = make_symbolic_number(self.environment, value, f"number_{len(self.numbers)}")
-            self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value)
+            self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value, symbol)
             self.numbers[source] = size_value(symbol)
         return self.numbers[source]
 
@@ -81,7 +82,7 @@ class Sizes:
         if origin.tensor is not None:
             return self.graph.call_method("size", (origin.tensor, origin.number))
         node = self.graph.placeholder(f"number_{len(self.inputs)}")
-        node.meta.update(example_value=origin.number, val=origin.number, source=origin.source.words())
+        node.meta.update(example_value=origin.number, val=origin.symbol, source=origin.source.words())
         self.inputs[node] = (origin.source, origin.number)
         return node
 

@@ -29,7 +29,7 @@ def add_call(
 ) -> fx.Node:
     """Add a call of `target` at the graph's insertion point; `value` is its example value, None: written later."""
     node = graph.call_function(target)
-    node.args, node.kwargs = tuple(args), dict(kwargs or {})  # set afterwards: symbols among them are no mistake of ours
+    node.args, node.kwargs = tuple(args), dict(kwargs or {})  # set afterwards: fx warns of symbols
     if value is not None:
         set_value(node, value)
     return node

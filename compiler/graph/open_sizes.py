@@ -28,6 +28,20 @@ def is_open(value: object) -> bool:
     return isinstance(value, Open)
 
 
+def same_layout(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Return whether two tensors have equal sizes and strides, whatever the open sizes are; assumes nothing."""
+    if first.dim() != second.dim():
+        return False
+    pairs = zip((*first.shape, *first.stride()), (*second.shape, *second.stride()), strict=True)
+    return all(_same(one, other) for one, other in pairs)
+
+
+def _same(first: object, second: object) -> bool:
+    if is_open(first) or is_open(second):
+        return is_open(first) and is_open(second) and bool(size_expression(first) == size_expression(second))
+    return first == second
+
+
 def symbol_names(values: Iterable[object]) -> tuple[str, ...]:
     """Return the names of the symbols behind numbers and in the sizes of tensors, sorted."""
     found: set[str] = set()
@@ -147,14 +161,15 @@ class _Namer:
 
 def _symbolic(operation: Callable[..., Any]) -> Callable[..., Any]:
     """Return what computes the example value: functions of Python that know no symbols have a twin in torch."""
-    return {max: torch.sym_max, min: torch.sym_min, float: torch.sym_float, math.sqrt: torch.sym_sqrt}.get(
-        operation, operation
-    )
+    twins: dict[Any, Callable[..., Any]] = {
+        max: torch.sym_max, min: torch.sym_min, float: torch.sym_float, math.sqrt: torch.sym_sqrt
+    }  # fmt: skip
+    return twins.get(operation, operation)
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "Pow": operator.pow, "PowByNatural": operator.pow,
     "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow, "ToFloat": float,
-    "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min,
+    "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min,
 }  # fmt: skip

@@ -19,6 +19,7 @@ from .checks import verify
 from .facts import Kind, facts_of, is_random, op_facts
 from .fx_face import add_call, copy_node, map_nodes
 from .node_values import copy_facts, is_tensor, output_node, tensor_of
+from .open_sizes import is_open, same_layout
 
 GraphPass = Callable[[fx.GraphModule], fx.GraphModule]
 PASSES: dict[str, GraphPass] = {}
@@ -165,8 +166,7 @@ def _is_identity(node: fx.Node) -> bool:
         return False
     if node.target is aten.permute.default and list(node.args[1]) != list(range(tensor_of(node).dim())):  # type: ignore[arg-type]  # a list of dimensions by schema
         return False
-    mine, other = tensor_of(node), tensor_of(node.args[0])
-    return mine.shape == other.shape and mine.stride() == other.stride()
+    return same_layout(tensor_of(node), tensor_of(node.args[0]))
 
 
 @graph_pass
@@ -212,7 +212,7 @@ def _hashable(value: object) -> object:
         return tuple((name, _hashable(part)) for name, part in sorted(value.items()))
     if isinstance(value, slice):
         return ("slice", value.start, value.stop, value.step)
-    if isinstance(value, (int, float, complex, bool)):
+    if isinstance(value, (int, float, complex, bool)) or is_open(value):
         return (type(value), repr(value))
     return value
 

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx
@@ -47,7 +48,10 @@ _METADATA_CHANGES = torch.Tag.inplace_view
 
 @dataclass(frozen=True, slots=True)
 class TensorLooks:
-    """What a trace needs to know of a tensor, without holding its memory; shape and stride in elements."""
+    """What a trace needs to know of a tensor, without holding its memory; shape and stride in elements.
+
+    labels: per dimension the label of an open size or None; empty where all are fixed.  With labels it is contiguous.
+    """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -55,11 +59,17 @@ class TensorLooks:
     device: torch.device
     requires_grad: bool
     is_leaf: bool
+    labels: tuple[str | None, ...] = ()
 
-    def fake(self, mode: FakeTensorMode) -> torch.Tensor:
-        """Return a fake leaf of its own storage that looks like this."""
+    def fake(self, mode: FakeTensorMode, symbols: Mapping[str, Any] | None = None) -> torch.Tensor:
+        """Return a fake leaf of its own storage that looks like this; symbols: of open sizes, by label."""
         with mode, torch.no_grad():
-            fake = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
+            if self.labels and symbols:
+                pairs = zip(self.shape, self.labels, strict=True)
+                shape = [size if label is None else symbols[label] for size, label in pairs]
+                fake = torch.empty(shape, dtype=self.dtype, device=self.device)
+            else:
+                fake = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
         return fake.requires_grad_(self.requires_grad)
 
 

@@ -65,6 +65,13 @@ class Scalar:
         return self.detail
 
 
+def is_uniform(scalar: Scalar) -> bool:
+    """Return whether a value is the same wherever the loop stands: a number, or one computed from open sizes."""
+    if scalar.name == "cast":
+        return is_uniform(scalar.args[0])
+    return scalar.name == "constant" or (scalar.name == "index" and not scalar.expression.terms)
+
+
 class ScalarBuilder:
     """Makes scalars, each distinct one once; lives no longer than the function that uses it."""
 

@@ -12,6 +12,7 @@ from math import prod
 import torch
 
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol
+from ..symbolic.sizes import fixed
 from .body import Scalar
 from .instance import at_sizes
 from .ir import Buffer, Extern, Loop, Program, Ref, Step, Store
@@ -47,7 +48,8 @@ def run_step(step: Step, program: Program, tensors: dict[str, torch.Tensor]) -> 
 
 def allocate(buffer: Buffer) -> torch.Tensor:
     """Return an uninitialised tensor with a buffer's shape and strides."""
-    return torch.empty_strided(buffer.shape, buffer.strides, dtype=buffer.dtype)
+    shape, strides = tuple(map(fixed, buffer.shape)), tuple(map(fixed, buffer.strides))
+    return torch.empty_strided(shape, strides, dtype=buffer.dtype)
 
 
 def run_extern(step: Extern, tensors: dict[str, torch.Tensor]) -> None:
@@ -74,7 +76,7 @@ def run_loop(loop: Loop, tensors: Mapping[str, torch.Tensor]) -> None:
     variables = [*loop.kept, *loop.reduced]
     sizes = [symbol.size for symbol in variables]
     grid = {
-        symbol: torch.arange(symbol.size).reshape([-1 if n == m else 1 for m in range(len(sizes))])
+        symbol: torch.arange(fixed(symbol.size)).reshape([-1 if n == m else 1 for m in range(len(sizes))])
         for n, symbol in enumerate(variables)
     }
     values: dict[int, torch.Tensor] = {}
@@ -119,9 +121,9 @@ def _rank(value: Expr, grid: Mapping[Symbol, torch.Tensor]) -> list[int]:
 
 
 def _place(value: Expr, grid: Mapping[Symbol, torch.Tensor]) -> torch.Tensor:
-    result = torch.tensor(value.constant)
+    result = torch.tensor(fixed(value.constant))
     for atom, factor in value.terms:
-        result = result + factor * _atom(atom, grid)
+        result = result + fixed(factor) * _atom(atom, grid)
     return result
 
 
@@ -129,7 +131,8 @@ def _atom(atom: Atom, grid: Mapping[Symbol, torch.Tensor]) -> torch.Tensor:
     if isinstance(atom, Symbol):
         return grid[atom]
     inner = _place(atom.value, grid)
-    return inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor
+    divisor = fixed(atom.divisor)
+    return inner // divisor if isinstance(atom, Quotient) else inner % divisor
 
 
 def _load(
@@ -142,7 +145,7 @@ def _load(
     places = dict(grid)
     empty = any(symbol.size == 0 for symbol in grid)
     for symbol, value in zip(access.looked_up, args, strict=True):
-        if not empty and bool(((value < 0) | (value >= symbol.size)).any()):
+        if not empty and bool(((value < 0) | (value >= fixed(symbol.size))).any()):
             raise IndexError(f"index out of range for a dimension of size {symbol.size} of {access.buffer}")
         places[symbol] = value.to(torch.int64)
     tensor = tensors[access.buffer].detach()
@@ -163,7 +166,7 @@ def _common_shape(shapes: Sequence[torch.Size]) -> torch.Size:
 def reduce_points(scalar: Scalar, args: Sequence[torch.Tensor], loop: Loop) -> torch.Tensor:
     """Return the reduction of a value (and the places of its points) over the loop's reduced points; the rank stays."""
     kept, count = len(loop.kept), len(loop.kept) + len(loop.reduced)
-    sizes = [symbol.size for symbol in (*loop.kept, *loop.reduced)]
+    sizes = [fixed(symbol.size) for symbol in (*loop.kept, *loop.reduced)]
     shape = _common_shape([arg.shape for arg in args])
     lead = shape[:kept]
     full, *places = (arg.expand([*lead, *sizes[kept:]]).reshape([*lead, prod(sizes[kept:])]) for arg in args)

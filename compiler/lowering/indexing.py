@@ -204,7 +204,9 @@ def lower_pad(call: Call) -> TensorValue:
     return call.elements(element)
 
 
-def _written(call: Call, base: TensorValue | None, piece: TensorValue, dim: int, start: Extent, step: int) -> TensorValue:
+def _written(
+    call: Call, base: TensorValue | None, piece: TensorValue, dim: int, start: Extent, step: int
+) -> TensorValue:
     """Return base (or zeros) with a piece, same rank, written at start:start+step*n:step of one dimension."""
     if 0 in piece.shape:
         raise NoLowering("an empty piece")

@@ -225,7 +225,8 @@ def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
         full = index if keeps else tuple(ZERO if n in dims else next(rest) for n in range(len(mean.shape)))
         return mean.at(b, full)
 
-    return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=call.read.sizes(shown.stride()))
+    strides = call.read.sizes(shown.stride())
+    return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=strides)
 
 
 def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtype, TensorValue]:

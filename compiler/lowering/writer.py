@@ -151,7 +151,8 @@ class LoopWriter:
             flat = flat_position(places, row_major([source_shape[n] for n in sorted(folded)]))
             place = builder.index(flat, torch.int64)
         result = finish(builder, builder.reduce(kind, element(builder, index), accumulate, place))
-        shape: list[Extent] = [1 if n in folded else size for n, size in enumerate(source_shape) if keepdim or n not in folded]
+        left = [n for n in range(len(source_shape)) if keepdim or n not in folded]
+        shape: list[Extent] = [1 if n in folded else source_shape[n] for n in left]
         target = tuple(ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded)
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))

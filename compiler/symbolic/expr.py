@@ -49,8 +49,9 @@ class _Division:
     divisor: Extent
 
     def __eq__(self, other: object) -> bool:
-        alike = type(self) is type(other) and isinstance(other, _Division)
-        return alike and same(self.divisor, other.divisor) and self.value == other.value
+        if not isinstance(other, _Division) or type(self) is not type(other):
+            return False
+        return same(self.divisor, other.divisor) and self.value == other.value
 
     def __hash__(self) -> int:
         return hash((type(self), self.value, self.divisor))
@@ -96,7 +97,7 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Expr) or len(self.terms) != len(other.terms) or self._hash != other._hash:  # type: ignore[attr-defined]  # as above
+        if not isinstance(other, Expr) or len(self.terms) != len(other.terms) or hash(self) != hash(other):
             return False
         pairs = zip(self.terms, other.terms, strict=True)
         return same(self.constant, other.constant) and all(a == b and same(f, g) for (a, f), (b, g) in pairs)
@@ -262,7 +263,8 @@ def _split(value: Expr, divisor: Extent) -> tuple[Expr, Expr]:
 
 def _group(value: Expr, divisor: Extent) -> tuple[Extent, Expr, Expr] | None:
     """Return (g, a, r) with value == g*a + r, 0 <= r < g and g > 1 dividing divisor; None where there is no such g."""
-    factors = {key_of(shared): shared for _, factor in value.terms if not same(shared := common_factor(factor, divisor), 1)}
+    found = [common_factor(factor, divisor) for _, factor in value.terms]
+    factors = {key_of(shared): shared for shared in found if not same(shared, 1)}
     for shared in sorted(factors.values(), key=hint_of, reverse=True):
         if not surely_positive(shared):
             continue
@@ -310,7 +312,8 @@ def remainder(value: Expr, divisor: Extent) -> Expr:
         return add(scale(remainder(multiple, _over(divisor, shared)), shared), rest)
     if len(low.terms) == 1 and same(low.terms[0][1], 1) and is_zero(low.constant):
         atom = low.terms[0][0]
-        if isinstance(atom, Remainder) and exact_quotient(atom.divisor, divisor) is not None:  # (x % (b*k)) % b == x % b
+        if isinstance(atom, Remainder) and exact_quotient(atom.divisor, divisor) is not None:
+            # (x % (b*k)) % b == x % b
             return remainder(atom.value, divisor)
     return Expr(((Remainder(low, divisor), 1),), 0)
 

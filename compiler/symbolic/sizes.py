@@ -75,7 +75,7 @@ class Size:
     __slots__ = ("_lowest", "key", "terms")
     terms: tuple[tuple[Monomial, int], ...]
     key: str
-    _lowest: int | None | bool
+    _lowest: int | bool | None
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
@@ -236,6 +236,13 @@ def same(first: Extent, second: Extent) -> bool:
 def hint_of(value: Extent) -> int:
     """Return what a size is in this call; only for choices that cost time, never for what is right."""
     return value.hint if isinstance(value, Size) else value
+
+
+def fixed(value: Extent) -> int:
+    """Return a size that is a number; raises InternalError for an open one."""
+    if isinstance(value, Size):
+        raise InternalError(f"{value} is open where a number is needed", hint="report the program")
+    return value
 
 
 def lowest_of(value: Extent) -> int | None:

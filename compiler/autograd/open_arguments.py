@@ -1,0 +1,157 @@
+"""Which sizes and numbers among a graph's arguments are open, and what is said of them after a trace.
+
+Capture leaves symbols in the example values of placeholders.  A trace gives each its own symbol in an environment of
+its own, so that what the trace assumes can be checked where the traced code is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..base.torch_facts import (
+    FakeTensorMode,
+    ShapeEnv,
+    expression_text,
+    make_shape_environment,
+    make_symbolic_number,
+    make_symbolic_size,
+    size_conditions,
+    size_expression,
+    symbol_name,
+)
+from ..graph.fx_face import map_leaves
+from ..graph.node_values import placeholders
+from ..graph.open_sizes import is_open
+
+Labels = tuple[str | None, ...]
+Fits = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenArguments:
+    """Open sizes by label: equal labels are equal sizes.
+
+    tensors: for a tensor argument a label or None per dimension; numbers: for a number its label or None.
+    places: for each of `labels`, the argument and the dimension (-1: the number itself) where it is read.
+    """
+
+    tensors: Mapping[int, Labels]
+    numbers: Mapping[int, str]
+    labels: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+
+    def read(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        """Return the open sizes of a call, in the order of `labels`."""
+        return tuple(
+            arguments[position] if dimension < 0 else arguments[position].shape[dimension]
+            for position, dimension in self.places
+        )
+
+
+NOTHING_OPEN = OpenArguments({}, {}, (), ())
+
+
+def open_arguments(gm: fx.GraphModule) -> OpenArguments:
+    """Return what capture left open in the arguments of a graph."""
+    tensors: dict[int, Labels] = {}
+    numbers: dict[int, str] = {}
+    places: dict[str, tuple[int, int]] = {}
+    for position, node in enumerate(placeholders(gm.graph)):
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            labels = tuple(_label(size) for size in value.shape)
+            if any(labels):
+                tensors[position] = labels
+                for dimension, label in enumerate(labels):
+                    if label is not None:
+                        places.setdefault(label, (position, dimension))
+        elif isinstance(value, torch.SymInt):
+            label = _label(value)
+            if label is not None:
+                numbers[position] = label
+                places.setdefault(label, (position, -1))
+    return OpenArguments(tensors, numbers, tuple(places), tuple(places.values()))
+
+
+def _label(size: object) -> str | None:
+    if not isinstance(size, torch.SymInt):
+        return None
+    expression = size_expression(size)
+    return None if expression.is_number else str(expression)
+
+
+@dataclass(slots=True, eq=False)
+class TracedSizes:
+    """The symbols of one trace: mode makes fake tensors with them, values gives them by label."""
+
+    mode: FakeTensorMode
+    environment: ShapeEnv | None
+    values: dict[str, Any]
+
+    @staticmethod
+    def of(sizes: Mapping[str, int], numbers: frozenset[str]) -> TracedSizes:
+        """Return symbols for open sizes; numbers: labels of whole numbers, which may be negative, 0 or 1."""
+        if not sizes:
+            return TracedSizes(FakeTensorMode(), None, {})
+        environment = make_shape_environment()
+        values = {
+            label: (make_symbolic_number if label in numbers else make_symbolic_size)(environment, size, label)
+            for label, size in sizes.items()
+        }
+        return TracedSizes(FakeTensorMode(shape_env=environment), environment, values)
+
+    @property
+    def symbols(self) -> dict[str, Any]:
+        """Return the symbols by their own names, in the order of the labels."""
+        return {self.name(label): value for label, value in self.values.items()}
+
+    def name(self, label: str) -> str:
+        """Return the name that the environment gave a symbol at first."""
+        return symbol_name(self.values[label])
+
+    def condition(self) -> Fits | None:
+        """Return a function of the open sizes, in order, that says whether all that was assumed holds; None: always."""
+        if self.environment is None:
+            return None
+        texts = [f"({expression_text(each)})" for each in size_conditions(self.environment)]
+        return formula(" and ".join(texts) or "True", list(self.symbols))
+
+    def fixed(self) -> list[str]:
+        """Return the labels of sizes that the trace could not leave open."""
+        return [label for label, value in self.values.items() if size_expression(value).is_number]
+
+
+def formula(text: str, names: Sequence[str]) -> Fits:
+    """Return Python text as a function of open sizes in order."""
+    made: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math})
+    return made
+
+
+def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[int]], Any] | None:
+    """Return what gives nested values with the open numbers inside computed from sizes; None without any.
+
+    names: the symbols' names, in the order in which their sizes will be given.
+    """
+    formulas: dict[str, Fits] = {}
+
+    def note(leaf: object) -> object:
+        if is_open(leaf):
+            expression = size_expression(leaf)
+            formulas[str(expression)] = formula(expression_text(expression), names)
+        return leaf
+
+    map_leaves(value, note)
+    if not formulas:
+        return None
+
+    def bound(sizes: Sequence[int]) -> Any:
+        known = {text: each(*sizes) for text, each in formulas.items()}
+        return map_leaves(value, lambda leaf: known[str(size_expression(leaf))] if is_open(leaf) else leaf)
+
+    return bound
