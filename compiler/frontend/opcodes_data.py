@@ -7,6 +7,7 @@ from ..bytecode.instruction import Instruction
 from ..values import (  # noqa: F401 - fill the tables of callables
     autograd_functions,
     cached_functions,
+    control_flow,
     copying,
     functional_calls,
     gradients,

@@ -28,6 +28,7 @@ _CALLED_IN_TORCH = (
     "torch.quantization", "torch.ao", "torch.nested", "torch.mps", "torch.xpu", "torch._numpy", "torch._lobpcg",
     "torch.compiler", "torch._compile",
 )
+_INLINED_IN_TORCH = frozenset({"torch._higher_order_ops.associative_scan", "torch.autograd.functional"})
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 
@@ -42,7 +43,9 @@ def refusal(function: FunctionType) -> Break | None:
     module = function.__module__ or ""
     root = module.partition(".")[0]
     if root == "torch":
-        called = any(module == prefix or module.startswith(prefix + ".") for prefix in _CALLED_IN_TORCH)
+        called = module not in _INLINED_IN_TORCH and any(
+            module == prefix or module.startswith(prefix + ".") for prefix in _CALLED_IN_TORCH
+        )
         return Break(UNKNOWN_CALLEE, name) if called else None
     if root == "random":
         return Break(RANDOM_STATE, name)
