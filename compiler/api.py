@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
+import numpy
 import torch
 
 from .backends import list_backends, register_backend
@@ -253,6 +254,43 @@ def disallow_in_graph(function: Any) -> Any:
     return function
 
 
+def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of tensors that calls a function of NumPy arrays; results come back on the inputs' device.
+
+    The function runs in NumPy, on the CPU, also where compiled code calls it; gradients do not pass through it.
+    Arrays and tensors are looked for in tuples, lists and dicts.
+    """
+
+    @functools.wraps(function)
+    def of_tensors(*args: Any, **kwargs: Any) -> Any:
+        devices: list[torch.device] = []
+
+        def to_array(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                devices.append(value.device)
+                return value.cpu().numpy()
+            return value
+
+        def to_tensor(value: Any) -> Any:
+            if isinstance(value, numpy.ndarray | numpy.generic):
+                return torch.as_tensor(value, device=devices[0] if devices else None)
+            return value
+
+        result = function(*_mapped(args, to_array), **_mapped(kwargs, to_array))
+        return _mapped(result, to_tensor)
+
+    of_tensors.__dict__.pop("_plumbline_original", None)
+    return of_tensors
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if type(value) in (tuple, list):
+        return type(value)(_mapped(part, change) for part in value)
+    if type(value) is dict:
+        return {key: _mapped(part, change) for key, part in value.items()}
+    return change(value)
+
+
 def mark_dynamic(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
     """Ask for dimensions of a tensor to be symbols in the next capture that takes it.
 
@@ -330,5 +368,5 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
 __all__ = [
     "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable",
     "disallow_in_graph", "explain", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends",
-    "mark_dynamic", "register_backend", "reset", "run", "skip",
+    "mark_dynamic", "register_backend", "reset", "run", "skip", "wrap_numpy",
 ]

@@ -38,6 +38,7 @@ _LAZY = {
             "reset",
             "run",
             "skip",
+            "wrap_numpy",
         )
     },
 }

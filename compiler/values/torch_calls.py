@@ -80,9 +80,8 @@ def _is_dispatched(value: object) -> bool:
 
 
 _GRAPH_FUNCTIONS = _collect()
-_ALLOWED: dict[int, object] = {}  # allow_in_graph
-_DISALLOWED: dict[int, object] = {}  # disallow_in_graph
-_TARGETS: dict[int, object] = {}  # what stands in the graph for an allowed callable
+_MARKS: dict[int, tuple[object, str, str]] = {}  # callable, "allowed" or "disallowed", and stock's mark at that time
+_TARGETS: dict[int, tuple[object, object]] = {}  # an allowed callable, and what stands in the graph for it
 
 
 class NamedApart:
@@ -109,39 +108,44 @@ def graph_target(function: object) -> object:
 
 def allow(function: object) -> None:
     """Let a callable stand in graphs as one node."""
-    _ALLOWED[id(function)] = function
-    _TARGETS[id(function)] = graph_target(function)
-    _DISALLOWED.pop(id(function), None)
+    _MARKS[id(function)] = (function, "allowed", stock_mark(function))
 
 
 def disallow(function: object) -> None:
     """Make every call of the callable a break."""
-    _DISALLOWED[id(function)] = function
-    _ALLOWED.pop(id(function), None)
+    _MARKS[id(function)] = (function, "disallowed", stock_mark(function))
+
+
+def _mark_of(function: object) -> str:
+    """Return "allowed", "disallowed" or "": our mark, unless stock's was put on or changed since."""
+    stock = stock_mark(function)
+    _, ours, then = _MARKS.get(id(function), (None, "", ""))
+    return ours if ours and then == stock else stock
 
 
 def is_disallowed(function: object) -> bool:
-    """Return whether `disallow_in_graph`, ours or stock's, was applied."""
-    if id(function) in _DISALLOWED:
-        return True
-    stocks = id(function) not in _ALLOWED and stock_mark(function) == "disallowed"
-    return stocks and not is_graph_break_mark(function)  # which stands in its table too
+    """Return whether `disallow_in_graph`, ours or stock's, was applied last."""
+    return _mark_of(function) == "disallowed"
 
 
 def is_allowed(function: object) -> bool:
-    """Return whether `allow_in_graph`, ours or stock's, was applied."""
-    if id(function) not in _ALLOWED and id(function) not in _DISALLOWED and stock_mark(function) == "allowed":
-        allow(function)
-    return id(function) in _ALLOWED
+    """Return whether `allow_in_graph`, ours or stock's, was applied last."""
+    return _mark_of(function) == "allowed"
 
 
 def is_graph_function(function: object) -> bool:
     """Return whether calls of it become graph nodes."""
-    if is_disallowed(function):
-        return False
-    if isinstance(function, operator_kinds):
-        return True
-    return id(function) in _GRAPH_FUNCTIONS or is_allowed(function)
+    mark = _mark_of(function)
+    if mark:
+        return mark == "allowed"
+    return isinstance(function, operator_kinds) or id(function) in _GRAPH_FUNCTIONS
+
+
+def _target_of(function: object) -> object:
+    known = _TARGETS.get(id(function))
+    if known is None:
+        known = _TARGETS[id(function)] = (function, graph_target(function))
+    return known[1]
 
 
 def _graph_call(function: object) -> CallRule | None:
@@ -155,7 +159,7 @@ def _graph_call(function: object) -> CallRule | None:
     if not is_graph_function(function):
         return None
 
-    target = _TARGETS.get(id(function), function) if is_allowed(function) else function
+    target = _target_of(function) if is_allowed(function) else function
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         return ctx.call_torch("call_function", target, args, kwargs)
