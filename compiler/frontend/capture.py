@@ -36,7 +36,7 @@ from .failure import report_failure
 from .frame import NULL, FrameState
 from .guarded_code import guarded_function
 from .recorder import Recorder
-from .residual import Names, Residual, distinct_guards, guard_lines
+from .residual import EAGER, Names, Residual, distinct_guards, guard_lines
 from .unit import Specialisation, Tail, Unit, drive
 
 
@@ -339,16 +339,22 @@ class _Writer:
         assign = f"{outputs}= " if outputs else ""
         inputs = ", ".join(self.fetched)
         lines = [f"{assign}{self.names.inject(compiled)}({inputs})"]
-        family = self.unit.family
-        if compiled is not module.forward and not family.user_backend and _can_run_again(recorder):
-            rescue = self.names.inject(_Rescue(self.unit, module, tuple(self.guards)))
-            lines = ["try:", *(f"    {line}" for line in lines), "except Exception as _error:",
-                     f"    {assign}{rescue}(_error, ({inputs}{',' if inputs else ''}))"]
-        if "grad" not in recorder.changed_states:
-            return lines
-        mode = self.names.fresh()
-        return [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:", *(f"    {line}" for line in lines),
-                "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
+        again: list[str] = []
+        if not self.unit.family.user_backend and _can_run_again(recorder):
+            rescue = self.names.inject(_Rescue(self.unit, module, tuple(self.guards), compiled is module.forward))
+            given = f"({inputs}{',' if inputs else ''})"
+            lines = ["_failed = None", "try:", *(f"    {line}" for line in lines), "except Exception as _error:",
+                     "    _failed = _error", "if _failed is not None:", f"    _failed = {rescue}(_failed, {given})"]
+            if outputs:
+                lines.append(f"    if _failed is not {self.names.inject(EAGER)}: {assign}_failed")
+            again = [f"if _failed is {self.names.inject(EAGER)}: return "
+                     f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"]
+        if "grad" in recorder.changed_states:
+            mode = self.names.fresh()
+            lines = [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:",
+                     *(f"    {line}" for line in lines),
+                     "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
+        return lines + again
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
@@ -372,22 +378,26 @@ class _Writer:
 class _Rescue:
     """Runs a captured graph as it is after its compiled form has failed at run time.
 
-    If it fails too, that is eager's own error and the user's to see; otherwise the error was ours.
+    If it fails too, the error is the program's: its own code runs again from the start, so that its handlers see the
+    error and what it had changed before stays changed; otherwise the error was ours. is_graph: nothing was compiled.
     """
 
-    def __init__(self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...]) -> None:
+    def __init__(self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...], is_graph: bool) -> None:
         self.unit = unit
         self.module = module
         self.guards = guards
+        self.is_graph = is_graph
 
     def __call__(self, error: Exception, inputs: tuple[object, ...]) -> object:
-        """Return what the graph gives."""
+        """Return what the graph gives; EAGER if it fails too: then the program must see the error where it happens."""
+        if self.is_graph:
+            return EAGER
         if self.unit.family.options.strict:
             raise error
         try:
             result = self.module.forward(*inputs)
-        except Exception as eagers:
-            raise eagers from None
+        except Exception:
+            return EAGER
         report_failure("compiled code", self.unit, error, (), self.guards, self.module.graph, inputs)
         return result
 

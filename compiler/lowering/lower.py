@@ -228,8 +228,8 @@ class _Lowering:
             names.append(name)
             made.append(self._whole(name, fake))
         mutated = self._mutated(node, args)
-        # an operator without facts may do anything
-        ordered = facts is None or is_random(node.target) or is_mutating(node.target)
+        # an operator without facts may do anything; one without results is there for its error
+        ordered = facts is None or not listed or is_random(node.target) or is_mutating(node.target)
         self.writer.extern(
             Extern(
                 self.writer.fresh(f"call_{node.name}"), cast("OpOverload", node.target), args, kwargs, tuple(names),
