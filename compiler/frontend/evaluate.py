@@ -1,7 +1,9 @@
 """Evaluate a frame: the loop over its instructions, exceptions included; and frames that suspend."""
 
+import sys
 import types
 
+from ..values.classes import ClassValue
 from ..values.constant import Constant, MethodOf
 from ..values.exceptions import ExceptionValue
 from ..values.reasons import UNSUPPORTED_OPERATION, Break, SkipFrame
@@ -75,6 +77,8 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
         try:
             _RULES[instruction.name](frame, instruction)
         except Raised as raised:
+            if isinstance(raised.value, ExceptionValue) and not raised.value.raised:
+                raised.value.entered(ctx.handled_exception())
             enter_handler(frame, raised)
 
 
@@ -100,6 +104,7 @@ class GeneratorValue(Value):
         self.frame = frame
         self.started = False
         self.finished = False
+        self.running = False
 
     def python_type(self) -> type:
         """Return the generator type."""
@@ -118,23 +123,28 @@ class GeneratorValue(Value):
         return self._resume(Constant(None))
 
     def _resume(self, sent: Value) -> Value:
+        if self.running:
+            self.ctx.throw(ValueError, "generator already executing")
         if self.finished:
             self.ctx.throw(StopIteration)
         if self.started:
             self.frame.stack.append(sent)
+        elif not isinstance(sent, Constant) or sent.value is not None:
+            self.ctx.throw(TypeError, "can't send non-None value to a just-started generator")
         self.started = True
         return self._run()
 
     def _run(self) -> Value:
         self.frame.yielded = None
         self.frame.parent = self.ctx.frames[-1] if self.ctx.frames else None
+        self.running = True
         try:
             run_frame(self.ctx, self.frame)
         except Raised as raised:
             self.finished = True
-            if issubclass(raised.value.python_type(), StopIteration):
-                self.ctx.throw(RuntimeError, "generator raised StopIteration")
-            raise
+            raise self._left(raised) from None
+        finally:
+            self.running = False
         if self.frame.yielded is not None:
             return self.frame.yielded
         self.finished = True
@@ -145,15 +155,63 @@ class GeneratorValue(Value):
 
     def throw_in(self, exception: Value) -> Value:
         """Raise an exception at the yield where the generator stands."""
+        if self.running:
+            self.ctx.throw(ValueError, "generator already executing")
+        if isinstance(exception, ExceptionValue):
+            exception.entered(self.ctx.handled_exception())
         if self.finished or not self.started:
             self.finished = True
             raise Raised(exception)
+        inner = self._inner()
+        raised = Raised(exception)
+        if inner is not None:
+            try:
+                return self._throw_on(inner, exception)
+            except Raised as other:
+                if self._goes_on_with(other):
+                    return self._run()
+                raised = other
         try:
-            enter_handler(self.frame, Raised(exception))
-        except Raised:
+            enter_handler(self.frame, raised)
+        except Raised as other:
             self.finished = True
-            raise
+            raise self._left(other) from None
         return self._run()
+
+    def _left(self, raised: Raised) -> Raised:
+        """Return what an exception that leaves the generator becomes: a StopIteration is an error there."""
+        if not issubclass(raised.value.python_type(), StopIteration):
+            return raised
+        error = ExceptionValue(RuntimeError, [Constant("generator raised StopIteration")])
+        error.cause = error.context = raised.value
+        error.suppressed = error.raised = True
+        return Raised(error)
+
+    def _inner(self) -> Value | None:
+        """Return the iterator that `yield from` stands in, None elsewhere."""
+        following = self.frame.decoded.instructions[self.frame.index]
+        return self.frame.stack[-1] if following.name == "RESUME" and following.argument & 3 == 2 else None
+
+    def _throw_on(self, inner: Value, exception: Value) -> Value:
+        """Throw into the iterator of a `yield from`."""
+        if issubclass(exception.python_type(), GeneratorExit):
+            if hasattr(inner.python_type(), "close"):
+                inner.call_method(self.ctx, "close", [], {})
+            raise Raised(exception)
+        if not hasattr(inner.python_type(), "throw"):
+            raise Raised(exception)
+        return self.ctx.real(inner.call_method(self.ctx, "throw", [exception], {}))
+
+    def _goes_on_with(self, raised: Raised) -> bool:
+        """Go on behind the `yield from` if its iterator has ended; since 3.12 a handler does so."""
+        if sys.version_info >= (3, 12) or not issubclass(raised.value.python_type(), StopIteration):
+            return False
+        sends = [one for one in self.frame.decoded.instructions[: self.frame.index] if one.name == "SEND"]
+        assert sends[-1].target is not None
+        self.frame.pop()
+        self.frame.push(raised.value.get_attr(self.ctx, "value"))
+        self.frame.index = sends[-1].target
+        return True
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate send, throw, close and the explicit special methods."""
@@ -164,7 +222,11 @@ class GeneratorValue(Value):
         if name == "send":
             return self._resume(ctx.real(args[0]))
         if name == "throw":
-            exception = ctx.real(args[1] if len(args) > 1 else args[0])
+            kind, given = ctx.real(args[0]), ctx.real(args[1]) if len(args) > 1 else Constant(None)
+            if isinstance(kind, ClassValue) and not isinstance(given, ExceptionValue):
+                is_none = isinstance(given, Constant) and given.value is None
+                given = ctx.real(ctx.call(kind, [] if is_none else [given], {}))
+            exception = given if isinstance(given, ExceptionValue) else kind
             if isinstance(exception, ExceptionValue):
                 return self.throw_in(exception)
         if name == "close":
@@ -178,6 +240,8 @@ class GeneratorValue(Value):
             except Raised as raised:
                 if not issubclass(raised.value.python_type(), GeneratorExit | StopIteration):
                     raise
+            else:
+                self.ctx.throw(RuntimeError, "generator ignored GeneratorExit")
         self.finished = True
         return Constant(None)
 

@@ -148,8 +148,10 @@ def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None
 @opcode("DELETE_FAST")
 def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Unbind a local."""
-    if frame.locals.pop(_name(instruction), None) is None:
-        frame.ctx.throw(UnboundLocalError, f"cannot access local variable '{_name(instruction)}'")
+    name = _name(instruction)
+    if frame.locals.pop(name, None) is None:
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        frame.ctx.throw(UnboundLocalError, message)
 
 
 @opcode("MAKE_CELL")
@@ -174,7 +176,19 @@ def do_LOAD_CLOSURE(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_DEREF")
 def do_LOAD_DEREF(frame: FrameState, instruction: Instruction) -> None:
     """Push the content of a cell."""
-    frame.push(frame.cells[_name(instruction)].load(frame.ctx, _name(instruction)))
+    frame.push(_filled(frame, _name(instruction)).load(frame.ctx, _name(instruction)))
+
+
+def _filled(frame: FrameState, name: str) -> CellValue:
+    """Return a cell of the frame that is not empty."""
+    cell = frame.cells[name]
+    if cell.content is None and name in frame.decoded.code.co_freevars:
+        words = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+        frame.ctx.throw(NameError, words)
+    if cell.content is None:
+        words = f"cannot access local variable '{name}' where it is not associated with a value"
+        frame.ctx.throw(UnboundLocalError, words)
+    return cell
 
 
 @opcode("STORE_DEREF")
@@ -186,7 +200,7 @@ def do_STORE_DEREF(frame: FrameState, instruction: Instruction) -> None:
 @opcode("DELETE_DEREF")
 def do_DELETE_DEREF(frame: FrameState, instruction: Instruction) -> None:
     """Empty a cell."""
-    frame.cells[_name(instruction)].store(frame.ctx, None)
+    _filled(frame, _name(instruction)).store(frame.ctx, None)
 
 
 @opcode("LOAD_GLOBAL")

@@ -1,30 +1,18 @@
 """Rules of the opcodes of try, except, finally, raise and with; and those that only make the frame run eagerly."""
 
-import types
-
 from ..bytecode.instruction import Instruction
 from ..bytecode.versions import OPCODES, RUNNING
+from ..values.attributes import class_lookup
 from ..values.classes import ClassValue
 from ..values.constant import Constant
-from ..values.exceptions import ExceptionValue
+from ..values.exception_groups import match_group, what_remains
+from ..values.exceptions import ExceptionValue, TracebackValue
 from ..values.objects import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ..values.sequences import TupleValue
 from ..values.value import Raised, Value
 from .frame import FrameState
 from .opcode_table import opcode, rules_for
-
-
-class TracebackValue(Value):
-    """The traceback that `__exit__` is given; it can be passed on, not looked into."""
-
-    def python_type(self) -> type:
-        """Return the traceback type."""
-        return types.TracebackType
-
-    def truth(self, ctx: object) -> bool:
-        """Tracebacks are true."""
-        return True
 
 
 @opcode("PUSH_EXC_INFO")
@@ -51,8 +39,8 @@ def do_CHECK_EXC_MATCH(frame: FrameState, instruction: Instruction) -> None:
     kind = frame.stack[-1].python_type()
     matches = []
     for value in classes:
-        if not isinstance(value, ClassValue):
-            raise Break(UNSUPPORTED_OBJECT, "an except clause with something that is no class")
+        if not isinstance(value, ClassValue) or not issubclass(value.kind, BaseException):
+            frame.ctx.throw(TypeError, "catching classes that do not inherit from BaseException is not allowed")
         matches.append(issubclass(kind, value.kind))
     frame.push(Constant(any(matches)))
 
@@ -67,28 +55,58 @@ def do_RERAISE(frame: FrameState, instruction: Instruction) -> None:
 def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `raise`."""
     values = frame.pop_many(instruction.argument)
+    handled = frame.ctx.handled_exception()
     if not values:
-        handled = _innermost_handled(frame)
         if handled is None:
             frame.ctx.throw(RuntimeError, "No active exception to reraise")
         raise Raised(handled)
-    exception = values[0]
-    if isinstance(exception, ClassValue):
-        exception = frame.ctx.real(frame.ctx.call(exception, [], {}))
-    if not isinstance(exception, ExceptionValue):
-        frame.ctx.throw(TypeError, "exceptions must derive from BaseException")
+    exception = _instance(frame, values[0], "exceptions must derive from BaseException")
     if len(values) == 2:
-        exception.set_attr(frame.ctx, "__cause__", values[1])
+        cause = values[1]
+        if not isinstance(cause, Constant) or cause.value is not None:
+            cause = _instance(frame, cause, "exception causes must derive from BaseException")
+        exception.set_attr(frame.ctx, "__cause__", cause)
+    exception.entered(handled)
     raise Raised(exception)
 
 
-def _innermost_handled(frame: FrameState) -> Value | None:
-    here: FrameState | None = frame
-    while here is not None:
-        if here.handled:
-            return here.handled[-1]
-        here = here.parent
-    return None
+def _instance(frame: FrameState, value: Value, words: str) -> ExceptionValue:
+    """Return the exception that `raise` is given, made if it is given a class."""
+    if isinstance(value, ClassValue) and issubclass(value.kind, BaseException):
+        kind, value = value.kind, frame.ctx.real(frame.ctx.call(value, [], {}))
+        if not isinstance(value, ExceptionValue):
+            found = value.python_type()
+            words = f"calling {kind!r} should have returned an instance of BaseException, not {found!r}"
+    if not isinstance(value, ExceptionValue):
+        frame.ctx.throw(TypeError, words)
+    return value
+
+
+@opcode("CHECK_EG_MATCH")
+def do_CHECK_EG_MATCH(frame: FrameState, instruction: Instruction) -> None:
+    """Divide the exceptions between an `except*` and what follows it."""
+    exception, wanted = frame.pop_many(2)
+    rest, match = match_group(frame.ctx, exception, wanted)
+    frame.push(rest)
+    frame.push(match)
+    if isinstance(match, ExceptionValue):
+        frame.handled[-1] = match
+
+
+@opcode("PREP_RERAISE_STAR", last=(3, 11))
+def do_PREP_RERAISE_STAR(frame: FrameState, instruction: Instruction) -> None:
+    """Put together what is raised after the `except*` clauses."""
+    original, raised = frame.pop_many(2)
+    frame.push(what_remains(frame.ctx, original, frame.ctx.unpack(raised)))
+
+
+@opcode("CALL_INTRINSIC_2", (3, 12))
+def do_CALL_INTRINSIC_2(frame: FrameState, instruction: Instruction) -> None:
+    """Evaluate the intrinsic that ends `except*`; the others are of type parameters, and the frame runs eagerly."""
+    if instruction.argument != 1:
+        _refuse(frame, instruction)
+    original, raised = frame.pop_many(2)
+    frame.push(what_remains(frame.ctx, original, frame.ctx.unpack(raised)))
 
 
 @opcode("BEFORE_WITH")
@@ -100,6 +118,10 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
     leave = manager.method(frame.ctx, "__exit__")
     enter = manager.method(frame.ctx, "__enter__")
     if leave is None or enter is None:
+        for name, words in (("__enter__", ""), ("__exit__", " (missed __exit__ method)")):
+            if class_lookup(manager.kind, name)[0] is None:
+                what = f"'{manager.kind.__name__}' object does not support the context manager protocol{words}"
+                frame.ctx.throw(TypeError, what)
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
     frame.push(leave)
     frame.push(frame.ctx.call_and_push(enter, [], {}))
@@ -129,12 +151,12 @@ def _refuse(frame: FrameState, instruction: Instruction) -> None:
 
 
 _EAGER = """
-GET_AITER GET_ANEXT BEFORE_ASYNC_WITH END_ASYNC_FOR GET_AWAITABLE CHECK_EG_MATCH SETUP_ANNOTATIONS STORE_NAME
-DELETE_NAME LOAD_NAME PREP_RERAISE_STAR ASYNC_GEN_WRAP PRINT_EXPR IMPORT_STAR LOAD_CLASSDEREF INTERPRETER_EXIT RESERVED
-LOAD_LOCALS CALL_INTRINSIC_2 LOAD_FROM_DICT_OR_GLOBALS LOAD_FROM_DICT_OR_DEREF
+GET_AITER GET_ANEXT BEFORE_ASYNC_WITH END_ASYNC_FOR GET_AWAITABLE SETUP_ANNOTATIONS STORE_NAME
+DELETE_NAME LOAD_NAME ASYNC_GEN_WRAP PRINT_EXPR IMPORT_STAR LOAD_CLASSDEREF INTERPRETER_EXIT RESERVED
+LOAD_LOCALS LOAD_FROM_DICT_OR_GLOBALS LOAD_FROM_DICT_OR_DEREF
 EXIT_INIT_CHECK ENTER_EXECUTOR
 """.split()
-for _name in _EAGER:  # class bodies, module code, coroutines, exception groups: the frame runs eagerly
+for _name in _EAGER:  # class bodies, module code, coroutines: the frame runs eagerly
     opcode(_name)(_refuse)
 
 

@@ -264,6 +264,10 @@ class Recorder(GraphBuilding):
         """Raise an exception in the evaluated program."""
         raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
 
+    def handled_exception(self) -> Value | None:
+        """Return the exception that is being handled."""
+        return next((frame.handled[-1] for frame in reversed(self.frames) if frame.handled), None)
+
     def needs_own_frame(self, what: str) -> NoReturn:
         """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
         if len(self.frames) > 1:

@@ -10,7 +10,8 @@ from .attributes import class_lookup, guard_bases
 from .classes import ClassValue, SuperValue, construct, constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, RangeIterator, calls, fold
 from .conversion_calls import known_argument
-from .exceptions import HAS_FIELDS, ExceptionValue
+from .exception_groups import make_group
+from .exceptions import make_exception
 from .functions import BoundMethod
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from .mappings import DictValue, ProxyValue, pairs_of
@@ -465,15 +466,13 @@ CALL_FAMILIES.append(_from_keys)
 
 @constructs(BaseException)
 def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
-    if issubclass(kind, HAS_FIELDS) and (len(args) > 1 or kwargs):
-        made.no("making an exception whose class takes its arguments apart")
-    init = class_lookup(kind, "__init__")[1]
-    if isinstance(init, types.FunctionType):
-        ctx.call(ctx.wrap(init, Injected(init)), [made, *args], kwargs)
-    elif kwargs:
-        ctx.throw(TypeError, f"{kind.__name__}() takes no keyword arguments")
-    return made
+    if issubclass(kind, BaseExceptionGroup) and not isinstance(class_lookup(kind, "__new__")[1], staticmethod):
+        group = make_group(ctx, kind, args)
+        init = class_lookup(kind, "__init__")[1]
+        if isinstance(init, types.FunctionType):
+            ctx.call(ctx.wrap(init, Injected(init)), [group, *args], kwargs)
+        return group
+    return make_exception(ctx, kind, args, kwargs)
 
 
 # --- effects that must happen now

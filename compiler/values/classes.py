@@ -337,10 +337,14 @@ class NewMethod(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Return a fresh instance of the class given."""
         kind = ctx.real(args[0])
-        if not isinstance(kind, ClassValue) or issubclass(kind.kind, BaseException | torch.nn.Module):
-            if isinstance(kind, ClassValue) and not issubclass(kind.kind, BaseException):
-                return new_object(kind.kind)
+        if not isinstance(kind, ClassValue):
             self.no("call", UNKNOWN_CALLEE)
+        if issubclass(kind.kind, torch.nn.Module):
+            return new_object(kind.kind)
+        if issubclass(kind.kind, BaseException):
+            made = new_object(kind.kind)
+            made.call_native(ctx, NativeMethod(made, BaseException, "__init__"), args[1:], kwargs)
+            return made
         return native_new(ctx, kind.kind, args[1:], kwargs)
 
 

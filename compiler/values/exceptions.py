@@ -1,77 +1,222 @@
-"""Exceptions of the evaluated program."""
+"""Exceptions of the evaluated program: arguments, what their class keeps in fields of its own, causes and contexts."""
 
 import types
+from collections.abc import Iterator
 
-from .attributes import MISSING, NativeMethod, class_lookup
+from .attributes import HEAP_TYPE, MISSING, NativeMethod, class_lookup
+from .classes import INSTANCES
 from .constant import Constant
 from .objects import ObjectValue
-from .sequences import TupleValue
-from .source import Source
+from .sequences import ListValue, TupleValue
+from .source import Attribute, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
-HAS_FIELDS = (  # keep arguments in fields of their own; a new OSError may be of a subclass
-    OSError, UnicodeError, SyntaxError, ImportError, NameError, AttributeError, BaseExceptionGroup,
-)  # fmt: skip
+_CHAIN = {"__cause__": "cause", "__context__": "context"}
+
+
+class TracebackValue(Value):
+    """The traceback of an exception; it can be passed on, not looked into."""
+
+    def python_type(self) -> type:
+        """Return the traceback type."""
+        return types.TracebackType
+
+    def truth(self, ctx: object) -> bool:
+        """Tracebacks are true."""
+        return True
+
+
+class _Holder:
+    """Stands for an argument that is not known while Python's own class takes the arguments apart."""
+
+
+def native_of(kind: type) -> type:
+    """Return the builtin class that an exception class derives from."""
+    return next(base for base in kind.__mro__ if not base.__flags__ & HEAP_TYPE)
 
 
 class ExceptionValue(ObjectValue):
-    """An exception instance."""
+    """An exception instance. given: what its class written in C was called with; cause, context: as on the object."""
 
     def __init__(
         self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None
     ) -> None:
         super().__init__(kind, real, source)
         self.args = args
+        self.given: tuple[list[Value], Keywords] = (list(args), {})
+        self.fields: dict[str, Value] | None = None  # taken apart when asked for
+        self.set_fields: dict[str, Value] = {}
         self.cause: Value | None = None
+        self.context: Value | None = None
+        self.suppressed = False
+        self.raised = False
+
+    def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
+        self.args = [ctx.real(arg) for arg in args]
+        self.given, self.fields = (list(self.args), dict(kwargs)), None
+        if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
+            self.native_fields(ctx)
+
+    def native_fields(self, ctx: CaptureContext) -> dict[str, Value]:
+        """Return what the class written in C keeps of its arguments; Python's own class takes them apart."""
+        if self.fields is not None:
+            return self.fields
+        holders: dict[int, Value] = {}
+
+        def real(value: Value) -> object:
+            value = ctx.real(value)
+            if value.is_constant():
+                return value.constant()
+            holder = _Holder()
+            holders[id(holder)] = value
+            kept.append(holder)
+            return holder
+
+        kept: list[object] = []
+        native = native_of(self.kind)
+        try:
+            made = native(*map(real, self.given[0]), **{name: real(value) for name, value in self.given[1].items()})
+        except TypeError as error:
+            ctx.throw(TypeError, *(str(arg).replace(native.__name__, self.kind.__name__) for arg in error.args))
+        if type(made) is not native and self.kind is native:
+            self.kind = type(made)
+        if isinstance(made, OSError):
+            self.args = [holders[id(arg)] if id(arg) in holders else ctx.known(arg) for arg in made.args]
+        found = {name: getattr(made, name, None) for name in _field_names(native)}
+        self.fields = {
+            name: holders[id(value)] if id(value) in holders else ctx.known(value) for name, value in found.items()
+        }
+        return self.fields
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give args and the chain fields, else look up as for any object."""
+        """Give args, the chain and the fields of the class, else look up as for any object."""
         if name == "args":
             return TupleValue(list(self.args))
-        if name == "__cause__" and self.real is MISSING:
-            return self.cause or Constant(None)
-        if name in ("__cause__", "__context__", "__traceback__", "__suppress_context__"):
-            self.no(f"attribute {name!r}")
-        if name == "value" and issubclass(self.kind, StopIteration):
-            return self.args[0] if self.args else Constant(None)
-        owner, raw = class_lookup(self.kind, name)
-        native = owner is not None and owner.__module__ == "builtins" and isinstance(raw, types.MemberDescriptorType)
-        if native and self.real is MISSING:
-            self.no(f"attribute {name!r}")
+        if self.real is not MISSING:
+            if name in _CHAIN and getattr(self, _CHAIN[name]) is None and self.source is not None:
+                return ctx.real(ctx.wrap(getattr(self.real, name), Attribute(self.source, name)))
+            if name in ("__traceback__", "__suppress_context__"):
+                self.no(f"attribute {name!r}")
+        if name in _CHAIN:
+            return getattr(self, _CHAIN[name]) or Constant(None)
+        if name == "__suppress_context__":
+            return Constant(self.suppressed)
+        if name == "__traceback__":
+            return TracebackValue() if self.raised else Constant(None)
+        if name in self.set_fields:
+            return ctx.real(self.set_fields[name])
+        if self.real is MISSING and name in _field_names(native_of(self.kind)):
+            return self.native_fields(ctx)[name]
         return super().get_attr(ctx, name)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep the cause; a traceback is made anew by whoever raises."""
-        if name == "__cause__":
-            self.cause = ctx.real(value)
+        """Keep chain and fields; a traceback is made anew by whoever raises."""
+        if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
+            self.no(f"setting attribute {name!r}")
+        if name in _CHAIN:
+            is_none = isinstance(ctx.real(value), Constant)
+            setattr(self, _CHAIN[name], None if is_none else ctx.real(value))
+            self.suppressed = self.suppressed or name == "__cause__"
+        elif name == "__suppress_context__":
+            self.suppressed = ctx.real(value).truth(ctx)
         elif name == "args":
             self.args = list(ctx.unpack(value))
-        elif name not in ("__traceback__", "__suppress_context__"):
+        elif name in _field_names(native_of(self.kind)) and self.source is None:
+            self.set_fields[name] = value
+        elif name != "__traceback__":
             super().set_attr(ctx, name, value)
+
+    def entered(self, handled: Value | None) -> None:
+        """Note that the exception is raised while another one is handled, which becomes its context."""
+        self.raised = True
+        if handled is None or handled is self or not isinstance(handled, ExceptionValue):
+            return
+        before: Value = handled
+        while isinstance(before, ExceptionValue) and before.context is not None:
+            if before.context is self:  # Python cuts the chain where it would close
+                before.context = None
+                break
+            before = before.context
+        self.context = handled
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `with_traceback`."""
-        if name == "with_traceback":
+        if name == "with_traceback" and len(args) == 1:
             return self
         return super().call_method(ctx, name, args, kwargs)
 
     def call_native(self, ctx: CaptureContext, method: NativeMethod, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate `BaseException.__init__`, which sets the arguments."""
+        """Evaluate `BaseException.__init__`, which sets the arguments, and notes."""
         if method.name == "__init__":
-            self.args = [ctx.real(arg) for arg in args]
+            self.initialise(ctx, args, kwargs)
+            return Constant(None)
+        if method.name == "with_traceback":
+            return self
+        if method.name == "add_note" and len(args) == 1:
+            if not issubclass(ctx.real(args[0]).python_type(), str):
+                kind = ctx.real(args[0]).python_type().__name__
+                ctx.throw(TypeError, f"note must be a str, not '{kind}'")
+            notes = self.namespace.find(ctx, Constant("__notes__"))
+            if notes is None:
+                notes = ListValue([])
+                self.namespace.set_item(ctx, Constant("__notes__"), notes)
+            notes.call_method(ctx, "append", args, {})
             return Constant(None)
         return super().call_native(ctx, method, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the exception."""
         name = out.fresh()
-        args = "".join(f", {out.value(arg)}" for arg in self.args)
-        out.line(f"{name} = {out.inject(self.kind)}.__new__({out.inject(self.kind)}{args})")
+        native = out.inject(native_of(self.kind))
+        args = "".join(f", {out.value(arg)}" for arg in self.given[0])
+        named = "".join(f", {key}={out.value(value)}" for key, value in self.given[1].items())
+        out.line(f"{name} = {native}.__new__({out.inject(self.kind)}{args})")
         out.know(self, name)
-        native = next(base for base in self.kind.__mro__ if base.__module__ == "builtins")
-        out.line(f"{out.inject(native.__init__)}({name}{args})")
-        if self.cause is not None:
-            out.line(f"{name}.__cause__ = {out.value(self.cause)}")
+        out.line(f"{native}.__init__({name}{args}{named})")
+        if self.args != self.given[0]:
+            out.line(f"{name}.args = ({''.join(f'{out.value(arg)}, ' for arg in self.args)})")
+        for key, value in self.set_fields.items():
+            out.line(f"{name}.{key} = {out.value(value)}")
+        for word, attribute in _CHAIN.items():
+            linked = getattr(self, attribute)
+            if linked is not None:
+                out.line(f"{name}.{word} = {out.value(linked)}")
+        if self.suppressed or self.cause is not None:
+            out.line(f"{name}.__suppress_context__ = {self.suppressed}")
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         return name
+
+
+def _field_names(native: type) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_names(native)))
+
+
+def _names(native: type) -> Iterator[str]:
+    for base in native.__mro__:
+        for name, raw in base.__dict__.items():
+            field = isinstance(raw, types.MemberDescriptorType | types.GetSetDescriptorType)
+            if field and not name.startswith("__") and name != "args":
+                yield name
+
+
+def make_exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate the construction of an exception."""
+    maker = class_lookup(kind, "__new__")[1]
+    init = class_lookup(kind, "__init__")[1]
+    function = maker.__func__ if isinstance(maker, staticmethod) else None
+    if isinstance(function, types.FunctionType):
+        made = ctx.call(ctx.known(function), [ctx.known(kind), *args], kwargs)
+        if not isinstance(made, ExceptionValue) or not issubclass(made.kind, kind):
+            return made
+    else:
+        made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
+    if isinstance(init, types.FunctionType):
+        ctx.call(ctx.known(init), [made, *args], kwargs)
+    else:
+        made.initialise(ctx, args, kwargs)
+    return made
+
+
+INSTANCES[BaseException] = lambda kind: ExceptionValue(kind, [])

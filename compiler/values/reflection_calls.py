@@ -6,10 +6,12 @@ import os
 import sys
 import types
 
-from .constant import calls, fold
+from .constant import Constant, calls, fold
 from .conversion_calls import known_argument
 from .environment import EnvironmentValue
+from .exceptions import TracebackValue
 from .functions import BoundMethod, FunctionValue
+from .sequences import TupleValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
 
@@ -33,3 +35,16 @@ def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     ctx.needs_own_frame("globals(), locals(), eval() and the like look at the frame that calls them")
 
 
+
+
+@calls(sys.exc_info)
+def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    handled = ctx.handled_exception()
+    if handled is None:
+        return TupleValue([Constant(None), Constant(None), Constant(None)])
+    return TupleValue([ctx.known(handled.python_type()), handled, TracebackValue()])
+
+
+@calls(sys.exception)
+def _current_exception(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.handled_exception() or Constant(None)

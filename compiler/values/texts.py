@@ -10,7 +10,8 @@ from typing import Any
 from .attributes import class_lookup
 from .classes import constructs
 from .constant import Constant, calls, fold, string_method
-from .exceptions import ExceptionValue
+from .exception_groups import GroupValue
+from .exceptions import ExceptionValue, native_of
 from .functions import FunctionValue
 from .mappings import DictValue, DictView, ProxyValue
 from .objects import ObjectValue, OpaqueValue
@@ -166,8 +167,17 @@ def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -
 
 def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
     """Evaluate str() or repr() of an exception by the rule of its class written in C."""
+    if isinstance(value, GroupValue) and method_name == "__str__":
+        count = len(value.members)
+        plural = "" if count == 1 else "s"
+        return Constant(f"{formatted(ctx, value.args[0], '').constant()} ({count} sub-exception{plural})")
+    if isinstance(value, GroupValue):
+        return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
+    if isinstance(value.native_fields(ctx).get("errno"), Constant) and value.given[0] != value.args:
+        return fold(ctx, str if method_name == "__str__" else repr, native_of(value.kind)(*(
+            shown(ctx, arg) for arg in value.given[0])))
     args = [shown(ctx, arg) for arg in value.args]
-    native = next(kind for kind in value.kind.__mro__ if kind.__module__ == "builtins")
+    native = native_of(value.kind)
     if method_name == "__str__":
         return fold(ctx, lambda: str(native(*args)))
     return fold(ctx, lambda: f"{value.kind.__name__}{repr(native(*args)).removeprefix(native.__name__)}")

@@ -297,6 +297,10 @@ class CaptureContext(ABC):
         """Raise an exception in the evaluated program."""
 
     @abstractmethod
+    def handled_exception(self) -> Value | None:
+        """Return the exception of the innermost `except` block that the program is in."""
+
+    @abstractmethod
     def needs_own_frame(self, what: str) -> NoReturn:
         """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one."""
 
