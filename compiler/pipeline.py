@@ -127,4 +127,5 @@ def _calls(target: Callable[..., Any]) -> types.FunctionType:
     assert isinstance(call, types.FunctionType)
     name = getattr(target, "__name__", type(target).__name__)
     call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)  # what the record calls it
-    return functools.update_wrapper(call, target, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    functools.update_wrapper(call, target, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    return call

@@ -5,10 +5,22 @@ They stand between the environment and the arguments of a `compile` call, and ar
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from .options import Options, Settings, options_from_environment, unknown_option
+from .options import Options, options_from_environment, unknown_option
+
+
+@dataclass(slots=True)
+class _Assigned:
+    """What was assigned in this process: option -> value; replaced as a whole, never changed."""
+
+    changes: dict[str, object] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_ASSIGNED = _Assigned()
 
 
 class Config:
@@ -18,11 +30,7 @@ class Config:
     UnknownOption, which is an AttributeError too, for a name that is no option; UserError for a value of another type.
     """
 
-    __slots__ = ("_changes", "_lock")
-
-    def __init__(self) -> None:
-        object.__setattr__(self, "_changes", {})
-        object.__setattr__(self, "_lock", threading.Lock())
+    __slots__ = ()
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -34,15 +42,15 @@ class Config:
     def __setattr__(self, name: str, value: object) -> None:
         """Set an option for the process."""
         Options().replace(**{name: value})
-        with self._lock:
-            object.__setattr__(self, "_changes", {**self._changes, name: value})
+        with _ASSIGNED.lock:
+            _ASSIGNED.changes = {**_ASSIGNED.changes, name: value}
 
     def __delattr__(self, name: str) -> None:
         """Forget what was assigned: the environment's value holds again."""
         if name not in _NAMES:
             raise unknown_option(name)
-        with self._lock:
-            object.__setattr__(self, "_changes", {key: kept for key, kept in self._changes.items() if key != name})
+        with _ASSIGNED.lock:
+            _ASSIGNED.changes = {key: kept for key, kept in _ASSIGNED.changes.items() if key != name}
 
     def __reduce__(self) -> str:
         """There is one in a process: copies and pickles are the one."""
@@ -65,23 +73,22 @@ class Config:
         first = {changes: value} if isinstance(changes, str) else dict(changes or {})
         wanted = {**first, **named}
         Options().replace(**wanted)
-        with self._lock:
-            before = self._changes
-            object.__setattr__(self, "_changes", {**before, **wanted})
+        with _ASSIGNED.lock:
+            before = _ASSIGNED.changes
+            _ASSIGNED.changes = {**before, **wanted}
         try:
             yield self
         finally:
-            with self._lock:
-                restored = {key: kept for key, kept in self._changes.items() if key not in wanted}
-                restored.update({key: kept for key, kept in before.items() if key in wanted})
-                object.__setattr__(self, "_changes", restored)
+            with _ASSIGNED.lock:
+                others = {key: kept for key, kept in _ASSIGNED.changes.items() if key not in wanted}
+                _ASSIGNED.changes = others | {key: kept for key, kept in before.items() if key in wanted}
 
     def apply(self, options: Options) -> Options:
         """Return options with what was assigned put over them."""
-        changes: dict[str, object] = self._changes
+        changes = _ASSIGNED.changes
         return options.replace(**changes) if changes else options
 
-    def over_environment(self, arguments: Mapping[str, object] | None = None) -> Settings:
+    def over_environment(self, arguments: Mapping[str, object] | None = None) -> Callable[[], Options]:
         """Return what gives the options in force: the environment's as of now, what is assigned then, the arguments."""
         environment, last = options_from_environment(), dict(arguments or {})
         environment.replace(**last)

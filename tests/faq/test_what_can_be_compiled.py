@@ -1,4 +1,4 @@
-"""What `compile` and `disable` take, and that what comes back is still what it was: names, signatures, pickles, keys."""
+"""What `compile` and `disable` take; and that what comes back is still what it was: names, signatures, keys."""
 
 import asyncio
 import copy
