@@ -49,7 +49,7 @@ from .lazy import LazyValue
 from .sizes import SymbolicDimensions, size_value
 from .skip_rules import compiled_original, refusal
 
-_SHARED = (ListValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
+_SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 _UNTOUCHED = object()
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
 

@@ -12,6 +12,7 @@ from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
 from ..values.reasons import CANNOT_RESUME, SkipFrame
 from ..values.scalar import SizeValue
+from ..values.sequences import TupleValue
 from ..values.source import Argument, Injected, Source
 from ..values.tensor import TensorValue
 from ..values.value import Rebuilder, Value
@@ -166,7 +167,8 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
     """
     guards: list[Guard] = []
     if recorder.effects:
-        sources = [value.source for value in recorder.shared.values() if value.source is not None]
+        changeable = [value for value in recorder.shared.values() if not isinstance(value, TupleValue)]
+        sources = [value.source for value in changeable if value.source is not None]
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
             guards.append(Guard(None, Kind.DISTINCT, "distinct", None, outside))
