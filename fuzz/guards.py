@@ -8,8 +8,6 @@ reported where it does (over-guarding), not failed.
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-
 from plumbline.oracle.boundary import call_roots
 from plumbline.oracle.compilers import Candidate, CompileRequest, CompilerUnderTest
 from plumbline.oracle.judge import judge_call
@@ -19,6 +17,7 @@ from plumbline.oracle.verdict import Finding, Kind, Verdict
 from .findings import Tried, signature_of
 from .guard_slots import CALL
 from .scenarios import Scenario
+from .torch_slots import put_back
 
 OPTIONS = JudgeOptions(gradients=False)
 State = tuple[int, ...]
@@ -27,15 +26,13 @@ State = tuple[int, ...]
 def try_scenario(scenario: Scenario, compiler: CompilerUnderTest, backend: str) -> Tried:
     """Play one history under one compiler; the verdict is the first failing call's, or the heaviest of all.
 
-    torch's grad mode and default dtype are set back at the end.
+    What slots change in torch is set back at the end.
     """
-    dtype = torch.get_default_dtype()
     compiler.reset()
     try:
         return _Play(scenario, compiler, backend).run()
     finally:
-        torch.set_grad_enabled(True)
-        torch.set_default_dtype(dtype)
+        put_back()
         compiler.reset()
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 
+from . import class_slots, torch_slots  # noqa: F401 - fill SLOTS
 from .guard_slots import BASES, PARAMETERS, SLOTS
 from .programs import functions_of
 
@@ -50,8 +51,9 @@ class Scenario:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Return the slots on which the result depends; the argument always counts."""
-        return tuple(slot.name for slot in self.slots if slot.way >= 0 or slot.name == "argument_tensor")
+        """Return the slots on which the result depends; the argument and torch's modes always count."""
+        always = {name for name, slot in SLOTS.items() if slot.always} | {"argument_tensor"}
+        return tuple(slot.name for slot in self.slots if slot.way >= 0 or slot.name in always)
 
     @property
     def settled(self) -> bool:
@@ -87,9 +89,13 @@ def _setup(name: str) -> str:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """Draw a scenario: one to four slots, some of them unread, and a history that begins and ends with a call."""
-    names = draw(st.lists(st.sampled_from(sorted(SLOTS)), min_size=1, max_size=MOST_SLOTS, unique=True))
+def scenarios(draw: st.DrawFn, judged: bool = True) -> Scenario:
+    """Draw a scenario: one to four slots, some of them unread, and a history that begins and ends with a call.
+
+    judged: only slots that the judge can rewind.
+    """
+    drawn_from = sorted(name for name, slot in SLOTS.items() if slot.rewound or not judged)
+    names = draw(st.lists(st.sampled_from(drawn_from), min_size=1, max_size=MOST_SLOTS, unique=True))
     slots = []
     for name in names:
         unread = draw(st.integers(0, 3)) == 3

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from types import CodeType
 
 from .constant import Constant, MethodOf
+from .guard import Kind
 from .mappings import DictValue
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .sequences import TupleValue
@@ -135,6 +136,8 @@ class FunctionValue(Value):
                 return DictValue.of(ctx, [(Constant(key), value) for key, value in self.attributes.items()])
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if not hasattr(self.real, name):
+            if self.source is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if name == "__code__":
             return ctx.known(self.code)

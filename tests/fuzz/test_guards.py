@@ -31,7 +31,7 @@ def test_no_false_alarm_on_a_right_compiler():
     assert report.verdicts["EQUAL"] >= 195, report.summary()
 
 
-@pytest.mark.parametrize("name", sorted(SLOTS))
+@pytest.mark.parametrize("name", sorted(name for name, slot in SLOTS.items() if slot.rewound))
 def test_every_slot_runs_in_every_way_with_every_value(name):
     """A right compiler agrees, and eager raises in no state: a slot that always fails would test nothing."""
     for way in range(len(SLOTS[name].reads)):

@@ -8,7 +8,16 @@ from collections.abc import Callable
 import torch
 from hypothesis import strategies as st
 
-from plumbline.compiler.values.guard import Answer, Guard, Kind, Member, TensorFacts, look_up, member_found, storage_pattern
+from plumbline.compiler.values.guard import (
+    Answer,
+    Guard,
+    Kind,
+    Member,
+    TensorFacts,
+    look_up,
+    member_found,
+    storage_pattern,
+)
 from plumbline.compiler.values.source import Argument, Attribute, BaseItem, Injected, Item, ListedItem, Source
 
 
