@@ -96,7 +96,8 @@ class LanguageModel(nn.Module):
         self.settings = settings = settings or Settings()
         self.transformer = nn.ModuleDict(
             {
-                "wte": nn.Embedding(settings.words, settings.width), "wpe": nn.Embedding(settings.block, settings.width),
+                "wte": nn.Embedding(settings.words, settings.width),
+                "wpe": nn.Embedding(settings.block, settings.width),
                 "h": nn.ModuleList([Block(settings) for _ in range(settings.layers)]),
                 "ln_f": Norm(settings.width, True),
             }
