@@ -15,6 +15,7 @@ from .guard import Kind
 from .iterators import IteratorValue
 from .mappings import DictValue, DictView, ProxyValue, pairs_of
 from .objects import OF_OWN_CLASS, ObjectValue
+from .numpy_values import KnownArray, TensorArray
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
 from .sequences import ListValue, SequenceIterator, SequenceValue, TupleValue
@@ -58,6 +59,9 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
     left, right = ctx.real(left), ctx.real(right)
     plain, assigning, name = _FUNCTIONS[symbol]
     for owner in (left, right):
+    for value in (left, right):
+        if isinstance(value, KnownArray | TensorArray):
+            return value.operate(ctx, plain, left, right, inplace=inplace)
         found = _by_method(ctx, name, left, right, inplace) if _has_methods(owner) else None
         if found is not None:
             return found
@@ -239,6 +243,9 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
     left, right = ctx.real(left), ctx.real(right)
     function, method, reflected = _COMPARISONS[symbol]
     if _has_methods(left) or _has_methods(right):
+    for value in (left, right):
+        if isinstance(value, KnownArray | TensorArray):
+            return value.operate(ctx, function, left, right, inplace=False)
         found = _compare_objects(ctx, symbol, left, right, method, reflected)
         if found is not None:
             return found

@@ -26,6 +26,7 @@ from .constant import CALL_FAMILIES, LITERAL_TYPES, CallRule, Constant, Known, c
 from .exceptions import ExceptionValue
 from .guard import Kind
 from .mappings import DictValue
+from .numpy_values import NumpyScalar
 from .reasons import DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, UNSUPPORTED_TENSOR, Break
 from .scalar import SizeValue
 from .sequences import ListValue, SequenceValue, SliceValue, TupleValue
@@ -237,6 +238,9 @@ def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
         return node, value.symbol if not isinstance(node, int | float | bool) else node
     if isinstance(value, Constant | Known | ClassValue):
         return value.constant(), value.constant()
+    if isinstance(value, NumpyScalar):
+        number = value.value.item()
+        return number, number
     if isinstance(value, SequenceValue):
         pairs = [to_graph(ctx, item) for item in value.elements(ctx)]
         kind = list if value.kind is list else tuple

@@ -43,7 +43,7 @@ class Pairing:
         if isinstance(left, torch.Tensor):
             self._tensors(left, right, path)
         elif isinstance(left, numpy.ndarray):
-            assert numpy.array_equal(left, right), f"{path}: {left} is not {right}"
+            self._arrays(left, right, path)
         elif isinstance(left, dict):
             assert len(left) == len(right), f"{path}: keys {list(left)} are not {list(right)}"
             for key, other in zip(left, right, strict=True):
@@ -56,6 +56,17 @@ class Pairing:
         elif isinstance(left, set | frozenset):
             assert left == right, f"{path}: {left!r} is not {right!r}"
         self._attributes(left, right, path)
+
+    def _arrays(self, left: Any, right: Any, path: str) -> None:
+        assert left.dtype == right.dtype, f"{path}: {left.dtype} is not {right.dtype}"
+        assert left.strides == right.strides, f"{path}: strides {left.strides} are not {right.strides}"
+        assert numpy.array_equal(left, right, equal_nan=left.dtype.kind in "fc"), f"{path}: {left} is not {right}"
+        if left.size:
+            self._memory(left.__array_interface__["data"][0], right.__array_interface__["data"][0], path)
+
+    def _memory(self, here: int, there: int, path: str) -> None:
+        assert self.memory.setdefault(here, there) == there, f"{path}: shares its memory with another"
+        assert self.memory.setdefault(~there, here) == here, f"{path}: shares its memory with another"
 
     def _attributes(self, left: Any, right: Any, path: str) -> None:
         if isinstance(left, types.FunctionType):
