@@ -315,8 +315,8 @@ class Unit:
             return
         for other in self.entries[-1].guards:
             self._note_varying(other, args)
-        words, expected = guard.words(), str(guard.expected)
-        record(Recompiled(self.name, words, expected, _short(actual), len(self.entries), guard.origin))
+        expected, found = _expected_and_found(guard, actual)
+        record(Recompiled(self.name, guard.words(), expected, found, len(self.entries), guard.origin))
 
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
         """Remember the dimensions in which an input differs from what was captured."""
@@ -359,7 +359,7 @@ class Unit:
                 place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
                 exec("\n".join(lines), place)
                 if not eval(check, place):
-                    return guard, place.get(value)
+                    return guard, place[value] if value else tuple(place[other] for other in others)
             except Exception as error:
                 return guard, f"<error>{type(error).__name__}: {error}"
         return None, ""
@@ -415,6 +415,17 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
         shown += [f"stack[{position}]" for position, kind in enumerate(layout.stack) if kind == VALUE]
         shown += [*layout.cells, *layout.locals]
     return tuple(shown)
+
+
+def _expected_and_found(guard: Guard, actual: object) -> tuple[str, str]:
+    """Return in words what a guard that failed wants, and what there is."""
+    if guard.kind is Kind.STATE and isinstance(guard.expected, tuple):
+        question, answer = guard.expected
+        return str(answer), _short(question())
+    expected = "true" if guard.kind is Kind.EXPRESSION else str(guard.expected)
+    if guard.source is None and isinstance(actual, tuple):
+        return expected, ", ".join(_short(value) for value in actual)
+    return expected, _short(actual)
 
 
 def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
