@@ -1,10 +1,13 @@
 """CompiledModule: an `nn.Module` that is another one, but for its call."""
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from ..base.errors import UserError
 
 _PREFIX = "_orig_mod."
 _OWN = frozenset({"_original", "_entry", "_orig_mod"})
@@ -20,6 +23,11 @@ class CompiledModule(torch.nn.Module):
 
     __slots__ = ("_entry", "_original")
     _plumbline_compiled = True  # inside other compiled code the original is evaluated
+
+    def __new__(cls, original: torch.nn.Module, entry: object) -> "CompiledModule":
+        """Return an object of a class that has the container methods of the original's, and no others."""
+        del entry
+        return super().__new__(_kind_for(type(original)))
 
     def __init__(self, original: torch.nn.Module, entry: Callable[[torch.nn.Module], Callable[..., Any]]) -> None:
         object.__setattr__(self, "__dict__", original.__dict__)
@@ -57,6 +65,10 @@ class CompiledModule(torch.nn.Module):
         """Return the original's state."""
         return self._original.state_dict(*args, **kwargs)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Raise UserError: it is compiled, and torch's own method would compile the original by stock's compiler."""
+        raise UserError("the module is compiled already", hint="call plumbline.compile on the original, with arguments")
+
     def train(self, mode: bool = True) -> "CompiledModule":
         """Set the training flag of the original."""
         self._original.train(mode)
@@ -72,6 +84,25 @@ class CompiledModule(torch.nn.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Copy the original; the copy is uncompiled."""
         return copy.deepcopy(self._original, memo)
+
+
+_CONTAINER = ("__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__contains__", "__reversed__",
+              "__enter__", "__exit__")  # looked up on the class by Python, never by __getattr__
+
+
+@functools.cache
+def _kind_for(original: type) -> type[CompiledModule]:
+    names = [name for name in _CONTAINER if hasattr(original, name)]
+    if not names:
+        return CompiledModule
+    return type("CompiledModule", (CompiledModule,), {"__slots__": (), **{name: _forwarded(name) for name in names}})
+
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    def call(self: CompiledModule, *args: Any) -> Any:
+        return getattr(type(self._original), name)(self._original, *args)
+
+    return call
 
 
 def _identity(value: Any) -> Any:

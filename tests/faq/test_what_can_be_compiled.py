@@ -157,11 +157,11 @@ def test_static_and_class_methods_and_properties_in_either_order(order):
         step = 2.0
 
         @both(staticmethod)
-        def static(x):
+        def static(x):  # noqa: N805 - it is made a static method above
             return x + 1
 
         @both(classmethod)
-        def of_class(cls, x):
+        def of_class(cls, x):  # noqa: N805 - and this one a class method
             return x + cls.step
 
         @both(property)
@@ -258,6 +258,27 @@ def test_module_pickles_saves_and_copies_as_the_original():
     other = Net()
     other.load_state_dict(torch.load(file))
     assert torch.equal(other(ONES), compiled(ONES))
+
+
+def test_containers_stay_containers():
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    compiled = compile_eagerly(net)
+    assert compiled[0] is net[0]
+    assert len(compiled) == 2
+    assert list(compiled) == list(net)
+    assert bool(compiled)
+    compiled[1] = nn.Tanh()
+    assert torch.equal(compiled(ONES), net[0](ONES).tanh())
+    assert copy.deepcopy(compiled)[0].weight is not net[0].weight
+    plain = compile_eagerly(Net())
+    assert not hasattr(plain, "__len__")
+    with pytest.raises(TypeError):
+        iter(plain)
+
+
+def test_torchs_method_compile_is_answered_plainly():
+    with pytest.raises(UserError, match="compiled already"):
+        compile_eagerly(Net()).compile()
 
 
 def test_module_in_place_by_its_forward():
