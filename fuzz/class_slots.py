@@ -309,10 +309,10 @@ add_slot(
 )
 add_slot(
     "written_alias",
-    "pair[0].append(1.0)\ntotal = total + len(pair[1])",
-    "pair[:] = [[], []]",
-    "pair[0] = pair[1] = []",
-    setup="pair = [[], []]",
+    "couple[0].append(1.0)\ntotal = total + len(couple[1])",
+    "couple[:] = [[], []]",
+    "couple[0] = couple[1] = []",
+    setup="couple = [[], []]",
     moving=True,
     rewound=False,
 )

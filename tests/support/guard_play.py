@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from plumbline.compiler.base.events import Captured, CompilerFailed, RanEagerly, Recompiled, recording
-from plumbline.fuzz.guard_slots import CALL
+from plumbline.fuzz.guard_slots import CALL, SLOTS
 from plumbline.fuzz.scenarios import Scenario
 from plumbline.fuzz.torch_slots import put_back
 from support.programs import compiled
@@ -34,6 +34,8 @@ def play(scenario: Scenario, **settings: Any) -> Played:
     eager, other = scenario.namespace(), scenario.namespace()
     run = compiled(other["step"], **settings)
     values = {slot.name: 0 for slot in scenario.slots}
+    bases = {SLOTS[slot.name].needs for slot in scenario.slots if slot.way >= 0} - {""}
+    touched = {*scenario.read, *(name for name in values if SLOTS[name].needs in bases)}  # what is read shares objects
     played = Played()
     try:
         for number, event in enumerate(scenario.events):
@@ -44,7 +46,7 @@ def play(scenario: Scenario, **settings: Any) -> Played:
                 continue
             _call(eager, other, run, f"call at event {number}", played)
             played.states.append(tuple(values.values()))
-            played.read.append(tuple(values[name] for name in scenario.read if name in values))
+            played.read.append(tuple(values[name] for name in touched if name in values))
     finally:
         put_back()
     return played

@@ -60,7 +60,7 @@ def test_random_histories(scenario: Scenario) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(judged=False))
 def test_many_random_histories(scenario: Scenario) -> None:
     played = play(scenario, recompile_limit=64)
