@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .expr import ZERO, Expr, Symbol, as_expr, constant, is_zero, quotient, remainder, scale, total
-from .sizes import Extent, larger, same
+from .sizes import Extent, same
 
 
 def product(sizes: Iterable[Extent]) -> Extent:
@@ -22,10 +22,11 @@ def product(sizes: Iterable[Extent]) -> Extent:
 
 
 def row_major(sizes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Return the strides, in elements, of a row-major array of these sizes."""
+    """Return the strides, in elements, of a row-major array of these sizes; of no use where one is zero."""
     strides: list[Extent] = [1] * len(sizes)
     for position in range(len(sizes) - 2, -1, -1):
-        strides[position] = strides[position + 1] * larger(sizes[position + 1], 1)
+        size = sizes[position + 1]
+        strides[position] = strides[position + 1] * (max(size, 1) if isinstance(size, int) else size)
     return tuple(strides)
 
 

@@ -51,6 +51,12 @@ class SizeCall:
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", f"{self.function}({key_of(self.first)},{key_of(self.second)})")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SizeCall) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
     @property
     def text(self) -> str:
         """The call as Python and as C."""
@@ -293,7 +299,28 @@ def _lowest(value: Size) -> int | None:
         for after, count in expanded.items():
             found[after] = found.get(after, 0) + count
     constant = found.pop((), 0)
-    return constant if all(count >= 0 for count in found.values()) else None
+    return constant if all(count >= 0 for count in found.values()) else _lowest_by_ceiling(value)
+
+
+def _lowest_by_ceiling(value: Size) -> int | None:
+    """Replace one subtracted function of sizes by something that it never exceeds, and ask again."""
+    for monomial, factor in value.terms:
+        if factor > 0 or len(monomial) != 1 or not isinstance(call := monomial[0], SizeCall):
+            continue
+        rest = value - Size(((monomial, factor),))
+        if call.function == "floor_quotient" and isinstance(call.second, int):  # d * (a // d) <= a
+            low = lowest_of(rest * call.second + call.first * factor)
+            if low is not None:
+                return -(-low // call.second)
+        ceilings: list[Extent] = []
+        if call.function == "smaller":
+            ceilings = [call.first, call.second]
+        elif call.function == "floor_remainder" and surely_positive(call.second):
+            ceilings = [call.second - 1]
+        known = [low for top in ceilings if (low := lowest_of(rest + top * factor)) is not None]
+        if known:
+            return max(known)
+    return None
 
 
 def _lowest_of_atom(atom: Atom) -> int | None:
@@ -315,6 +342,9 @@ def _lowest_of_atom(atom: Atom) -> int | None:
 # -- division --------------------------------------------------------------------------------------------------------
 
 
+_MOST_STEPS = 16  # of a polynomial division; longer ones are given up
+
+
 def exact_quotient(value: Extent, divisor: Extent) -> Extent | None:
     """Return value / divisor where that is a polynomial with whole factors, else None."""
     if isinstance(value, int) and isinstance(divisor, int):
@@ -327,12 +357,14 @@ def exact_quotient(value: Extent, divisor: Extent) -> Extent | None:
         return None
     result: Extent = part
     rest = value - part * divisor
-    while not (isinstance(rest, int) and rest == 0):
+    for _ in range(_MOST_STEPS):
+        if isinstance(rest, int) and rest == 0:
+            return result
         step = _monomial_quotient(_terms(rest)[0], lead_divisor)
-        if step is None or len(_terms(rest)) > 16:
+        if step is None:
             return None
         result, rest = result + step, rest - step * divisor
-    return result
+    return None
 
 
 def _monomial_quotient(value: tuple[Monomial, int], divisor: tuple[Monomial, int]) -> Extent | None:

@@ -1,0 +1,95 @@
+"""One traced program with open sizes, run at every level of the backend for many sizes: all must be eager's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from plumbline.compiler.autograd.open_arguments import Fits, TracedSizes
+from plumbline.compiler.base.events import KernelBuilt, recording
+from plumbline.compiler.base.options import Options
+from plumbline.compiler.base.torch_facts import enable_python_dispatcher
+from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.open_sizes import with_size_inputs
+from plumbline.compiler.graph.tracer import Recorder
+from plumbline.compiler.loops.interpret import interpret_program
+from plumbline.compiler.loops.ir import Program
+from plumbline.compiler.loops.verify import verify
+from plumbline.compiler.lowering.lower import lower_graph
+from plumbline.compiler.native import compile_graph, condition
+from plumbline.compiler.schedule.schedule import schedule
+from plumbline.compiler.symbolic.sizes import assumptions
+
+Shape = tuple[int | str, ...]
+STRICT = Options(strict=True, verify=True)
+
+
+@dataclass(slots=True)
+class OpenProgram:
+    """A function traced once for shapes in which some sizes are open: names stand for them.
+
+    builds: how many libraries were built so far.
+    """
+
+    function: Callable[..., object]
+    shapes: tuple[Shape, ...]
+    names: list[str]
+    gm: torch.fx.GraphModule
+    fits: Fits
+    loops: list[tuple[Callable[..., object], Program, Program]] = field(default_factory=list)
+    native: Callable[..., tuple[object, ...]] | None = None
+    builds: int = 0
+
+    @staticmethod
+    def traced(function: Callable[..., object], shapes: Sequence[Shape], hints: dict[str, int],
+               dtype: torch.dtype = torch.float32) -> OpenProgram:
+        """Trace a function for sizes by name as they are at first."""
+        sizes = TracedSizes.of(hints, frozenset())
+        recorder = Recorder(sizes.mode)
+        fakes = []
+        for number, shape in enumerate(shapes):
+            with sizes.mode:
+                fake = torch.empty([sizes.values[n] if isinstance(n, str) else n for n in shape], dtype=dtype)
+            recorder.add_input(f"input_{number}", fake)
+            fakes.append(fake)
+        with enable_python_dispatcher(), sizes.mode, recorder, torch.no_grad():
+            results = function(*fakes)
+        gm = recorder.finish(results if isinstance(results, tuple) else (results,))
+        fits = sizes.condition()
+        assert fits is not None
+        return OpenProgram(
+            function, tuple(shapes), list(hints), with_size_inputs(gm, sizes.symbols), fits
+        )
+
+    def inputs(self, sizes: dict[str, int], make: Callable[[tuple[int, ...]], torch.Tensor]) -> list[object]:
+        """Return tensors of these sizes, then the sizes."""
+        tensors = [make(tuple(sizes[n] if isinstance(n, str) else n for n in shape)) for shape in self.shapes]
+        return [*tensors, *(sizes[name] for name in self.names)]
+
+    def levels(self, given: Sequence[object]) -> dict[str, tuple[object, ...]]:
+        """Return the outputs by level: the graph, lowered and fused loops interpreted, C."""
+        sizes = given[len(self.shapes) :]
+        lowered, fused = self._loops(sizes)
+        results = {
+            "graph": interpret(self.gm, given), "lowered": interpret_program(lowered, given),
+            "fused": interpret_program(fused, given),
+        }
+        with recording() as events:
+            if self.native is None:
+                self.native = compile_graph(self.gm, (), STRICT)
+            results["c"] = self.native(*given)
+        self.builds += sum(isinstance(event, KernelBuilt) for event in events)
+        return results
+
+    def _loops(self, sizes: Sequence[object]) -> tuple[Program, Program]:
+        for fits, lowered, fused in self.loops:
+            if fits(*sizes):
+                return lowered, fused
+        symbols = [node.meta["symbol"] for node in self.gm.graph.nodes if "symbol" in node.meta]
+        with assumptions() as assumed:
+            lowered = verify(lower_graph(self.gm, dict(zip(symbols, sizes, strict=True))), "lowering")
+            fused = schedule(lowered, STRICT)
+        self.loops.append((condition(symbols, list(assumed)), lowered, fused))
+        return lowered, fused
