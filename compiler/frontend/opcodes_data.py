@@ -13,13 +13,15 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     gradients,
     itertools_calls,
     logging_calls,
-    pure_calls,
     numpy_calls,
     outer_iterators,
+    pure_calls,
     reflection_calls,
+    single_dispatch,
     stateless_calls,
     tensor_state,
     transforms,
+    twin_calls,
 )
 from ..values.builtin_calls import make_slice
 from ..values.constant import Constant, fold
@@ -507,10 +509,19 @@ def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:
     frame.push(TupleValue(list(unpack(frame.ctx, frame.pop()))))
 
 
+def _unpacked(frame: FrameState) -> list[Value]:
+    """Take a value off the stack and return its elements."""
+    value = frame.pop()
+    kind = value.python_type()
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        frame.ctx.throw(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
+    return unpack(frame.ctx, value)
+
+
 @opcode("UNPACK_SEQUENCE")
 def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
     """Unpack exactly n values."""
-    items = unpack(frame.ctx, frame.pop())
+    items = _unpacked(frame)
     wanted = instruction.argument
     if len(items) > wanted:
         frame.ctx.throw(ValueError, f"too many values to unpack (expected {wanted})")
@@ -524,7 +535,7 @@ def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
 def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:
     """Unpack with a starred target."""
     before, after = instruction.argument & 255, instruction.argument >> 8
-    items = unpack(frame.ctx, frame.pop())
+    items = _unpacked(frame)
     if len(items) < before + after:
         message = f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
         frame.ctx.throw(ValueError, message)

@@ -73,6 +73,7 @@ class Recorder(GraphBuilding):
         self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.steps = 0
+        self.hashed: list[Value] = []  # objects from outside that were told apart by identity
         self.stop_at = -1
         self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
         self.stopped: tuple[FrameState, ...] = ()
@@ -263,6 +264,11 @@ class Recorder(GraphBuilding):
     def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
         raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
+
+    def told_apart(self, value: Value) -> None:
+        """Note an object from outside whose identity the program relies on."""
+        if value.source is not None and not any(value is seen for seen in self.hashed):
+            self.hashed.append(value)
 
     def handled_exception(self) -> Value | None:
         """Return the exception that is being handled."""

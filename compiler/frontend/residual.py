@@ -172,6 +172,9 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
             guards.append(Guard(None, Kind.DISTINCT, "distinct", None, outside))
+    hashed = tuple(value.source for value in recorder.hashed if value.source is not None)
+    if len(hashed) > 1 and not all(map(_is_fixed, hashed)):
+        guards.append(Guard(None, Kind.DISTINCT, "distinct", None, hashed))
     if recorder.mutates_inputs and len(recorder.inputs) > 1:
         tensors = tuple(value.source for value in recorder.inputs if value.source is not None)
         if not recorder.effects:

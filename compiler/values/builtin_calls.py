@@ -2,7 +2,8 @@
 
 import collections
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Union
 
 import torch
 
@@ -14,7 +15,7 @@ from .exception_groups import make_group
 from .exceptions import make_exception
 from .functions import BoundMethod
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
-from .mappings import DictValue, ProxyValue, pairs_of
+from .mappings import DictValue, DictView, ProxyValue, pairs_of
 from .objects import ObjectValue
 from .operators import binary, compare
 from .reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
@@ -56,7 +57,9 @@ def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
         real = getattr(real, "__origin__", real)  # typing.Sequence stands for collections.abc.Sequence
     if isinstance(real, type):
         return (real,)
-    raise Break(UNSUPPORTED_OPERATION, f"isinstance with {value.describe()}")
+    if getattr(real, "__origin__", None) is Union:
+        return tuple(kind for kind in real.__args__ if isinstance(kind, type))  # type: ignore[union-attr]  # a union
+    ctx.throw(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
 
 
 _KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
@@ -66,6 +69,8 @@ _KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extens
 def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value, kinds = ctx.real(args[0]), _classes(ctx, args[1])
     kind = value.python_type()
+    if kind in kinds:
+        return Constant(True)  # Python does not ask a metaclass where the type is the very one
     if isinstance(value, TensorValue):
         return Constant(any(_tensor_is(value, wanted) for wanted in kinds))
     for wanted in kinds:
@@ -95,7 +100,7 @@ def _tensor_is(value: TensorValue, wanted: type) -> bool:
 def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     kind = ctx.real(args[0])
     if not isinstance(kind, ClassValue):
-        raise Break(UNSUPPORTED_OPERATION, f"issubclass of {kind.describe()}")
+        ctx.throw(TypeError, "issubclass() arg 1 must be a class")
     classes = _classes(ctx, args[1])
     guard_bases(ctx, kind.kind, classes)
     return fold(ctx, issubclass, kind.kind, classes)
@@ -173,11 +178,6 @@ def _object(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
     return ObjectValue(object)
 
 
-@calls(id)
-def _id(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    raise Break(UNSUPPORTED_OPERATION, "id(), which is new on every call")
-
-
 @calls(hash)
 def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.real(args[0])
@@ -193,11 +193,14 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        if len(args) != 1 and (not args or "default" in kwargs):
+            given = [ctx.real(arg).stand_in() for arg in args]
+            fold(ctx, {"max": max, "min": min}[name], *given, **dict.fromkeys(kwargs))
         items = ctx.unpack(args[0]) if len(args) == 1 else [ctx.real(arg) for arg in args]
         if not items:
             if "default" in kwargs:
                 return ctx.real(kwargs["default"])
-            ctx.throw(ValueError, f"{name}() iterable argument is empty")
+            fold(ctx, {"max": max, "min": min}[name], ())
         key = ctx.real(kwargs.get("key", NONE))
         by_key = not (isinstance(key, Constant) and key.value is None)
         best = items[0]
@@ -427,12 +430,29 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         method = value.method(ctx, "__reversed__")
         if method is not None:
             return ctx.call(method, [], {})
-        value = ctx.real(value.contents) if value.contents is not None else value
+        if value.contents is not None:
+            value = ctx.real(value.contents)
+        elif method is None and class_lookup(value.kind, "__reversed__")[0] is None:
+            return IteratorValue(reversed, _from_the_end(ctx, value), ctx)
     if isinstance(value, Constant) and isinstance(value.value, range):
         return ctx.known(value.value[::-1]).iterate(ctx)
     if isinstance(value, SequenceValue):
         return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
-    return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
+    if isinstance(value, Constant | TensorValue):
+        return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
+    if isinstance(value, DictValue | DictView):
+        return value.call_method(ctx, "__reversed__", [], {})
+    value.refuse(ctx, "reversed", reversed)
+
+
+def _from_the_end(ctx: CaptureContext, value: ObjectValue) -> Iterator[Value]:
+    """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
+    if value.method(ctx, "__getitem__") is None or value.method(ctx, "__len__") is None:
+        value.refuse(ctx, "reversed", reversed)
+    size = value.length(ctx).constant()
+    assert isinstance(size, int)
+    for position in range(size - 1, -1, -1):
+        yield value.get_item(ctx, Constant(position))
 
 
 @calls(tuple.__new__)

@@ -13,6 +13,7 @@ from .operators import binary
 from .reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
 from .tensor import TensorValue
+from .texts import number_of
 from .value import Arguments, CaptureContext, Keywords, Value
 
 
@@ -21,6 +22,8 @@ def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
     value = ctx.real(value)
     if isinstance(value, TensorValue):
         raise Break(DATA_DEPENDENT_VALUE, f"{what} of {value.describe()}")
+    if isinstance(value, ObjectValue):
+        return number_of(ctx, value)
     if not value.is_constant():
         raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}")
     return value.constant()
@@ -46,8 +49,20 @@ def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 
 
 _MATH.remove(math.sqrt)
-for _pure in (*_MATH, ord, chr, hex, oct, bin, divmod, operator.index):
+for _pure in (*_MATH, ord, chr, hex, oct, bin, operator.index):
     calls(_pure)(_fold_rule(_pure))
+
+
+@calls(divmod)
+def _divmod(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    left, right = (ctx.real(arg) for arg in args)
+    for owner, name, other in ((left, "__divmod__", right), (right, "__rdivmod__", left)):
+        method = owner.method(ctx, name) if isinstance(owner, ObjectValue) else None
+        if method is not None:
+            answer = ctx.real(ctx.call(method, [other], {}))
+            if not (isinstance(answer, Constant) and answer.value is NotImplemented):
+                return answer
+    return fold(ctx, divmod, known_argument(ctx, left, "divmod"), known_argument(ctx, right, "divmod"))
 
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
@@ -57,10 +72,6 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
             return values[0]
         if kind is float and values[0].kind is int:
             return fold(ctx, torch.sym_float, values[0].symbol)
-    if values and isinstance(values[0], ObjectValue):
-        method = values[0].method(ctx, f"__{kind.__name__}__")
-        if method is not None:
-            return ctx.call(method, [], {})
     known = [known_argument(ctx, value, kind.__name__) for value in values]
     return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
 
@@ -79,7 +90,9 @@ def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if isinstance(value, TensorValue):
         return ctx.call_torch("call_function", abs, [value], {})
     if isinstance(value, ObjectValue):
-        return value.call_method(ctx, "__abs__", [], {})
+        method = value.method(ctx, "__abs__")
+        if method is not None:
+            return ctx.call(method, [], {})
     return fold(ctx, abs, known_argument(ctx, value, "abs"))
 
 
@@ -88,6 +101,10 @@ def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.real(args[0])
     if isinstance(value, TensorValue):
         return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__round__")
+        if method is not None:
+            return ctx.call(method, args[1:], {})
     return fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
 
 
@@ -95,6 +112,9 @@ def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 2:
         return binary(ctx, "**", args[0], args[1])
+    if isinstance(ctx.real(args[0]), ObjectValue):
+        method = ctx.real(args[0]).get_attr(ctx, "__pow__")
+        return ctx.call(method, args[1:], {})
     return fold(ctx, pow, *[known_argument(ctx, arg, "pow") for arg in args])
 
 

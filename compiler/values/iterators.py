@@ -3,6 +3,7 @@
 Each is a Python generator over values, so it is as lazy as the one it stands for.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 
 from .constant import Constant
@@ -30,6 +31,13 @@ class IteratorValue(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Iterators are true."""
         return True
+
+    def stand_in(self) -> object:
+        """Return an empty iterator of the type, or one that refuses the same."""
+        makers: dict[type, Callable[[], object]] = {
+            zip: zip, map: lambda: map(len, ()), filter: lambda: filter(None, ()), enumerate: lambda: enumerate(()),
+        }
+        return makers[self.kind]() if self.kind in makers else super().stand_in()
 
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""
@@ -84,7 +92,8 @@ def zipped(ctx: CaptureContext, iterators: list[Value], strict: bool) -> Iterato
                 if not is_stop(raised):
                     raise
                 if strict and position:
-                    ctx.throw(ValueError, f"zip() argument {position + 1} is shorter than argument {position}")
+                    before = "argument 1" if position == 1 else f"arguments 1-{position}"
+                    ctx.throw(ValueError, f"zip() argument {position + 1} is shorter than {before}")
                 if strict:
                     _check_all_ended(ctx, iterators)
                 return
@@ -94,7 +103,8 @@ def zipped(ctx: CaptureContext, iterators: list[Value], strict: bool) -> Iterato
 def _check_all_ended(ctx: CaptureContext, iterators: list[Value]) -> None:
     for position, iterator in enumerate(iterators[1:], 2):
         for _ in elements_of(ctx, iterator):
-            ctx.throw(ValueError, f"zip() argument {position} is longer than argument {position - 1}")
+            before = "argument 1" if position == 2 else f"arguments 1-{position - 1}"
+            ctx.throw(ValueError, f"zip() argument {position} is longer than {before}")
 
 
 def enumerated(ctx: CaptureContext, iterator: Value, start: int) -> Iterator[Value]:
@@ -134,9 +144,56 @@ def called_until(ctx: CaptureContext, function: Value, sentinel: Value) -> Itera
         yield element
 
 
-def accumulated(ctx: CaptureContext, iterator: Value, add: Callable[[Value, Value], Value]) -> Iterator[Value]:
+def accumulated(
+    ctx: CaptureContext, iterator: Value, add: Callable[[Value, Value], Value], initial: Value | None = None
+) -> Iterator[Value]:
     """Give the steps of itertools.accumulate()."""
-    total: Value | None = None
-    for element in elements_of(ctx, iterator):
-        total = element if total is None else add(total, element)
+    total = initial
+    if total is not None:
         yield total
+    for element in elements_of(ctx, iterator):
+        total = element if total is None else ctx.real(add(total, element))
+        yield total
+
+
+class Groups:
+    """The state that `itertools.groupby` shares with the groups it gives: they all take from one iterator."""
+
+    def __init__(self, ctx: CaptureContext, iterator: Value, key: Value | None) -> None:
+        self.ctx = ctx
+        self.steps = elements_of(ctx, iterator)
+        self.key = key
+        self.waiting: tuple[Value, Value] | None = None  # (key, element) taken and not given yet
+        self.current: object = None  # the group that may take
+
+    def _take(self) -> bool:
+        for element in self.steps:
+            real = self.ctx.real(element)
+            found = real if self.key is None else self.ctx.real(self.ctx.call(self.key, [real], {}))
+            self.waiting = (found, real)
+            return True
+        self.waiting = None
+        return False
+
+    def rows(self) -> Iterator[Value]:
+        """Give (key, group) pairs."""
+        last: Value | None = None
+        while self.waiting is not None or self._take():
+            assert self.waiting is not None
+            if last is not None and self.ctx.equal(last, self.waiting[0]):
+                self.waiting = None
+                continue
+            last = self.waiting[0]
+            self.current = mark = object()
+            yield TupleValue([last, IteratorValue(_GROUP, self._group(last, mark), self.ctx)])
+
+    def _group(self, key: Value, mark: object) -> Iterator[Value]:
+        while self.current is mark and (self.waiting is not None or self._take()):
+            assert self.waiting is not None
+            if not self.ctx.equal(key, self.waiting[0]):
+                return
+            element, self.waiting = self.waiting[1], None
+            yield element
+
+
+_GROUP = type(next(itertools.groupby([0]))[1])

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
-from .iterators import IteratorValue, accumulated, chained, elements_of, filtered
+from .iterators import Groups, IteratorValue, accumulated, chained, elements_of, filtered
 from .operators import binary
 from .reasons import UNSUPPORTED_OPERATION, Break
-from .sequences import ListValue, TupleValue
+from .sequences import TupleValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
 
@@ -75,8 +75,15 @@ def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     start = args[0] if args else kwargs.get("start")
     step = args[1] if len(args) > 1 else kwargs.get("step")
-    numbers = itertools.count(_number(ctx, start, 0), _number(ctx, step, 1))
-    return IteratorValue(kind, (Constant(number) for number in numbers), ctx)
+    return IteratorValue(kind, counted(ctx, start or Constant(0), step or Constant(1)), ctx)
+
+
+def counted(ctx: CaptureContext, start: Value, step: Value) -> Iterator[Value]:
+    """Give the steps of itertools.count()."""
+    number = ctx.real(start)
+    while True:
+        yield number
+        number = ctx.real(binary(ctx, "+", number, step))
 
 
 @constructs(itertools.cycle)
@@ -92,14 +99,15 @@ def _starmap(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords)
 
 @constructs(itertools.accumulate)
 def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function = args[1] if len(args) > 1 else kwargs.get("func")
+    function: Value | None = ctx.real(args[1] if len(args) > 1 else kwargs.get("func", Constant(None)))
+    function = None if isinstance(function, Constant) else function
+    initial: Value | None = ctx.real(kwargs.get("initial", Constant(None)))
+    initial = None if isinstance(initial, Constant) and initial.value is None else initial
 
     def add(left: Value, right: Value) -> Value:
         return binary(ctx, "+", left, right) if function is None else ctx.call(function, [left, right], {})
 
-    if "initial" in kwargs:
-        raise Break(UNSUPPORTED_OPERATION, "accumulate with initial=")
-    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, args[0]), add), ctx)
+    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, args[0]), add, initial), ctx)
 
 
 @constructs(itertools.filterfalse)
@@ -156,14 +164,6 @@ def _pairwise(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 
 @constructs(itertools.groupby)
 def _groupby(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    key = args[1] if len(args) > 1 else kwargs.get("key")
-    groups: list[tuple[Value, list[Value]]] = []
-    for element in ctx.unpack(args[0]):
-        found = element if key is None else ctx.real(ctx.call(key, [element], {}))
-        if groups and ctx.equal(groups[-1][0], found):
-            groups[-1][1].append(element)
-        else:
-            groups.append((found, [element]))
-    return IteratorValue(kind, (TupleValue([k, ListValue(members).iterate(ctx)]) for k, members in groups), ctx)
-
-
+    key = ctx.real(args[1] if len(args) > 1 else kwargs.get("key", Constant(None)))
+    by_key = None if isinstance(key, Constant) and key.value is None else key
+    return IteratorValue(kind, Groups(ctx, _iterator(ctx, args[0] if args else kwargs["iterable"]), by_key).rows(), ctx)

@@ -72,6 +72,7 @@ class ObjectValue(Value):
         """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
         owner, raw = class_lookup(self.kind, "__hash__")
         if owner in (object, torch.nn.Module, BaseException):
+            ctx.told_apart(self)
             return ("object", id(self.identity()))
         if raw is None:
             self.refuse(ctx, "hash", hash)

@@ -12,10 +12,11 @@ from .classes import ClassValue
 from .constant import Constant, Known, MethodOf, fold
 from .functions import BoundMethod, FunctionValue, PartialValue
 from .guard import Kind
+from .identities import IdentityValue
 from .iterators import IteratorValue
 from .mappings import DictValue, DictView, ProxyValue, pairs_of
-from .objects import OF_OWN_CLASS, ObjectValue
 from .numpy_values import KnownArray, TensorArray
+from .objects import OF_OWN_CLASS, ObjectValue
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
 from .sequences import ListValue, SequenceIterator, SequenceValue, TupleValue
@@ -58,10 +59,10 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
     """Evaluate `left <symbol> right`, or `left <symbol>= right`."""
     left, right = ctx.real(left), ctx.real(right)
     plain, assigning, name = _FUNCTIONS[symbol]
-    for owner in (left, right):
     for value in (left, right):
         if isinstance(value, KnownArray | TensorArray):
             return value.operate(ctx, plain, left, right, inplace=inplace)
+    for owner in (left, right):
         found = _by_method(ctx, name, left, right, inplace) if _has_methods(owner) else None
         if found is not None:
             return found
@@ -242,10 +243,10 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
     """Evaluate a comparison."""
     left, right = ctx.real(left), ctx.real(right)
     function, method, reflected = _COMPARISONS[symbol]
-    if _has_methods(left) or _has_methods(right):
     for value in (left, right):
         if isinstance(value, KnownArray | TensorArray):
             return value.operate(ctx, function, left, right, inplace=False)
+    if _has_methods(left) or _has_methods(right):
         found = _compare_objects(ctx, symbol, left, right, method, reflected)
         if found is not None:
             return found
@@ -267,6 +268,8 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         return Constant(_equal_dicts(ctx, left, right) == (symbol == "=="))
     if left.is_constant() and right.is_constant():
         return fold(ctx, function, left.constant(), right.constant())
+    if isinstance(left, IdentityValue) and isinstance(right, IdentityValue) and symbol in ("==", "!="):
+        return Constant(left.same(ctx, right) == (symbol == "=="))
     if symbol in ("==", "!="):
         return Constant(_same_kindless(ctx, left, right) == (symbol == "=="))
     left.refuse(ctx, symbol, function, right)

@@ -102,6 +102,7 @@ class TensorValue(Value):
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Tensors hash by identity."""
+        ctx.told_apart(self)
         return ("tensor", id(self))
 
     def truth(self, ctx: CaptureContext) -> bool:

@@ -53,6 +53,18 @@ def _real_text(value: Value) -> Any:
     return value.constant()
 
 
+_NUMBERS = ("__int__", "__float__", "__index__", "__complex__", "__floor__", "__ceil__", "__trunc__", "__bytes__",
+            "__fspath__")  # fmt: skip
+
+
+def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
+    """Return a real object with the number that an object stands for: a literal, or one that asks the program."""
+    own = any(value.method(ctx, name) is not None for name in _NUMBERS)
+    if value.contents is not None and value.contents.is_constant() and not own:
+        return value.contents.constant()
+    return _shown_object(ctx, value)
+
+
 def _number(name: str) -> Any:
     def convert(self: Shown) -> object:
         ctx, value = self._asked
@@ -63,8 +75,7 @@ def _number(name: str) -> Any:
 
 def _shown_object(ctx: CaptureContext, value: Value) -> object:
     kind = value.python_type()
-    numbers = {name: _number(name) for name in ("__int__", "__float__", "__index__", "__complex__")
-               if isinstance(value, ObjectValue) and hasattr(kind, name)}  # fmt: skip
+    numbers = {name: _number(name) for name in _NUMBERS if isinstance(value, ObjectValue) and hasattr(kind, name)}
     return type(kind.__name__, (Shown,), numbers)(ctx, value)
 
 

@@ -297,6 +297,10 @@ class CaptureContext(ABC):
         """Raise an exception in the evaluated program."""
 
     @abstractmethod
+    def told_apart(self, value: Value) -> None:
+        """Note that the program relies on this object not being another one: it hashes by identity."""
+
+    @abstractmethod
     def handled_exception(self) -> Value | None:
         """Return the exception of the innermost `except` block that the program is in."""
 

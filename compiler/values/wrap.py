@@ -3,7 +3,9 @@
 import collections
 import enum
 import functools
+import operator
 import os
+import re
 import types
 import typing
 import weakref
@@ -38,7 +40,8 @@ _BY_IDENTITY = (
     types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
     _UNION, type(typing.Any), type(typing.Callable), type(typing.Sequence), typing.TypeVar, typing.ParamSpec,
-    staticmethod, classmethod, torch.finfo, torch.iinfo,
+    staticmethod, classmethod, torch.finfo, torch.iinfo, type(typing.Optional), type(typing.Any), re.Pattern, re.Match,
+    operator.itemgetter, operator.attrgetter, operator.methodcaller,
 )
 
 

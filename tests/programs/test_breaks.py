@@ -169,7 +169,7 @@ def exception_raised_by_the_break_is_caught(a):
         return a - 1
 
 
-@program(A, graphs=1, breaks=2)
+@program(A, graphs=1, breaks=1)
 def raise_from_an_unknown_callee_is_caught(a):
     try:
         logging.getLogger("x").handle(None)

@@ -1,0 +1,54 @@
+"""Numbers that are new in every call, `id()` and the thread's: compared and looked up, never calculated with."""
+
+import _thread
+from collections.abc import Hashable
+
+from .constant import Constant, calls
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+
+class IdentityValue(Value):
+    """What `id(owner)` gives; owner None: the number of the thread."""
+
+    def __init__(self, owner: Value | None) -> None:
+        self.owner = owner
+
+    def python_type(self) -> type:
+        """Return int."""
+        return int
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """No object, and no thread, has the number 0."""
+        return True
+
+    def same(self, ctx: CaptureContext, other: "IdentityValue") -> bool:
+        """Evaluate `self == other`."""
+        if self.owner is None or other.owner is None:
+            return self.owner is other.owner
+        ctx.told_apart(self.owner)
+        ctx.told_apart(other.owner)
+        return self.owner.identity() is other.owner.identity()
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Identities are equal for one object."""
+        if self.owner is None:
+            return ("identity of the thread",)
+        ctx.told_apart(self.owner)
+        found = self.owner.identity()
+        return ("identity", type(found), found) if isinstance(self.owner, Constant) else ("identity", id(found))
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Ask again at run time."""
+        if self.owner is None:
+            return f"{out.inject(_thread.get_ident)}()"
+        return f"{out.inject(id)}({out.value(self.owner)})"
+
+
+@calls(id)
+def _id(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return IdentityValue(ctx.real(args[0]))
+
+
+@calls(_thread.get_ident)
+def _thread_number(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return IdentityValue(None)

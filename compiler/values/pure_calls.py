@@ -1,0 +1,53 @@
+"""Functions of the standard library that are run while capturing: pure, called with arguments that are known."""
+
+import cmath
+import os
+import posixpath
+import re
+import string
+import textwrap
+import types
+from collections.abc import Callable
+
+from .constant import CALL_FAMILIES, CallRule, calls, fold
+from .conversion_calls import known_argument
+from .value import Arguments, CaptureContext, Keywords, Value
+
+_PURE: list[Callable[..., object]] = [
+    *(function for name, function in vars(cmath).items() if callable(function) and not name.startswith("_")),
+    re.match, re.search, re.fullmatch, re.sub, re.subn, re.split, re.findall, re.compile, re.escape,
+    posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext, posixpath.normpath,
+    posixpath.isabs, posixpath.commonprefix, string.capwords, textwrap.dedent, textwrap.indent, textwrap.fill,
+    textwrap.shorten, os.fspath,
+]
+_BOUND = {
+    (bytes, "fromhex"), (int, "from_bytes"), (float, "fromhex"), (str, "maketrans"), (bytes, "maketrans"),
+}  # class methods written in C: a new object at every look-up
+_FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
+
+
+def _rule(function: Callable[..., object]) -> CallRule:
+    name = getattr(function, "__name__", "call")
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [known_argument(ctx, arg, name) for arg in args]
+        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
+        return fold(ctx, function, *known, **named)
+
+    return rule
+
+
+for _function in {id(function): function for function in _PURE}.values():
+    calls(_function)(_rule(_function))
+
+
+def _bound_pure(function: object) -> CallRule | None:
+    if not isinstance(function, types.BuiltinFunctionType):
+        return None
+    owner = function.__self__
+    if isinstance(owner, _FROZEN) or (isinstance(owner, type) and (owner, function.__name__) in _BOUND):
+        return _rule(function)
+    return None
+
+
+CALL_FAMILIES.append(_bound_pure)
