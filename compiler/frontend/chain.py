@@ -25,7 +25,7 @@ def frames_of(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> list[
     frames: list[FrameState] = []
     for place in unit.places:
         size = place.size()
-        frames.insert(0, _continued(recorder, place, given[:size]))
+        frames.insert(0, _continued(recorder, place, given[:size], innermost=not frames))
         given = given[size:]
     for caller, frame in pairwise(frames):
         frame.parent = caller
@@ -49,20 +49,26 @@ def _start(recorder: Recorder, unit: Unit, args: tuple[object, ...], sources: li
     return FrameState(recorder, unit.decoded, unit.namespace, local, {}, None, free_cells=cells)
 
 
-def _continued(recorder: Recorder, place: Place, given: list[tuple[object, Argument]]) -> FrameState:
+def _continued(
+    recorder: Recorder, place: Place, given: list[tuple[object, Argument]], *, innermost: bool
+) -> FrameState:
     """Return a frame that stands at its place; it cannot be stopped at before it has gone on."""
     layout = place.layout
     frame = FrameState(recorder, place.decoded, place.namespace, {}, {}, None, transparent=True, step=-1)
     frame.index = layout.index
     rest = iter(given)
-    for kind in layout.stack:
-        frame.stack.append(NULL if kind == NULL_KIND else recorder.wrap(*next(rest)))
+    only_stored = innermost and place.decoded.instructions[layout.index].name in _ONLY_STORE
+    for depth, kind in enumerate(layout.stack, 1):
+        take = recorder.lazy if only_stored and depth == len(layout.stack) else recorder.wrap
+        frame.stack.append(NULL if kind == NULL_KIND else take(*next(rest)))
     for name in layout.cells:
         frame.cells[name] = _cell(recorder, *next(rest))
     for name in layout.locals:
         frame.locals[name] = recorder.lazy(*next(rest))
     return frame
 
+
+_ONLY_STORE = ("STORE_FAST", "POP_TOP")  # what they are given is not looked at, so it needs no guard
 
 _BEFORE_A_FIRST_CALL = frozenset(
     {"RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PUSH_NULL", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD",

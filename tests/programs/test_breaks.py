@@ -228,7 +228,7 @@ def context_manager_swallows_the_exception_of_a_break(a):
     return a + 1, r.log
 
 
-@program(make=lambda: ([A.clone(), B.clone()],), graphs=2, breaks=3)
+@program(make=lambda: ([A.clone(), B.clone()],), graphs=2, breaks=2)
 def loop_over_tensors_with_a_break(items):
     total = torch.zeros(2, 3)
     for x in items:

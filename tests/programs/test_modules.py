@@ -411,7 +411,7 @@ def print_inside_a_hooked_module(m, x):
     return m.norm(y)
 
 
-@program(make=lambda: (seeded(lambda: nn.ModuleList([Block(), Block()])), A.clone()), graphs=3, breaks=3)
+@program(make=lambda: (seeded(lambda: nn.ModuleList([Block(), Block()])), A.clone()), graphs=3, breaks=2)
 def print_between_the_layers(ms, x):
     for m in ms:
         x = m(x)
