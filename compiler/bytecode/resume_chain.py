@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from .handling import run_handling
 from .instruction import Decoded, Handler
-from .resume_code import NULL, VALUE, ResumeLayout, make_resume_function
+from .resume_code import HANDLED, NULL, VALUE, ResumeLayout, make_resume_function
 
 Run = Callable[[tuple[object, ...]], object]
 NO_POSITION = -1  # what stands for the place where an exception left the code that was cut
@@ -48,6 +50,7 @@ def make_chain_function(places: tuple[Place, ...]) -> Run:
 def _called_from(place: Place, inner: Run, size: int) -> Run:
     """Return what runs `inner` on the first `size` values, then the caller's frame on the others."""
     layout, decoded = place.layout, place.decoded
+    inner = _while_handling(layout, inner, size)
     returns = ResumeLayout(layout.index, (*layout.stack, VALUE), layout.cells, layout.locals)
     resume = make_resume_function(decoded, returns, place.namespace)
     depth = size + sum(kind != NULL for kind in layout.stack)
@@ -55,7 +58,7 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
 
     def run(values: tuple[object, ...]) -> object:
         try:
-            result = inner(values[:size])
+            result = inner(values)
         except BaseException as error:
             if handle is None:
                 raise
@@ -63,6 +66,20 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
         else:
             return resume((*values[size:depth], result, *values[depth:]))
         return handle(values, caught)
+
+    return run
+
+
+def _while_handling(layout: ResumeLayout, inner: Run, size: int) -> Run:
+    """Return what runs the frames inside while the exception is handled that the caller handles, if any."""
+    given = [kind for kind in layout.stack if kind != NULL]
+    if HANDLED not in given:
+        return lambda values: inner(values[:size])
+    position = size + len(given) - 1 - given[::-1].index(HANDLED)
+
+    def run(values: tuple[object, ...]) -> object:
+        exception: Any = values[position]
+        return run_handling(exception, lambda: inner(values[:size]))
 
     return run
 

@@ -15,6 +15,7 @@ from .instruction import Decoded, encode_exception_table, exception_table
 
 NULL = "null"  # stack kinds
 VALUE = "value"
+HANDLED = "handled"  # the exception state below a handler; the value is the exception that is handled
 
 _SLOT_OPCODES = frozenset(
     """
@@ -95,6 +96,9 @@ def _prologue(
         _emit(out, "BINARY_SUBSCR", 0)
         extended.append(position)
         position += 1
+        if kind == HANDLED:  # pushes the state it replaces, which POP_EXCEPT restores, and the exception
+            _emit(out, "PUSH_EXC_INFO", 0)
+            _emit(out, "POP_TOP", 0)
     stored = layout.cells + layout.locals
     if stored:
         _emit(out, "LOAD_FAST", 0)

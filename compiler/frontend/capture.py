@@ -1,5 +1,6 @@
 """capture(unit, arguments): evaluate the unit's code once and write the specialisation that runs from then on."""
 
+import ast
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,19 +22,20 @@ from ..base.events import (
 )
 from ..base.origin import Origin
 from ..base.torch_facts import quiet_fake_runs, set_grad_mode
+from ..bytecode.handling import run_handling
 from ..bytecode.liveness import live_locals
 from ..bytecode.resume_chain import NO_POSITION, Place
+from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
-from ..bytecode.resume_code import VALUE, ResumeLayout
 from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
 from ..values.value import Raised, Value
-from .break_operations import Branch, Operation, is_compilable_callee, operation_at
+from .break_operations import Branch, is_compilable_callee, operation_at
 from .chain import frames_of, places_to_stop
 from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
 from .failure import report_failure
-from .frame import NULL, FrameState
+from .frame import NULL, FrameState, HandledValue, handled_in
 from .guarded_code import guarded_function
 from .recorder import Recorder
 from .residual import EAGER, Names, Residual, distinct_guards, guard_lines
@@ -192,11 +194,10 @@ def _finish_break(
     instruction = frame.decoded.instructions[frame.index]
     frame.index += 1
     origin = signal.origin or frame.origin()
-    if any(frame.handled for frame in frames):
-        raise SkipFrame(CANNOT_RESUME, f"{signal.detail}, inside an except block", origin)
-    before = list(frame.stack)
+    before, handled = list(frame.stack), handled_in(frames)
     writer = _Writer(unit, recorder)
     try:
+        exception = writer.out.value(handled) if handled is not None else None
         operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
         goes_on = [writer.branch(frames, branch) for branch in operation.branches]
         caught = writer.handler(frames, before)
@@ -206,16 +207,29 @@ def _finish_break(
         raise SkipFrame(CANNOT_RESUME, f"{signal.detail}; {inner.detail}", origin) from None
     reason = signal.reason if len(frames) - 1 == stop.depth else CALLEE_BREAKS
     record(Broke(reason.id, signal.detail, signal.reason.why, signal.reason.hint, origin))
-    tail = _break_lines(operation, goes_on, caught)
+    statements = list(operation.statements)
+    if exception is not None:
+        statements = _under_handler(statements, writer.out.inject(run_handling), exception)
+    tail = _break_lines(operation.branches, statements, goes_on, caught)
     return writer.specialise(tail, frame.origin(), frame.namespace)
 
 
-def _break_lines(operation: Operation, goes_on: list[str], caught: str | None) -> list[str]:
-    lines = list(operation.statements)
+def _under_handler(statements: list[str], run: str, exception: str) -> list[str]:
+    """Return statements that do the same while an exception is being handled."""
+    stored = [node for node in ast.walk(ast.parse("\n".join(statements))) if isinstance(node, ast.Name)]
+    names = "".join(f"{name}, " for name in sorted({n.id for n in stored if isinstance(n.ctx, ast.Store)}))
+    call = f"{run}({exception}, _operation)"
+    return ["def _operation():", *(f"    {line}" for line in statements), f"    return ({names})",
+            f"{names}= {call}" if names else call]
+
+
+def _break_lines(
+    branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None
+) -> list[str]:
     if caught is not None:
         lines = ["try:", *(f"    {line}" for line in lines), "except BaseException as _error:", "    _caught = _error",
                  "else:", "    _caught = None", f"if _caught is not None: return {caught}"]
-    for branch, target in zip(operation.branches, goes_on, strict=True):
+    for branch, target in zip(branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")
     return lines
 
@@ -289,8 +303,9 @@ class _Writer:
         return None
 
     def _stack(self, values: list[Value]) -> tuple[list[str], list[str]]:
-        kinds = [NULL_KIND if value is NULL else VALUE for value in values]
-        return kinds, [self.out.value(value) for value in values if value is not NULL]
+        kinds = [NULL_KIND if v is NULL else HANDLED if isinstance(v, HandledValue) else VALUE for v in values]
+        given = [value.exception if isinstance(value, HandledValue) else value for value in values]
+        return kinds, [self.out.value(value) for value in given if value is not NULL]
 
     def _resume(self, frames: tuple[FrameState, ...], target: int, stack: list[str], values: list[str]) -> str:
         """Return the expression that goes on with the innermost frame at a place, and with its callers after it."""

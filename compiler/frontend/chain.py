@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ..bytecode.resume_chain import Place
+from ..bytecode.resume_code import HANDLED
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..values.functions import CellValue
 from ..values.reasons import EXPLICIT_BREAK, Break
 from ..values.source import Argument
-from .frame import NULL, FrameState
+from .frame import NULL, FrameState, HandledValue
 from .recorder import Recorder
 from .unit import Unit, parameter_names
 
@@ -60,7 +61,8 @@ def _continued(
     only_stored = innermost and place.decoded.instructions[layout.index].name in _ONLY_STORE
     for depth, kind in enumerate(layout.stack, 1):
         take = recorder.lazy if only_stored and depth == len(layout.stack) else recorder.wrap
-        frame.stack.append(NULL if kind == NULL_KIND else take(*next(rest)))
+        value = NULL if kind == NULL_KIND else take(*next(rest))
+        frame.stack.append(HandledValue(value) if kind == HANDLED else value)
     for name in layout.cells:
         frame.cells[name] = _cell(recorder, *next(rest))
     for name in layout.locals:

@@ -86,6 +86,8 @@ def enter_handler(frame: FrameState, raised: Raised) -> None:
     """Go to the handler of the instruction that raised; without one the exception leaves the frame."""
     instruction = frame.current()
     handler = frame.decoded.handler_of[instruction.index]
+    if isinstance(raised.value, ExceptionValue):
+        raised.value.passes(frame.origin())
     if handler is None:
         raise raised
     del frame.stack[handler.depth :]

@@ -1,5 +1,6 @@
 """The state of one Python frame under evaluation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..base.origin import Origin
@@ -23,11 +24,26 @@ class NullValue(Value):
 NULL = NullValue()
 
 
+class HandledValue(Value):
+    """What lies below the stack of a handler: the exception state to go back to; exception: the one it handles."""
+
+    def __init__(self, exception: Value) -> None:
+        self.exception = exception
+
+    def python_type(self) -> type:
+        """Return NoneType; nothing asks."""
+        return type(None)
+
+    def describe(self) -> str:
+        """Say what it is."""
+        return "the exception state around a handler"
+
+
 @dataclass(slots=True, eq=False)
 class FrameState:
     """Stack, locals and cells of one frame; index: of the next instruction.
 
-    cells: closure variables, of this frame and free ones.  handled: exceptions of the `except` blocks entered.
+    cells: closure variables, of this frame and free ones.
     returned, yielded: set when the frame stops.  transparent: the caller's instruction pushes what the frame returns
     and does nothing else with it, so the frame can be left and continued apart.  step: number of the instruction.
     """
@@ -42,7 +58,6 @@ class FrameState:
     stack: list[Value] = field(default_factory=list)
     index: int = 0
     keyword_names: tuple[str, ...] = ()
-    handled: list[Value] = field(default_factory=list)
     returned: Value | None = None
     yielded: Value | None = None
     transparent: bool = False
@@ -73,3 +88,12 @@ class FrameState:
         code = self.decoded.code
         caller = self.parent.origin() if self.parent is not None else None
         return Origin(code.co_filename, self.current().line or code.co_firstlineno, code.co_name, caller)
+
+
+def handled_in(frames: Sequence[FrameState]) -> Value | None:
+    """Return what `sys.exc_info` would show: the exception of the innermost handler entered in these frames."""
+    for frame in reversed(frames):
+        for value in reversed(frame.stack):
+            if isinstance(value, HandledValue):
+                return value.exception
+    return None

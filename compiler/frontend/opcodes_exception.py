@@ -11,7 +11,7 @@ from ..values.objects import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ..values.sequences import TupleValue
 from ..values.value import Raised, Value
-from .frame import FrameState
+from .frame import FrameState, HandledValue
 from .opcode_table import opcode, rules_for
 
 
@@ -19,16 +19,14 @@ from .opcode_table import opcode, rules_for
 def do_PUSH_EXC_INFO(frame: FrameState, instruction: Instruction) -> None:
     """Enter a handler."""
     exception = frame.pop()
-    frame.stack.append(frame.handled[-1] if frame.handled else Constant(None))
+    frame.stack.append(HandledValue(exception))
     frame.stack.append(exception)
-    frame.handled.append(exception)
 
 
 @opcode("POP_EXCEPT")
 def do_POP_EXCEPT(frame: FrameState, instruction: Instruction) -> None:
     """Leave a handler."""
     frame.pop()
-    frame.handled.pop()
 
 
 @opcode("CHECK_EXC_MATCH")
@@ -90,7 +88,7 @@ def do_CHECK_EG_MATCH(frame: FrameState, instruction: Instruction) -> None:
     frame.push(rest)
     frame.push(match)
     if isinstance(match, ExceptionValue):
-        frame.handled[-1] = match
+        next(value for value in reversed(frame.stack) if isinstance(value, HandledValue)).exception = match
 
 
 @opcode("PREP_RERAISE_STAR", last=(3, 11))
@@ -133,7 +131,7 @@ def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:
     exception = frame.stack[-1]
     leave = frame.stack[-4]
     kind = frame.ctx.known(exception.python_type())
-    frame.push(frame.ctx.call_and_push(leave, [kind, exception, TracebackValue()], {}))
+    frame.push(frame.ctx.call_and_push(leave, [kind, exception, TracebackValue(exception)], {}))
 
 
 @opcode("CLEANUP_THROW", (3, 12))

@@ -43,7 +43,7 @@ from ..values.tensor import TensorValue
 from ..values.torch_calls import is_graph_break_mark
 from ..values.value import Arguments, Keywords, Raised, Value
 from ..values.wrap import wrap_object
-from .frame import FrameState
+from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
 from .lazy import LazyValue
 from .sizes import SymbolicDimensions, size_value
@@ -272,7 +272,7 @@ class Recorder(GraphBuilding):
 
     def handled_exception(self) -> Value | None:
         """Return the exception that is being handled."""
-        return next((frame.handled[-1] for frame in reversed(self.frames) if frame.handled), None)
+        return handled_in(self.frames)
 
     def needs_own_frame(self, what: str) -> NoReturn:
         """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""

@@ -21,7 +21,7 @@ from ..base.origin import Origin
 from ..base.torch_facts import function_mode_depth, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_chain import Place, make_chain_function
-from ..bytecode.resume_code import NULL, VALUE
+from ..bytecode.resume_code import NULL
 from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
@@ -412,7 +412,7 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
     shown: list[str] = []
     for place in places:
         layout = place.layout
-        shown += [f"stack[{position}]" for position, kind in enumerate(layout.stack) if kind == VALUE]
+        shown += [f"stack[{position}]" for position, kind in enumerate(layout.stack) if kind != NULL]
         shown += [*layout.cells, *layout.locals]
     return tuple(shown)
 

@@ -3,12 +3,14 @@
 import types
 from collections.abc import Iterator
 
+from ..base.origin import Origin
 from .attributes import HEAP_TYPE, MISSING, NativeMethod, class_lookup
 from .classes import INSTANCES
 from .constant import Constant
 from .objects import ObjectValue
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Source
+from .traces import give_traceback
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _CHAIN = {"__cause__": "cause", "__context__": "context"}
@@ -17,6 +19,9 @@ _CHAIN = {"__cause__": "cause", "__context__": "context"}
 class TracebackValue(Value):
     """The traceback of an exception; it can be passed on, not looked into."""
 
+    def __init__(self, exception: Value) -> None:
+        self.exception = exception
+
     def python_type(self) -> type:
         """Return the traceback type."""
         return types.TracebackType
@@ -24,6 +29,10 @@ class TracebackValue(Value):
     def truth(self, ctx: object) -> bool:
         """Tracebacks are true."""
         return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Take it from the exception."""
+        return f"{out.value(self.exception)}.__traceback__"
 
 
 class _Holder:
@@ -50,6 +59,8 @@ class ExceptionValue(ObjectValue):
         self.context: Value | None = None
         self.suppressed = False
         self.raised = False
+        self.raised_at: Origin | None = None
+        self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
 
     def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
@@ -103,7 +114,7 @@ class ExceptionValue(ObjectValue):
         if name == "__suppress_context__":
             return Constant(self.suppressed)
         if name == "__traceback__":
-            return TracebackValue() if self.raised else Constant(None)
+            return TracebackValue(self) if self.raised else Constant(None)
         if name in self.set_fields:
             return ctx.real(self.set_fields[name])
         if self.real is MISSING and name in _field_names(native_of(self.kind)):
@@ -126,6 +137,12 @@ class ExceptionValue(ObjectValue):
             self.set_fields[name] = value
         elif name != "__traceback__":
             super().set_attr(ctx, name, value)
+
+    def passes(self, origin: Origin) -> None:
+        """Note that it leaves a line, or is caught around it; the first is where it was raised."""
+        if self.raised_at is None:
+            self.raised_at = origin
+        self.traced = max(self.traced, len(self.raised_at.chain()) - len(origin.chain()) + 1)
 
     def entered(self, handled: Value | None) -> None:
         """Note that the exception is raised while another one is handled, which becomes its context."""
@@ -186,6 +203,9 @@ class ExceptionValue(ObjectValue):
             out.line(f"{name}.__suppress_context__ = {self.suppressed}")
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
+        if self.raised_at is not None:
+            places = self.raised_at.chain()[-self.traced :]
+            out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)})")
         return name
 
 

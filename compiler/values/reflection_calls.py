@@ -42,7 +42,7 @@ def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
     handled = ctx.handled_exception()
     if handled is None:
         return TupleValue([Constant(None), Constant(None), Constant(None)])
-    return TupleValue([ctx.known(handled.python_type()), handled, TracebackValue()])
+    return TupleValue([ctx.known(handled.python_type()), handled, TracebackValue(handled)])
 
 
 @calls(sys.exception)

@@ -1,4 +1,4 @@
-"""Breaks at random places of random call trees: the compiled program ends as eager's does, and leaves the same state."""
+"""Breaks at random places of random call trees: the compiled program ends as eager does, and leaves the same state."""
 
 import linecache
 
