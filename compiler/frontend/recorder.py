@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import torch
 
 from ..base.options import Options
+from ..base.origin import Origin
 from ..base.torch_facts import (
     any_autocast_enabled,
     function_mode_depth,
@@ -47,7 +48,7 @@ from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
 from .lazy import LazyValue
 from .sizes import SymbolicDimensions, size_value
-from .skip_rules import compiled_original, refusal
+from .skip_rules import compiled_original, is_torch_file, refusal
 
 _SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 _UNTOUCHED = object()
@@ -73,6 +74,7 @@ class Recorder(GraphBuilding):
         self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.steps = 0
+        self.class_changes = {}
         self.hashed: list[Value] = []  # objects from outside that were told apart by identity
         self.stop_at = -1
         self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
@@ -93,14 +95,25 @@ class Recorder(GraphBuilding):
         ):
             self.guard(None, Kind.STATE, (function, function()))
         self.guard(None, Kind.STATE, (outside_transforms, True))
+        if function_mode_depth():
+            self.guard(None, Kind.STATE, (torch.get_default_device, torch.get_default_device()))
         if any_autocast_enabled():
             self.guard(None, Kind.STATE, (autocast_state, autocast_state()))
+
+    def user_line(self) -> Origin | None:
+        """Return the innermost line that is not torch's own."""
+        outside = (frame for frame in reversed(self.frames) if not is_torch_file(frame.decoded.code.co_filename))
+        frame = next(outside, None)
+        if frame is None:
+            return self.here()
+        code = frame.decoded.code
+        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
 
     def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry, once; identities of injected objects hold by construction."""
         if isinstance(source, Injected) and _holds_by_construction(source.value, kind):
             return
-        guard = Guard(source, kind, expected, self.here(), others)
+        guard = Guard(source, kind, expected, self.user_line(), others)
         key = (guard.key(), others)
         if key not in self.guard_keys:
             self.guard_keys.add(key)
@@ -264,6 +277,30 @@ class Recorder(GraphBuilding):
     def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
         raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
+
+    def stand_for(self, real: object, value: Value) -> None:
+        """Give a value to whoever wraps the real object."""
+        self.shared[id(real)] = value
+        self.alive.append(real)
+
+    def class_body(self, function: Value) -> dict[str, Value]:
+        """Evaluate a frame whose locals are the names of a class."""
+        assert isinstance(function, FunctionValue)
+        frame = self.new_frame(function, {})
+        self.run_frame(self, frame)
+        return frame.locals
+
+    def calling_namespace(self) -> dict[str, object]:
+        """Return the globals of the innermost frame."""
+        return self.frames[-1].namespace
+
+    def calling_locals(self) -> dict[str, Value]:
+        """Return the locals of the innermost frame in the order of its code, then what its closure holds."""
+        frame = self.frames[-1]
+        code, found = frame.decoded.code, dict(frame.locals)
+        held = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
+        order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        return {name: self.real(value) for name in order if (value := found.get(name, held.get(name))) is not None}
 
     def told_apart(self, value: Value) -> None:
         """Note an object from outside whose identity the program relies on."""

@@ -1,7 +1,10 @@
 """Which functions are evaluated inside a capture, and which are called as they are."""
 
+import os
 import sys
 from types import FunctionType
+
+import torch
 
 from ..base.torch_facts import kept_from_stock
 from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
@@ -31,6 +34,14 @@ _CALLED_IN_TORCH = (
 _INLINED_IN_TORCH = frozenset({"torch._higher_order_ops.associative_scan", "torch.autograd.functional"})
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
+
+
+_TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
+
+
+def is_torch_file(name: str) -> bool:
+    """Return whether code is torch's own."""
+    return name.startswith(_TORCH_FOLDER)
 
 
 def refusal(function: FunctionType) -> Break | None:

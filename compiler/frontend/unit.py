@@ -18,16 +18,17 @@ from ..base.bundle import Failure, record_failure
 from ..base.events import RanEagerly, Recompiled, record
 from ..base.options import Options, Settings, in_force
 from ..base.origin import Origin
-from ..base.torch_facts import function_mode_depth, outside_transforms
+from ..base.torch_facts import has_foreign_modes, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_chain import Place, make_chain_function
 from ..bytecode.resume_code import NULL
 from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
-from ..values.reasons import LIMIT
+from ..values.reasons import FUNCTION_MODE, LIMIT
 from ..values.source import Source
-from .residual import MISS, Names
+from .recompile_reasons import failing_guard, fetched
+from .residual import MISS
 from .sizes import SymbolicDimensions, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
@@ -250,7 +251,8 @@ class Unit:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
         if self.exhausted or FROZEN.on or not outside_transforms():
             return self.eager(*args)
-        if function_mode_depth():
+        if has_foreign_modes():
+            record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
             return self.eager(*args)
         with self.lock:
             for run in self.runs:  # another thread may have been faster
@@ -310,12 +312,11 @@ class Unit:
             record_failure(Failure("recompile", self.name, self.origin().place(), error), options)
 
     def _note_recompile(self, args: tuple[object, ...]) -> None:
-        guard, actual = self.failing_guard(args)
+        guard, expected, found = failing_guard(self.entries[-1].guards, self.parameters, args)
         if guard is None:
             return
         for other in self.entries[-1].guards:
             self._note_varying(other, args)
-        expected, found = _expected_and_found(guard, actual)
         record(Recompiled(self.name, guard.words(), expected, found, len(self.entries), guard.origin))
 
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
@@ -323,7 +324,7 @@ class Unit:
         facts = guard.expected
         if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) is int):
             return
-        actual = self._fetch(guard.source, args)
+        actual = fetched(guard.source, self.parameters, args)
         if guard.kind is Kind.EQUALS and type(actual) is int and actual != facts:
             self.varying_numbers.add(guard.source)
         if not isinstance(facts, TensorFacts):
@@ -336,33 +337,6 @@ class Unit:
         changed = frozenset(index for index, (old, new) in pairs if old is not None and old != new)
         if changed:
             self.varying[guard.source] = self.varying.get(guard.source, frozenset()) | changed
-
-    def _fetch(self, source: Source, args: tuple[object, ...]) -> object:
-        """Return what a source gives for these arguments; None if it cannot be reached."""
-        names, lines = Names(), list[str]()
-        name = names.fetch(source, lines)
-        place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
-        try:
-            exec("\n".join(lines), place)
-        except Exception:
-            return None
-        return place.get(name)
-
-    def failing_guard(self, args: tuple[object, ...]) -> tuple[Guard | None, object]:
-        """Return the first guard of the newest specialisation that these arguments fail, and what was found."""
-        for guard in self.entries[-1].guards:
-            names, lines = Names(), list[str]()
-            try:
-                value = names.fetch(guard.source, lines) if guard.source is not None else ""
-                others = tuple(names.fetch(other, lines) for other in guard.others)
-                check = guard.check(value, others, names.inject)
-                place = dict(names.constants) | dict(zip(self.parameters, args, strict=True))
-                exec("\n".join(lines), place)
-                if not eval(check, place):
-                    return guard, place[value] if value else tuple(place[other] for other in others)
-            except Exception as error:
-                return guard, f"<error>{type(error).__name__}: {error}"
-        return None, ""
 
     def eager(self, *args: object) -> object:
         """Run the original code."""
@@ -417,17 +391,6 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _expected_and_found(guard: Guard, actual: object) -> tuple[str, str]:
-    """Return in words what a guard that failed wants, and what there is."""
-    if guard.kind is Kind.STATE and isinstance(guard.expected, tuple):
-        question, answer = guard.expected
-        return str(answer), _short(question())
-    expected = "true" if guard.kind is Kind.EXPRESSION else str(guard.expected)
-    if guard.source is None and isinstance(actual, tuple):
-        return expected, ", ".join(_short(value) for value in actual)
-    return expected, _short(actual)
-
-
 def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
     """Make every dimension of an input a symbol, but not of parameters."""
     del source
@@ -439,15 +402,6 @@ def marked_dimensions(value: torch.Tensor) -> frozenset[int]:
     namespace = value.__dict__
     ours, theirs = namespace.get("_plumbline_dynamic", ()), namespace.get("_dynamo_dynamic_indices", ())
     return frozenset(ours) | frozenset(theirs)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, str) and value.startswith("<error>"):
-        return value.removeprefix("<error>")
-    if isinstance(value, torch.Tensor):
-        return f"tensor({value.dtype}, {tuple(value.shape)}, requires_grad={value.requires_grad})"
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def parameter_names(code: types.CodeType) -> tuple[str, ...]:

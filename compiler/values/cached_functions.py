@@ -18,7 +18,8 @@ class CachedFunctionValue(Value):
     """A function under `lru_cache`.
 
     Called with known arguments it is called for real, and again by a guard in every call of the compiled code: so does
-    eager, which finds the answer in the cache, or after `cache_clear` computes it anew. Tensors as arguments break, because the cache goes by their identity.
+    eager, which finds the answer in the cache, or after `cache_clear` computes it anew. Tensors as arguments break,
+    because the cache goes by their identity.
     """
 
     def __init__(self, real: "functools._lru_cache_wrapper[object]", source: Source) -> None:

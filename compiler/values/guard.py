@@ -1,9 +1,10 @@
 """Guard: a frozen condition on a Source, its check as Python text and its plain-words explanation."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import torch
 
@@ -146,23 +147,11 @@ class Guard:
     def words(self) -> str:
         """Return the condition for people."""
         place = self.source.words() if self.source is not None else ""
-        expected = self.expected
-        if isinstance(expected, type):
-            expected = expected.__qualname__
-        if self.kind is Kind.EXPRESSION:
-            return str(expected).format(place, *(other.words() for other in self.others))
-        if self.kind is Kind.STATE and isinstance(expected, tuple):
-            return f"{getattr(expected[0], '__name__', expected[0])}() is {expected[1]}"
-        if isinstance(expected, Member):
-            behind = f" behind {expected.after.__qualname__}" if expected.after is not None else ""
-            return f"{place} has {shortened(expected.found)} for {expected.name!r} in its classes{behind}"
-        if isinstance(expected, Answer):
-            named = [f"{name}={shortened(value)}" for name, value in expected.kwargs.items()]
-            call = f"{place}({', '.join([*map(shortened, expected.args), *named])})"
-            return f"{call} gives {shortened(expected.given)}"
-        if self.others:
-            expected = ", ".join(other.words() for other in self.others)
-        return f"{place} {self.kind.value} {expected}".strip()
+        others = [other.words() for other in self.others]
+        made = _WORDS.get(self.kind)
+        if made is not None:
+            return made(self.expected, place, others)
+        return f"{place} {self.kind.value} {shortened(self.expected)}"
 
     def check(self, value: str, others: tuple[str, ...], inject: Inject) -> str:
         """Return a Python expression that is true if the guard holds; value: text of the source."""
@@ -275,6 +264,51 @@ def _storages(guard: Guard, _: str, others: tuple[str, ...], inject: Inject) -> 
     return f"{inject(storage_pattern)}({', '.join(others)}) == {inject(guard.expected)}"
 
 
+def _member_words(member: object, place: str, _: list[str]) -> str:
+    assert isinstance(member, Member)
+    behind = f" behind {member.after.__qualname__}" if member.after is not None else ""
+    return f"{place} has {shortened(member.found)} for {member.name!r} in its classes{behind}"
+
+
+def _answer_words(answer: object, place: str, _: list[str]) -> str:
+    assert isinstance(answer, Answer)
+    named = [f"{name}={shortened(value)}" for name, value in answer.kwargs.items()]
+    return f"{place}({', '.join([*map(shortened, answer.args), *named])}) gives {shortened(answer.given)}"
+
+
+def code_words(code: object) -> str:
+    """Return where the code of a function stands."""
+    name, file, line = (getattr(code, f"co_{part}", "") for part in ("qualname", "filename", "firstlineno"))
+    return f"{name} ({file}:{line})"
+
+
+def sharing_words(pattern: object, names: Sequence[str]) -> str:
+    """Return which tensors use the same memory."""
+    assert isinstance(pattern, tuple)
+    numbered = list(zip(names, pattern, strict=True))
+    groups = [[name for name, first in numbered if first == number] for number in range(len(names))]
+    shared = [" and ".join(group) for group in groups if len(group) > 1]
+    return f"{', '.join(shared)} share memory" if shared else f"{', '.join(names)} share no memory"
+
+
+_Words = Callable[[Any, str, list[str]], str]  # of what the guard expects, the place, the other places
+_WORDS: dict[Kind, _Words] = {
+    Kind.TYPE: lambda kind, place, others: f"{place} has type {kind.__qualname__}",
+    Kind.TENSOR: lambda facts, place, others: f"{place} is a tensor like {facts}",
+    Kind.CODE: lambda code, place, others: f"{place} has the code of {code_words(code)}",
+    Kind.KEYS: lambda keys, place, others: f"{place} has keys, in order {shortened(list(keys))}",
+    Kind.EMPTY_ITEMS: lambda names, place, others: f"{place} has nothing under {', '.join(names)}",
+    Kind.MEMBERS: lambda members, place, others: f"{place} has members {shortened(set(members) or '(none)')}",
+    Kind.HAS_KEY: lambda key, place, others: f"{place} has key {key!r}",
+    Kind.LACKS_KEY: lambda key, place, others: f"{place} lacks key {key!r}",
+    Kind.MEMBER: _member_words,
+    Kind.ANSWER: _answer_words,
+    Kind.SAME_AS: lambda _, place, others: f"{place} is the same object as {others[0]}",
+    Kind.DISTINCT: lambda _, place, others: f"{', '.join(others)} are distinct objects",
+    Kind.STORAGES: lambda pattern, place, others: sharing_words(pattern, others),
+    Kind.STATE: lambda state, place, others: f"{getattr(state[0], '__name__', state[0])}() is {state[1]}",
+    Kind.EXPRESSION: lambda text, place, others: str(text).format(place, *others),
+}
 _Check = Callable[[Guard, str, tuple[str, ...], Inject], str]
 _CHECKS: dict[Kind, _Check] = {
     Kind.TYPE: lambda g, v, o, inject: f"type({v}) is {inject(g.expected)}",

@@ -1,5 +1,7 @@
 """Source: the expression by which a run-time value can be fetched again at the entry of the compiled code."""
 
+import functools
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -85,6 +87,20 @@ class Item(Source):
         """Return the container."""
         return self.of
 
+    def words(self) -> str:
+        """Return what the user wrote: entries of a `__dict__` as attributes, globals by their name."""
+        key, holder = self.key, self.of
+        named = isinstance(key, str) and key.isidentifier()
+        if named and isinstance(holder, Injected) and isinstance(holder.value, dict) and "__name__" in holder.value:
+            return str(key)
+        owner = _owner_of_namespace(holder)
+        if owner is not None and named:
+            return f"{owner.words()}.{key}"
+        registry = _owner_of_namespace(holder.of) if isinstance(holder, Item) and holder.key in _REGISTRIES else None
+        if registry is not None:
+            return f"{registry.words()}.{key}" if named else f"{registry.words()}[{key}]"
+        return Source.words(self)
+
     def text(self, base: str, inject: Inject) -> str:
         """Return `base[key]`; keys that have no literal are injected."""
         literal = type(self.key) in (int, str, bool, type(None))
@@ -104,6 +120,14 @@ class Listed(Source):
     def text(self, base: str, inject: Inject) -> str:
         """Return `tuple(base)`."""
         return f"{inject(tuple)}({base})"
+
+
+_REGISTRIES = ("_parameters", "_buffers", "_modules")  # where a module keeps what is read as its attributes
+
+
+def _owner_of_namespace(source: Source) -> Source | None:
+    """Return what a source is the `__dict__` of, None if it is something else."""
+    return source.of if isinstance(source, Attribute) and source.name == "__dict__" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +211,27 @@ class BaseItem(Source):
 
 
 def shortened(value: object) -> str:
-    """Return a constant for people: the name of what has one, else its text if that is short."""
-    name = getattr(value, "__name__", None)
-    if isinstance(name, str):
-        return name
+    """Return a value for people: the name of what has one, a literal if it is short, else what kind of thing it is."""
+    if isinstance(value, _NAMED) and isinstance(getattr(value, "__name__", None), str):
+        return str(value.__name__)
     if isinstance(value, dict) and "__name__" in value:
         return f"globals({value['__name__']})"
-    text = repr(value)
-    return text if len(text) <= 40 else f"<{type(value).__name__}>"
+    if hasattr(type(value), "untyped_storage"):  # a tensor; this file knows no torch
+        sizes = ", ".join(map(str, getattr(value, "shape", ())))
+        return f"{type(value).__name__} {str(getattr(value, 'dtype', '')).removeprefix('torch.')}[{sizes}]"
+    own = type(value).__repr__ is object.__repr__
+    text = "" if own else _safe_text(value)
+    return text if 0 < len(text) <= _LONGEST and "\n" not in text else f"<{type(value).__name__}>"
+
+
+_NAMED = (
+    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, functools._lru_cache_wrapper,
+)  # fmt: skip
+_LONGEST = 60
+
+
+def _safe_text(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception:  # the user's own __repr__
+        return ""
