@@ -360,7 +360,7 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
         where = f" ({event.origin.place()})" if event.origin else ""
         parts.append(
             f"{event.function} was recompiled: the guard `{event.guard}`{where} found {event.actual};"
-            " pass a constant shape or value, or mark the dimension dynamic"
+            " pass a constant shape or value, or mark the dimension dynamic (docs/guards-and-recompiles.md)"
         )
     return "\n".join(parts)
 

@@ -58,8 +58,10 @@ class Explanation:
             rows.append(f"   why: {reason.why}; {reason.hint}")
         for item in self.eager:
             place = f" ({item.origin.place()})" if item.origin else ""
-            rows.append(f" {item.function} ran eagerly: {item.what}{place}; {item.hint}")
+            rows.append(f" {item.function} ran eagerly: {item.reason}: {item.what}{place}; {item.hint}")
         rows += [f" {item.text()}" for item in self.errors]
+        if self.break_reasons or self.eager:
+            rows.append(" docs/graph-breaks.md has each reason with an example.")
         return "\n".join(rows)
 
     def __str__(self) -> str:

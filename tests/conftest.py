@@ -19,6 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="plumbline-inductor-", ignore_cleanup_errors=True)
         config.add_cleanup(folder.cleanup)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder.name
+        os.environ["PLUMBLINE_BUNDLE_DIRECTORY"] = f"{folder.name}/bundles"  # errors planted here are not the user's
 
 
 @pytest.fixture(autouse=True)

@@ -94,7 +94,7 @@ def test_an_error_while_the_reason_of_a_recompilation_is_sought():
     run = plumbline.compile(program, backend="eager")
     x = torch.randn(3, 4)
     run(x)
-    with recording() as events, mock.patch.object(unit.Unit, "failing_guard", planted):
+    with recording() as events, mock.patch.object(unit, "failing_guard", planted):
         result = run(x, 3)
     assert torch.equal(result, program(x, 3))
     assert [event.stage for event in events if isinstance(event, CompilerFailed)] == ["recompile"]

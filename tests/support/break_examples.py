@@ -1,0 +1,338 @@
+"""A smallest program for each reason for which capture stops, and what to write instead.
+
+docs/graph-breaks.md is made of these by `python tests/support/break_catalogue.py`; a test of the documents runs each.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Programs as text. stops: defines a function that stops; instead: one that does not, empty where none is needed.
+
+    arguments: what both are called with, after the function itself.
+    """
+
+    stops: str
+    instead: str = ""
+    arguments: str = "torch.tensor([3.0, -1.0, 2.0])"
+
+
+EXAMPLES: dict[str, Example] = {
+    "data-dependent-branch": Example(
+        """
+def halved_if_large(x):
+    if x.sum() > 1:
+        return x / 2
+    return x
+""",
+        """
+def halved_if_large(x):
+    return torch.where(x.sum() > 1, x / 2, x)
+""",
+    ),
+    "data-dependent-value": Example(
+        """
+def relative(x):
+    return x / float(x.max())
+""",
+        """
+def relative(x):
+    return x / x.max()
+""",
+    ),
+    "data-dependent-shape": Example(
+        """
+def sum_of_positive(x):
+    return x[x > 0].sum()
+""",
+        """
+def sum_of_positive(x):
+    return torch.where(x > 0, x, 0).sum()
+""",
+    ),
+    "unknown-callee": Example(
+        """
+import zlib
+
+
+def with_checksum(x, name):
+    return x * (zlib.crc32(name) % 7)
+""",
+        """
+def with_checksum(x, name, checksum=zlib.crc32(b"layer")):
+    return x * (checksum % 7)
+""",
+        'torch.ones(3), b"layer"',
+    ),
+    "side-effect-call": Example(
+        """
+def noisy(x):
+    y = x * 2
+    print("halfway")
+    return y + 1
+""",
+        """
+def quiet(x):
+    y = x * 2
+    return y + 1
+""",
+    ),
+    "disabled": Example(
+        """
+@plumbline.disable
+def kept_out(x):
+    return x + 1
+
+
+def caller(x):
+    return kept_out(x * 2) * 3
+""",
+        """
+def let_in(x):
+    return x + 1
+
+
+def caller(x):
+    return let_in(x * 2) * 3
+""",
+    ),
+    "explicit-break": Example(
+        """
+def two_graphs(x):
+    y = torch.sin(x)
+    plumbline.graph_break()
+    return torch.cos(y)
+""",
+        """
+def one_graph(x):
+    return torch.cos(torch.sin(x))
+""",
+    ),
+    "callee-breaks": Example(
+        """
+def inner(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        print("inside")
+    return x + 1
+
+
+def outer(x):
+    return inner(x * 2) * 3
+""",
+        """
+def inner(x):
+    return x + 1
+
+
+def outer(x):
+    return inner(x * 2) * 3
+""",
+    ),
+    "operation-failed": Example(
+        """
+def seven_or_as_it_is(x):
+    try:
+        return x.view(7)
+    except RuntimeError:
+        return x
+""",
+        """
+def seven_or_as_it_is(x):
+    return x.view(7) if x.numel() == 7 else x
+""",
+    ),
+    "unsupported-tensor": Example(
+        """
+identity = torch.eye(3).to_sparse()
+
+
+def product(x):
+    return torch.mv(identity, x)
+""",
+        """
+identity = torch.eye(3)
+
+
+def product(x):
+    return torch.mv(identity, x)
+""",
+    ),
+    "tensor-state": Example(
+        """
+def where_it_lies(x):
+    y = x * 2
+    return y, y.data_ptr()
+""",
+        """
+def doubled(x):
+    return x * 2
+""",
+    ),
+    "autograd-call": Example(
+        """
+def loss_and_backward(x):
+    loss = (x * x).sum()
+    loss.backward()
+    return loss
+""",
+        """
+def loss_alone(x):
+    return (x * x).sum()
+""",
+        "torch.ones(3, requires_grad=True)",
+    ),
+    "unsupported-object": Example(
+        """
+import threading
+
+lock = threading.Lock()
+
+
+def locked(x):
+    with lock:
+        return x * 2
+""",
+        """
+def unlocked(x):
+    return x * 2
+""",
+    ),
+    "unsupported-operation": Example(
+        """
+def labelled(x):
+    return x * 2, f"mean {x.mean()}"
+""",
+        """
+def with_mean(x):
+    return x * 2, x.mean()
+""",
+    ),
+    "unsupported-bytecode": Example(
+        """
+from collections import UserDict
+
+
+def matched(x, settings):
+    match settings:
+        case {"factor": factor}:
+            return x * factor
+    return x
+""",
+        """
+def looked_up(x, settings):
+    return x * settings.data["factor"]
+""",
+        "torch.ones(3), UserDict(factor=2)",
+    ),
+    "cannot-resume": Example(
+        """
+def reported(x, table):
+    try:
+        return x * table["factor"]
+    except KeyError:
+        print("no factor")
+        return x
+""",
+        """
+def reported(x, table):
+    return x * table.get("factor", 1)
+""",
+        "torch.ones(3), {}",
+    ),
+    "exception": Example(
+        """
+def checked(x):
+    if x.dim() != 2:
+        raise ValueError("a matrix is needed")
+    return x * 2
+
+
+def call_checked(x):
+    try:
+        return plumbline.compile(checked, backend="eager")(x)
+    except ValueError as error:
+        return str(error)
+""",
+    ),
+    "limit": Example(
+        """
+@plumbline.config.patch(instruction_limit=1000)
+def counted(x):
+    def loop(x):
+        for number in range(1000):
+            x = x + number
+        return x
+
+    return plumbline.compile(loop, backend="eager")(x)
+""",
+        """
+def summed(x):
+    return x + torch.arange(1000).sum()
+""",
+    ),
+    "random-state": Example(
+        """
+import random
+
+
+def jittered(x):
+    return x * random.uniform(0.9, 1.1)
+""",
+        """
+def jittered(x):
+    return x * (0.9 + 0.2 * torch.rand(()))
+""",
+    ),
+    "numpy": Example(
+        """
+import numpy as np
+
+
+def fitted(x):
+    return x * float(np.poly1d([1, 2])(3))
+""",
+        """
+def fitted(x):
+    return x * (1 * 3 + 2)
+""",
+    ),
+    "function-mode": Example(
+        """
+from torch.overrides import TorchFunctionMode
+
+
+class Watching(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+doubled = plumbline.compile(lambda x: x * 2, backend="eager")
+
+
+def watched(x):
+    with Watching():
+        return doubled(x)
+""",
+    ),
+    "generator": Example(
+        """
+def steps(x):
+    for number in range(3):
+        yield x * number
+
+
+def list_of_steps(x):
+    return list(plumbline.compile(steps, backend="eager")(x))
+""",
+        """
+def step(x, number):
+    return x * number
+
+
+def list_of_steps(x):
+    compiled = plumbline.compile(step, backend="eager")
+    return [compiled(x, number) for number in range(3)]
+""",
+    ),
+}
