@@ -25,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     StatelessSymbolicContext,
     expect_true,  # what torch._check asks
 )
+from torch.utils._device import DeviceContext, _device_constructors  # what a device block changes; without it blocks do nothing
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
@@ -42,6 +43,7 @@ __all__ = [
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
+    "device_constructors",
     "dispatch_key_bits",
     "enable_python_dispatcher",
     "expect_true",
@@ -53,10 +55,12 @@ __all__ = [
     "function_mode_depth",
     "functorch_is_active",
     "group_tensors",
+    "has_foreign_modes",
     "has_own_dispatch",
     "hint_value",
     "is_operator",
     "jit_is_tracing",
+    "inference_block",
     "kept_from_stock",
     "lazy_module",
     "leave_forward_mode",
@@ -81,6 +85,7 @@ __all__ = [
     "quiet_fake_runs",
     "rounded_symbol",
     "running_gradient_number",
+    "set_default_dtype",
     "set_grad_mode",
     "size_conditions",
     "size_expression",
@@ -193,9 +198,26 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
     return inner
 
 
+def device_constructors() -> frozenset[Any]:
+    """Return the functions that make tensors on the device of a surrounding `with torch.device` block."""
+    return frozenset(_device_constructors())
+
+
 def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     """Return the fake twin of an input, with static sizes; twins share storage as their originals do."""
+    if torch.is_inference_mode_enabled() and not tensor.is_inference():
+        with torch.inference_mode(False):
+            return mode.from_tensor(tensor, static_shapes=True)
     return mode.from_tensor(tensor, static_shapes=True)
+
+
+def has_foreign_modes() -> bool:
+    """Return whether a torch function mode other than that of a device block is active: it sees every call.
+
+    A device block is one too, but all it does is to name a device to functions that make tensors.
+    """
+    depth = torch._C._len_torch_function_stack()
+    return any(type(torch._C._get_function_stack_at(place)) is not DeviceContext for place in range(depth))
 
 
 def module_registration_hooks() -> bool:
@@ -281,6 +303,8 @@ without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they ar
 foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too, which its fake kernel refuses
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
+inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
+set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
 kept_from_stock = torch._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
 native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C

@@ -155,6 +155,7 @@ def _attempt_by(
     finally:
         set_grad_mode(grad_mode)
         recorder.restore_autocast()
+        recorder.blocks.restore()
 
 
 def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:
@@ -371,6 +372,7 @@ class _Writer:
                      "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
         return lines + again
 
+        lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
         if is_recording():

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from ..base.origin import Origin
-from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_run_failure
+from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_run_failure, set_default_dtype
 from ..values.constant import Constant
 from ..values.guard import storage_pattern
 from ..values.mappings import DictValue
@@ -32,6 +32,7 @@ from ..values.transforms import MadeFunction, PullBack
 from ..values.value import Arguments, CaptureContext, Keywords, Value
 from .frame import FrameState
 from .sizes import Sizes, SymbolicDimensions
+from .torch_blocks import TorchBlocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +60,7 @@ class GraphBuilding(CaptureContext):
         self.effects: list[Value] = []
         self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
         self.changed_states: set[str] = set()
+        self.blocks = TorchBlocks()
         self.frames: list[FrameState] = []
         self.graph_free = False
         self.mutates_inputs = False
@@ -85,6 +87,30 @@ class GraphBuilding(CaptureContext):
         frame = self.frames[-1]
         return frame.decoded.instructions[frame.index].name == "POP_TOP"
 
+    def enter_device(self, device: torch.device) -> None:
+        """Make tensors on a device from here on."""
+        self.blocks.devices.append(device)
+
+    def leave_device(self) -> None:
+        """Make tensors where they were made before the innermost device block."""
+        self.blocks.leave_device()
+
+    def default_device(self) -> torch.device:
+        """Return where tensors are made."""
+        return self.blocks.devices[-1] if self.blocks.devices else torch.get_default_device()
+
+    def set_default_dtype(self, dtype: torch.dtype) -> None:
+        """Change the default dtype for what is captured next, and when the graph has run."""
+        set_default_dtype(dtype)
+
+    def change_inference(self, setter: Callable[..., None], args: tuple[bool, ...]) -> None:
+        """Enter or leave an inference block, now and in the graph."""
+        setter(*args)
+        node = self.graph.call_function(setter, args)
+        node.meta["origin"] = self.here()
+        self.blocks.has_inference = True
+        self.changed_states.add("inference")
+
     def size_argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size."""
         return self.sizes.argument(value)
@@ -97,6 +123,8 @@ class GraphBuilding(CaptureContext):
         named = {name: to_graph(self, value) for name, value in kwargs.items()}
         fake_args = [fake for _, fake in pairs]
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
+        extra = self.blocks.extra_arguments(target, fake_args, fake_kwargs)
+        fake_kwargs |= extra
         versions = [_version(value) for value in self.inputs]
         result = self._fake_run(kind, target, fake_args, fake_kwargs)
         if any(_version(value) != old for value, old in zip(self.inputs, versions, strict=True)):
@@ -105,6 +133,9 @@ class GraphBuilding(CaptureContext):
             self.mutates_inputs = True  # running statistics change without a trace on fake tensors
         if not _has_tensor(result) and result is not None:
             return self.known(result)
+        if "dtype" in extra and isinstance(result, torch.Tensor):
+            extra["dtype"] = result.dtype
+        named |= {name: (value, value) for name, value in extra.items()}
         positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
         keywords: Any = {name: node for name, (node, _) in named.items()}
         operation: Any = target

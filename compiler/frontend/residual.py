@@ -157,6 +157,7 @@ class Residual(Rebuilder):
         if "autocast" in recorder.changed_states and recorder.autocast_changed():
             raise SkipFrame(CANNOT_RESUME, "a break inside an autocast block")
         if "grad" in recorder.changed_states:
+        recorder.blocks.write(self)
             self.line(f"{self.inject(set_grad_mode)}({torch.is_grad_enabled()})")
 
 

@@ -152,7 +152,11 @@ class KnownArray(Value):
         """Run a method that leaves the array as it is."""
         if name not in _PURE_METHODS:
             self.no(f"method {name!r}", NUMPY)
-        return fold_known(ctx, lambda array, *rest, **named: getattr(array, name)(*rest, **named), [self, *args], kwargs)
+
+        def method(array: Any, *rest: Any, **named: Any) -> Any:
+            return getattr(array, name)(*rest, **named)
+
+        return fold_known(ctx, method, [self, *args], kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Copy the array, so that each call has its own."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from types import CodeType
 from typing import NoReturn
 
+import torch
 from torch.fx import GraphModule, Node
 
 from ..base.options import Options
@@ -337,6 +338,26 @@ class CaptureContext(ABC):
         """Return (`__class__`, first argument) of the running frame, for `super()`."""
 
     @abstractmethod
+    @abstractmethod
+    def enter_device(self, device: torch.device) -> None:
+        """Make tensors on a device from here on."""
+
+    @abstractmethod
+    def leave_device(self) -> None:
+        """Make tensors where they were made before the innermost device block."""
+
+    @abstractmethod
+    def default_device(self) -> torch.device:
+        """Return where tensors are made."""
+
+    @abstractmethod
+    def set_default_dtype(self, dtype: torch.dtype) -> None:
+        """Change the default dtype for what is captured next, and when the graph has run."""
+
+    @abstractmethod
+    def change_inference(self, setter: Callable[..., None], args: tuple[bool, ...]) -> None:
+        """Enter or leave an inference block, now and in the graph."""
+
     def class_attr(self, instance: Value, kind: type, name: str) -> Value:
         """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""
 

@@ -23,6 +23,7 @@ from .exceptions import ExceptionValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
 from .mappings import DictValue
+from .modes import DeviceBlock
 from .modules import ModuleValue
 from .objects import ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
@@ -160,7 +161,7 @@ def _singleton(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(torch.device, slice)
 def _by_value(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guard(source, Kind.EQUALS, value)
-    return Known(value) if isinstance(value, torch.device) else Constant(value)
+    return DeviceBlock(value) if isinstance(value, torch.device) else Constant(value)
 
 
 @wraps_type(list, collections.deque)

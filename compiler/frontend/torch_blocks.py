@@ -1,0 +1,82 @@
+"""Settings of torch that a capture changes and puts back: device blocks, inference blocks, the default dtype.
+
+None of them is left to the generated code: what a setting does to an operation becomes an argument of it, or the
+operation breaks. Inference blocks alone are nodes of the graph, because they mark tensors.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..base.torch_facts import device_constructors, set_default_dtype
+from ..values.modes import inference_depth, unwind_inference
+from ..values.reasons import CANNOT_RESUME, TENSOR_STATE, Break, SkipFrame
+from ..values.value import Rebuilder
+
+
+class TorchBlocks:
+    """The settings of one capture."""
+
+    def __init__(self) -> None:
+        self.devices: list[torch.device] = []
+        self.left: list[torch.device] = []  # blocks from around the code that it has left
+        self.dtype_at_entry = torch.get_default_dtype()
+        self.inference_at_entry = inference_depth()
+        self.has_inference = False  # a node enters or leaves a block
+        self.constructors = device_constructors()
+
+    def extra_arguments(self, target: object, args: list[object], kwargs: dict[str, object]) -> dict[str, object]:
+        """Return the keyword arguments that the settings add to an operation; Break where they cannot say it."""
+        made = isinstance(target, types.BuiltinFunctionType | types.FunctionType) and target in self.constructors
+        extra: dict[str, object] = {}
+        if made and (self.devices or self.left) and kwargs.get("device") is None:
+            extra["device"] = self.devices[-1] if self.devices else torch.get_default_device()
+        if torch.get_default_dtype() is self.dtype_at_entry or (made and kwargs.get("dtype") is not None):
+            return extra
+        if made:
+            extra["dtype"] = None  # whatever it turns out to be
+            return extra
+        tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, torch.Tensor)]
+        if not tensors or not all(tensor.is_floating_point() for tensor in tensors):
+            name = target if isinstance(target, str) else getattr(target, "__name__", target)
+            raise Break(TENSOR_STATE, f"{name} under another default dtype")
+        return extra
+
+    def leave_device(self) -> None:
+        """Leave the innermost device block; one from around the code goes on at run time, so devices are named."""
+        if self.devices:
+            self.devices.pop()
+            return
+        outer = torch.get_default_device()
+        outer.__exit__(None, None, None)
+        self.left.append(outer)
+
+    def restore(self) -> None:
+        """Put everything back: capture leaves no trace on the thread."""
+        for device in reversed(self.left):
+            device.__enter__()
+        self.left.clear()
+        unwind_inference(self.inference_at_entry)
+        if torch.get_default_dtype() is not self.dtype_at_entry:
+            set_default_dtype(self.dtype_at_entry)
+
+    def write(self, out: Rebuilder) -> None:
+        """Write what leaves the settings as the captured code left them."""
+        if inference_depth() != self.inference_at_entry:
+            raise SkipFrame(CANNOT_RESUME, "a break inside an inference block")
+        if torch.get_default_dtype() is not self.dtype_at_entry:
+            out.line(f"{out.inject(set_default_dtype)}({out.inject(torch.get_default_dtype())})")
+        for device in self.left:
+            out.line(f"{out.inject(device)}.__exit__(None, None, None)")
+        for device in self.devices:
+            out.line(f"{out.inject(device)}.__enter__()")
+
+    def around(self, lines: list[str], inject: Callable[[Any], str], fresh: str) -> list[str]:
+        """Return the statements that run the graph, which leave no inference block open if it fails."""
+        if not self.has_inference:
+            return lines
+        depth, unwind = inject(inference_depth), inject(unwind_inference)
+        return [f"{fresh} = {depth}()", "try:", *(f"    {line}" for line in lines), "finally:",
+                f"    {unwind}({fresh})"]  # fmt: skip
