@@ -220,7 +220,7 @@ class CompiledCall:
         self, program: Program, traced: Traced, joint: JointGraph
     ) -> Callable[[Sequence[object], Sizes], Tensors]:
         with stage("partition"):
-            cut = partition(joint, recompute=self.recompute)
+            cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))

@@ -43,6 +43,23 @@ def is_recomputable(node: fx.Node, *, recompute: bool) -> bool:
     return facts.kind in (Kind.POINTWISE, Kind.CREATION) or (facts.kind is Kind.EXTERN and not facts.expensive)
 
 
+def is_repeatable(node: fx.Node) -> bool:
+    """Return whether a call gives the same again, at whatever cost: an ATen operator that neither draws nor writes."""
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and is_repeatable(source)
+    target = node.target
+    return isinstance(target, OpOverload) and target.namespace == "aten" and op_facts(target).is_pure
+
+
+def is_expensive(node: fx.Node) -> bool:
+    """Return whether running a call again costs more than passes over memory: matmul, convolution, attention, sort."""
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and is_expensive(source)
+    return isinstance(node.target, OpOverload) and op_facts(node.target).expensive
+
+
 def _is_small(node: fx.Node) -> bool:
     return is_tensor(node) and not isinstance(tensor_of(node).numel(), torch.SymInt) and tensor_of(node).numel() <= 1
 

@@ -19,7 +19,7 @@ from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_face import add_call, add_output, copy_node, map_nodes
 from ..graph.node_values import copy_facts, in_backward, placeholders
-from .costs import ALIVE_ANYWAY, is_keepable, is_recomputable, kept_bytes
+from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
 
 
@@ -55,10 +55,15 @@ class Partition:
     stamps: tuple[int | str, ...]
 
 
-def partition(joint: JointGraph, *, recompute: bool = True) -> Partition:
-    """Cut a joint graph; see the file's first lines for the rules."""
+def partition(joint: JointGraph, *, recompute: bool = True, budget: float = 1.0) -> Partition:
+    """Cut a joint graph; see the file's first lines for the rules.
+
+    budget: the share, 0 to 1, of the bytes of that cut that may be kept; below 1 expensive calls are run again too.
+    """
     sides = _Sides.of(joint)
     kept = _minimum_cut(joint, sides, recompute=recompute)
+    if budget < 1.0:
+        kept = _within_budget(joint, sides, kept, budget)
     backward = backward_graph(joint, kept)
     used = {node.name for node in placeholders(backward.graph) if node.users}
     kept = [node for node in kept if node.name in used]
@@ -114,8 +119,38 @@ def _ancestors(nodes: Iterable[fx.Node]) -> set[fx.Node]:
     return found
 
 
-def _minimum_cut(joint: JointGraph, sides: _Sides, *, recompute: bool) -> list[fx.Node]:
-    """Return the values to keep, in graph order."""
+def _within_budget(joint: JointGraph, sides: _Sides, kept: list[fx.Node], budget: float) -> list[fx.Node]:
+    """Return a cut that keeps at most a share of what `kept` costs, or as little as can be.
+
+    Expensive calls are let go one after the other, the cheapest for the memory they free first; each makes the cut
+    smaller or leaves it as it is, so the fewest that do are found by halving.
+    """
+    visible = _visible_roots(joint, sides)
+
+    def cost(values: list[fx.Node]) -> int:
+        return sum(kept_bytes(node) for node in values if node not in visible)
+
+    limit = budget * cost(kept)
+    if cost(kept) <= limit:
+        return kept
+    dear = [n for n in joint.graph.graph.nodes if not is_recomputable(n, recompute=True) and is_repeatable(n)]
+    dear.sort(key=lambda node: (is_expensive(node), -kept_bytes(node) if is_keepable(node) else 0))
+    fewest, most = 1, len(dear)
+    best = _minimum_cut(joint, sides, recompute=True, repeated=frozenset(dear))
+    while fewest < most:
+        middle = (fewest + most) // 2
+        trial = _minimum_cut(joint, sides, recompute=True, repeated=frozenset(dear[:middle]))
+        if cost(trial) <= limit:
+            best, most = trial, middle
+        else:
+            fewest = middle + 1
+    return best
+
+
+def _minimum_cut(
+    joint: JointGraph, sides: _Sides, *, recompute: bool, repeated: frozenset[fx.Node] = frozenset()
+) -> list[fx.Node]:
+    """Return the values to keep, in graph order; repeated: calls that may run again although they are expensive."""
     needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
     candidates = [n for n in joint.graph.graph.nodes if n in needed_late and n not in sides.after]
     read = _read_by_backward(sides, candidates)
@@ -126,7 +161,7 @@ def _minimum_cut(joint: JointGraph, sides: _Sides, *, recompute: bool) -> list[f
     leave = {node: network.add_node() for node in candidates}
     for node in candidates:
         network.add_edge(entry[node], leave[node], _capacity(node, node in visible, node in read))
-        if not is_recomputable(node, recompute=recompute):
+        if node not in repeated and not is_recomputable(node, recompute=recompute):
             network.add_edge(source, entry[node], INFINITE)
         if node in read:
             network.add_edge(leave[node], sink, INFINITE)

@@ -125,6 +125,8 @@ def _demand_type(name: str, value: object, default: object) -> None:
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         words = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
         raise UserError(f"option {name} cannot be {value!r}", hint=f"give a value of type {words}, like {default!r}")
+    if name == "save_budget" and isinstance(value, int | float) and not 0 <= value <= 1:
+        raise UserError(f"option {name} cannot be {value!r}", hint="give a share, from 0 to 1")
 
 
 def options_from_environment(environment: Mapping[str, str] | None = None) -> Options:

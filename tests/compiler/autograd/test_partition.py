@@ -7,8 +7,10 @@ from torch import fx
 from plumbline.compiler.autograd.costs import is_keepable, is_recomputable, kept_bytes
 from plumbline.compiler.autograd.joint import Program, trace_call
 from plumbline.compiler.autograd.partition import partition
+from plumbline.compiler.base.events import Partitioned, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.checks import verify
+from plumbline.compiler.graph.facts import is_random
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.passes import SIMPLIFY, run_passes
 from plumbline.compiler.graph.tracer import trace
@@ -30,9 +32,9 @@ def run_cut(joint, cut, inputs, tangents):
     return [*results[: joint.returned], *interpret(cut.backward, [*kept, *tangents])]
 
 
-def check_cut(function, *inputs, recompute=True):
+def check_cut(function, *inputs, recompute=True, budget=1.0):
     joint = joint_of(function, *inputs)
-    cut = partition(joint, recompute=recompute)
+    cut = partition(joint, recompute=recompute, budget=budget)
     verify(cut.forward, functional=True)
     verify(cut.backward, functional=True)
     plain = [tensor.detach() for tensor in inputs]
@@ -173,3 +175,39 @@ def test_costs_are_bytes_and_views_are_not_kept():
     (view,) = gm.graph.output_node().args[0]
     assert not is_keepable(view)
     assert kept_bytes(view.args[0]) == 48
+
+
+def layers(x, *weights):
+    for weight in weights:
+        x = torch.softmax(x @ weight, -1).sin() @ weight.t()
+    return x
+
+
+@pytest.mark.parametrize("budget", [0.75, 0.5, 0.25, 0.0])
+def test_a_budget_is_kept_by_running_expensive_calls_again(budget):
+    inputs = [leaf(8, 8) for _ in range(5)]
+    with recording() as events:
+        check_cut(layers, *inputs)
+        check_cut(layers, *inputs, budget=budget)
+    whole, part = [event for event in events if isinstance(event, Partitioned)]
+    assert part.saved_bytes <= budget * whole.saved_bytes
+    assert part.recomputed > whole.recomputed
+
+
+def test_a_smaller_budget_never_keeps_more():
+    inputs = [leaf(4, 6), *(leaf(6, 6) for _ in range(4))]
+    with recording() as events:
+        for budget in (1.0, 0.8, 0.6, 0.4, 0.2, 0.0):
+            check_cut(layers, *inputs, budget=budget)
+    kept = [event.saved_bytes for event in events if isinstance(event, Partitioned)]
+    assert kept == sorted(kept, reverse=True)
+    assert kept[-1] == 0
+
+
+def test_random_draws_are_kept_whatever_the_budget():
+    def drop(x, w):
+        return torch.nn.functional.dropout(x @ w, 0.5).sin() @ w
+
+    joint, cut = check_cut(drop, leaf(4, 4), leaf(4, 4), budget=0.0)
+    assert not any(is_random(target) for target in calls(cut.backward))
+    assert joint.inputs == 2

@@ -151,7 +151,8 @@ def test_python_may_ask_the_settings_for_what_it_likes():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("recompile_limit", "8"), ("recompile_limit", True), ("strict", 1), ("dynamic_shapes", "yes"), ("compiler", None)],
+    [("recompile_limit", "8"), ("recompile_limit", True), ("strict", 1), ("dynamic_shapes", "yes"), ("compiler", None),
+     ("save_budget", 1.5), ("save_budget", -1)],
 )
 def test_a_value_of_the_wrong_type_is_refused(name, value):
     with pytest.raises(UserError, match=f"option {name} cannot be"):
