@@ -8,7 +8,7 @@ from ..values.constant import Constant, MethodOf
 from ..values.exceptions import ExceptionValue
 from ..values.reasons import UNSUPPORTED_OPERATION, Break, SkipFrame
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Value
-from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception  # noqa: F401 - fill the table
+from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table
 from .frame import FrameState
 from .opcode_table import rules_for
 from .recorder import Recorder

@@ -7,6 +7,7 @@ import threading
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -14,6 +15,7 @@ from .constant import Constant, Known
 from .functions import BoundMethod
 from .guard import ABSENT, Answer, Kind, Member, look_up, member_found
 from .reasons import UNSUPPORTED_OBJECT, Break
+from .sequences import NAME_OF_CLASS
 from .source import Attribute, Injected
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -22,6 +24,27 @@ HEAP_TYPE = 1 << 9  # a class made by a class statement or the like, not a built
 C_DESCRIPTORS = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
 )
+
+
+MADE: WeakKeyDictionary[type, Value] = WeakKeyDictionary()  # template of a class made while capturing -> its value
+
+
+class Held:
+    """Stands in the namespace of a class for a value that has no real object yet."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def class_name(out: Rebuilder, kind: type) -> str:
+    """Return the expression of a class: one that was made while capturing is made anew."""
+    made = MADE.get(kind)
+    return out.inject(kind) if made is None else out.value(made)
+
+
+def is_native(kind: type) -> bool:
+    """Return whether a class is written in C: some of those look like classes of Python but have a C `__new__`."""
+    return not kind.__flags__ & HEAP_TYPE or isinstance(kind.__dict__.get("__new__"), types.BuiltinFunctionType)
 
 
 class _Watch(threading.local):
@@ -51,12 +74,33 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     after: look behind this class only. In a capture the outcome is guarded; of plain data only that it is plain,
     since whoever reads its value guards that.
     """
+    if _WATCH.ctx is not None and _WATCH.ctx.class_changes:
+        changed = _look_at_changes(_WATCH.ctx, kind, name, after)
+        if changed is not None:
+            return changed
     owner, raw = look_up(kind, name, after)
     if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
         _WATCH.seen.add((kind, name, after))
         if may_change(kind):
             _WATCH.ctx.guard(Injected(kind), Kind.MEMBER, Member(name, after, member_found(raw)))
     return owner, raw
+
+
+def _look_at_changes(
+    ctx: CaptureContext, kind: type, name: str, after: type | None
+) -> tuple[type | None, object] | None:
+    """Return what a look-up finds among attributes that the program has set; None if it does not get that far."""
+    mro = kind.__mro__
+    deleted = False
+    for owner in mro[mro.index(after) + 1 if after is not None else 0 :]:
+        changes = ctx.class_changes.get(owner)
+        raw = getattr(changes, "raw", {}).get(name, owner.__dict__.get(name, MISSING) if deleted else None)
+        if raw is None and name in owner.__dict__:
+            return None
+        if raw is not None and raw is not MISSING:
+            return owner, raw
+        deleted = deleted or raw is MISSING
+    return (None, MISSING) if deleted else None
 
 
 def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
@@ -94,6 +138,8 @@ def bind_raw(
     ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type
 ) -> Value:
     """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
+    if isinstance(raw, Held):
+        return ctx.real(raw.value)
     if isinstance(raw, types.FunctionType):
         function = ctx.wrap(raw, Injected(raw))
         return function if instance is None else BoundMethod(function, instance)
@@ -160,3 +206,6 @@ class NativeMethod(Value):
         name = out.fresh()
         out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({out.value(self.owner)})")
         return name
+
+
+NAME_OF_CLASS.append(class_name)

@@ -15,6 +15,7 @@ from .exception_groups import make_group
 from .exceptions import make_exception
 from .functions import BoundMethod
 from .iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
+from .made_classes import class_by_call
 from .mappings import DictValue, DictView, ProxyValue, pairs_of
 from .objects import ObjectValue
 from .operators import binary, compare
@@ -41,7 +42,9 @@ NONE = Constant(None)
 
 @constructs(type)
 def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    if len(args) != 1:
+    if len(args) == 3 and not kwargs:
+        return class_by_call(ctx, args)
+    if len(args) != 1 or kwargs:
         raise Break(UNSUPPORTED_OPERATION, "making a class")
     return ctx.known(ctx.real(args[0]).python_type())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 
 import torch
 
-from .attributes import C_DESCRIPTORS, HEAP_TYPE, NativeMethod, bind_raw, class_lookup, may_change
+from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, class_name, is_native, may_change
 from .constant import Constant, calls, fold
 from .functions import BoundMethod
 from .guard import Kind
@@ -21,6 +21,7 @@ from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
 CONSTRUCTORS: dict[type, Constructor] = {}
+CHANGE_CLASS: list[Callable[[CaptureContext, type, str, Value | None], None]] = []  # the rule of class_changes
 INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 
 
@@ -110,8 +111,18 @@ class ClassValue(Value):
         self.no(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Break: class attributes are shared state."""
-        self.no(f"setting class attribute {name!r}")
+        """Set an attribute, on the class when the graph has run."""
+        if self.kind in MADE and MADE[self.kind] is not self:
+            MADE[self.kind].set_attr(ctx, name, value)
+        else:
+            CHANGE_CLASS[0](ctx, self.kind, name, value)
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute, on the class when the graph has run."""
+        if self.kind in MADE and MADE[self.kind] is not self:
+            MADE[self.kind].del_attr(ctx, name)
+        else:
+            CHANGE_CLASS[0](ctx, self.kind, name, None)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate construction."""
@@ -189,8 +200,8 @@ class ClassValue(Value):
         return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return an injected name."""
-        return out.inject(self.kind)
+        """Return an injected name; a class that was made while capturing is made anew."""
+        return class_name(out, self.kind)
 
 
 def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
@@ -273,7 +284,7 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
     if getattr(kind, "__del__", None) is not None:
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
     for base in kind.__mro__:
-        native = not base.__flags__ & HEAP_TYPE
+        native = is_native(base)
         if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
             raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
         if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
@@ -312,8 +323,12 @@ class SuperValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Look the name up in the classes after `start`."""
-        of_class = isinstance(self.instance, ClassValue)
-        kind = self.instance.kind if isinstance(self.instance, ClassValue) else self.instance.python_type()
+        if name in ("__thisclass__", "__self__", "__self_class__"):
+            found = self.instance if isinstance(self.instance, ClassValue) else ctx.known(self.instance.python_type())
+            return {"__thisclass__": ctx.known(self.start), "__self__": self.instance}.get(name, found)
+        owner_class = self.instance.kind if isinstance(self.instance, ClassValue) else None
+        of_class = owner_class is not None and issubclass(owner_class, self.start)
+        kind = owner_class if of_class and owner_class is not None else self.instance.python_type()
         owner, raw = class_lookup(kind, name, after=self.start)
         if owner is None:
             ctx.throw(AttributeError, f"'super' object has no attribute '{name}'")

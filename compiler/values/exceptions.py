@@ -4,7 +4,7 @@ import types
 from collections.abc import Iterator
 
 from ..base.origin import Origin
-from .attributes import HEAP_TYPE, MISSING, NativeMethod, class_lookup
+from .attributes import MISSING, NativeMethod, class_lookup, class_name, is_native
 from .classes import INSTANCES
 from .constant import Constant
 from .objects import ObjectValue
@@ -41,7 +41,7 @@ class _Holder:
 
 def native_of(kind: type) -> type:
     """Return the builtin class that an exception class derives from."""
-    return next(base for base in kind.__mro__ if not base.__flags__ & HEAP_TYPE)
+    return next(base for base in kind.__mro__ if is_native(base))
 
 
 class ExceptionValue(ObjectValue):
@@ -188,7 +188,7 @@ class ExceptionValue(ObjectValue):
         native = out.inject(native_of(self.kind))
         args = "".join(f", {out.value(arg)}" for arg in self.given[0])
         named = "".join(f", {key}={out.value(value)}" for key, value in self.given[1].items())
-        out.line(f"{name} = {native}.__new__({out.inject(self.kind)}{args})")
+        out.line(f"{name} = {native}.__new__({class_name(out, self.kind)}{args})")
         out.know(self, name)
         out.line(f"{native}.__init__({name}{args}{named})")
         if self.args != self.given[0]:

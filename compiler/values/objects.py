@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import torch
 
-from .attributes import HEAP_TYPE, MISSING, NativeMethod, bind_raw, class_lookup
+from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, class_name, is_native
 from .constant import Constant, MethodOf, fold
 from .guard import Kind
 from .iterators import IteratorValue
@@ -381,11 +381,11 @@ class ObjectValue(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new instance and fill it; made first, so that it may refer to itself."""
         name = out.fresh()
-        base = next(base for base in self.kind.__mro__ if not base.__flags__ & HEAP_TYPE and base is not Generic)
+        base = next(base for base in self.kind.__mro__ if is_native(base) and base is not Generic)
         given = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
         if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
             given = f", {out.value(self.contents)}"
-        out.line(f"{name} = {out.inject(base)}.__new__({out.inject(self.kind)}{given})")
+        out.line(f"{name} = {out.inject(base)}.__new__({class_name(out, self.kind)}{given})")
         out.know(self, name)
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")

@@ -489,6 +489,10 @@ class TupleValue(SequenceValue):
             return ctx.call(ctx.known(dict), [], named)
         return super().call_method(ctx, name, args, kwargs)
 
+    def class_name(self, out: Rebuilder) -> str:
+        """Return the expression of the class."""
+        return NAME_OF_CLASS[0](out, self.kind)
+
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new tuple of the same class."""
         name = out.fresh()
@@ -496,8 +500,11 @@ class TupleValue(SequenceValue):
         if self.kind is tuple:
             out.line(f"{name} = ({elements})")
         else:
-            out.line(f"{name} = {out.inject(make_tuple)}({out.inject(self.kind)}, ({elements}))")
+            out.line(f"{name} = {out.inject(make_tuple)}({self.class_name(out)}, ({elements}))")
         return name
+
+
+NAME_OF_CLASS: list[Callable[[Rebuilder, type], str]] = []  # the rule of attributes.py
 
 
 def tuple_fields(kind: type) -> tuple[str, ...]:

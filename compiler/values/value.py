@@ -202,6 +202,7 @@ class CaptureContext(ABC):
     """What values may ask of the capture; implemented by `frontend/recorder.py`."""
 
     options: Options
+    class_changes: dict[type, Value]  # attributes of classes that the program has set, by class
 
     @abstractmethod
     def wrap(self, value: object, source: Source) -> Value:
@@ -296,6 +297,22 @@ class CaptureContext(ABC):
     @abstractmethod
     def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
+
+    @abstractmethod
+    def stand_for(self, real: object, value: Value) -> None:
+        """Let a real object, made only to be found, stand for a value made while evaluating."""
+
+    @abstractmethod
+    def class_body(self, function: Value) -> dict[str, Value]:
+        """Evaluate the body of a class statement and return its names."""
+
+    @abstractmethod
+    def calling_namespace(self) -> dict[str, object]:
+        """Return the globals of the frame that calls."""
+
+    @abstractmethod
+    def calling_locals(self) -> dict[str, Value]:
+        """Return the local variables of the frame that calls, closure variables too."""
 
     @abstractmethod
     def told_apart(self, value: Value) -> None:

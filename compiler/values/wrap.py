@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import operator_kinds, operator_namespaces
-from .attributes import HEAP_TYPE
+from .attributes import is_native
 from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .environment import EnvironmentValue
@@ -70,6 +70,8 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(value, _BY_IDENTITY):
         ctx.guard(source, Kind.IDENTITY, value)
         return Known(value, source)
+    if isinstance(value, types.BuiltinFunctionType):
+        return _builtin(ctx, value, source)
     ctx.guard(source, Kind.TYPE, kind)
     if isinstance(value, tuple):
         return _elements(ctx, value, source, kind)
@@ -81,7 +83,7 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
         args = ctx.real(ctx.wrap(value.args, Attribute(source, "args")))
         assert isinstance(args, TupleValue)
         return ExceptionValue(kind, args.items, value, source)
-    if (kind.__flags__ & HEAP_TYPE or kind is types.SimpleNamespace) and not _has_native_state(kind):
+    if (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
 
@@ -140,7 +142,7 @@ _KNOWN_BASES = (
 def _has_native_state(kind: type) -> bool:
     """Return whether instances hold more than Python attributes: a base written in C other than object and dict."""
     return any(
-        not base.__flags__ & HEAP_TYPE and base not in _KNOWN_BASES
+        is_native(base) and base not in _KNOWN_BASES
         and base.__module__ not in ("typing", "abc")
         for base in kind.__mro__
     )

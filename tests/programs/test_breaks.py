@@ -315,7 +315,7 @@ def effects_come_in_order(a):
     return b + len(LOG)
 
 
-@program(A, graphs=1, breaks=1, stable=False)
+@program(A)
 def class_defined_inside(a):
     class Local:
         factor = 2
