@@ -241,33 +241,40 @@ def _bind(
         raise InternalError("the host text defines no run()", hint="report the graph")
     calls = [step for step in program.steps if isinstance(step, Extern)]
     repeats = not any(step.ordered for step in calls)
-    rescued = _rescued(run, gm, options) if repeats and not options.strict else run
+    rescue = _rescue(gm, options, repeats=repeats)
     if program.sizes:
-        return _guarded_open(rescued, program, gm, repeats=repeats, calls_aten=bool(calls))
+        return _guarded_open(run, program, gm, rescue, repeats=repeats, calls_aten=bool(calls))
     expected = tuple(
         (buffer.shape, buffer.strides, buffer.dtype) if (buffer := program.buffers.get(name)) else None
         for name in program.inputs
     )
-    return _guarded(rescued, expected, gm, repeats=repeats, calls_aten=bool(calls))
+    return _guarded(run, expected, gm, rescue, repeats=repeats, calls_aten=bool(calls))
 
 
-def _rescued(run: Callable[..., object], gm: fx.GraphModule, options: Options) -> Callable[..., object]:
-    """Return run, with the graph op by op in its place where it raises: eager's own error, or ours and the answer."""
+Rescue = Callable[[Exception, Sequence[object]], object]
 
-    def call(*inputs: torch.Tensor) -> object:
-        try:
-            return run(*inputs)
-        except Exception as error:
-            result = op_by_op(gm)(*inputs)
-            report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
-            return result
 
-    return call
+def _rescue(gm: fx.GraphModule, options: Options, *, repeats: bool) -> Rescue:
+    """Return what is done when generated code raises: the graph runs op by op, and the error is on record.
+
+    If that raises too, it is eager's own error.  A graph that must not run twice lets the error through.
+    """
+    slow = op_by_op(gm)
+
+    def run_op_by_op(error: Exception, inputs: Sequence[object]) -> object:
+        if options.strict or not repeats:
+            raise error
+        result = slow(*inputs)
+        report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
+        return result
+
+    return run_op_by_op
 
 
 def _guarded(
-    run: Callable[..., object], expected: Sequence[object], gm: fx.GraphModule, *, repeats: bool, calls_aten: bool
-) -> Compiled:
+    run: Callable[..., object], expected: Sequence[object], gm: fx.GraphModule, rescue: Rescue, *, repeats: bool,
+    calls_aten: bool,
+) -> Compiled:  # fmt: skip
     """Return run with its inputs checked; an unexpected layout or a failed kernel goes op by op.
 
     repeats: whether running the graph again from the start is harmless (no random draws, no mutation).
@@ -280,11 +287,14 @@ def _guarded(
                 continue
             if (value.shape, value.stride(), value.dtype) != form or not value.is_cpu or value.is_neg():
                 return slow(*inputs)
-        if calls_aten:
-            with torch.no_grad():
+        try:
+            if calls_aten:
+                with torch.no_grad():
+                    result = run(*inputs)
+            else:
                 result = run(*inputs)
-        else:
-            result = run(*inputs)
+        except Exception as error:
+            result = rescue(error, inputs)
         if isinstance(result, _Failed):
             if not repeats:
                 raise result.error()
@@ -295,8 +305,9 @@ def _guarded(
 
 
 def _guarded_open(
-    run: Callable[..., object], program: Program, gm: fx.GraphModule, *, repeats: bool, calls_aten: bool
-) -> Compiled:
+    run: Callable[..., object], program: Program, gm: fx.GraphModule, rescue: Rescue, *, repeats: bool,
+    calls_aten: bool,
+) -> Compiled:  # fmt: skip
     """Return run with its inputs checked against layouts computed from open sizes."""
     slow = op_by_op(gm)
     words = []
@@ -312,11 +323,14 @@ def _guarded_open(
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
             return slow(*inputs)
-        if calls_aten:
-            with torch.no_grad():
+        try:
+            if calls_aten:
+                with torch.no_grad():
+                    result = run(*inputs)
+            else:
                 result = run(*inputs)
-        else:
-            result = run(*inputs)
+        except Exception as error:
+            result = rescue(error, inputs)
         if isinstance(result, _Failed):
             if not repeats:
                 raise result.error()
