@@ -8,6 +8,7 @@ import string
 import textwrap
 import types
 from collections.abc import Callable
+from typing import Any
 
 from .constant import CALL_FAMILIES, CallRule, calls, fold
 from .conversion_calls import known_argument
@@ -37,6 +38,13 @@ def _rule(function: Callable[..., object]) -> CallRule:
     return rule
 
 
+def _found_in_turn(function: Callable[..., Any]) -> CallRule:
+    """Return the rule of a function that gives an iterator: a new one at every call, over what is found now."""
+    found = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
+    return lambda ctx, args, kwargs: found(ctx, args, kwargs).iterate(ctx)
+
+
+calls(re.finditer)(_found_in_turn(re.finditer))
 for _function in {id(function): function for function in _PURE}.values():
     calls(_function)(_rule(_function))
 
@@ -45,6 +53,8 @@ def _bound_pure(function: object) -> CallRule | None:
     if not isinstance(function, types.BuiltinFunctionType):
         return None
     owner = function.__self__
+    if isinstance(owner, re.Pattern) and function.__name__ in ("finditer", "scanner"):
+        return _found_in_turn(function) if function.__name__ == "finditer" else None
     if isinstance(owner, _FROZEN) or (isinstance(owner, type) and (owner, function.__name__) in _BOUND):
         return _rule(function)
     return None
