@@ -164,8 +164,9 @@ class Family:
     def reset(self) -> None:
         """Forget every specialisation."""
         with self.lock:
-            for unit in list(self.units.values()):
-                unit.forget()
+            units = list(self.units.values())
+        for unit in units:  # not under the family's lock, which captures take while they hold their unit's
+            unit.forget()
 
 
 def _has_call_path(module: torch.nn.Module) -> bool:
@@ -231,7 +232,7 @@ class Unit:
     def resume(self, places: tuple[Place, ...]) -> "Unit":
         """Return the unit that goes on at places of the same code and of what it called."""
         key = tuple(place.key() for place in places)
-        with self.lock:
+        with self.family.lock:  # units of one function share the table
             if key not in self.resumes:
                 made = Unit(self.family, self.decoded, self.namespace, places)
                 made.graph_free = self.graph_free
@@ -254,27 +255,40 @@ class Unit:
         if has_foreign_modes():
             record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
             return self.eager(*args)
-        with self.lock:
-            for run in self.runs:  # another thread may have been faster
+        tried: list[Callable[..., object]] = []
+        while True:
+            with self.lock:
+                others = [run for run in self.runs if run not in tried]
+                if not others:
+                    made = self._specialise(args)
+                    break
+            for run in others:  # another thread may have been faster; user code never runs under the lock
                 result = run(*args)
                 if result is not MISS:
                     return result
-            if self.entries:
-                self._try_to_note_recompile(args)
-            if len(self.entries) >= self.family.options.recompile_limit:
-                self.exhausted = True
-                detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
-                record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
-                return self.eager(*args)
-            self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
-            made = self.family.capture(self, args)
-            self.entries.append(made)
-            self.runs.append(made.run)
+            tried += others
+        if made is None:
+            return self.eager(*args)
         result = made.run(*args)
         if result is MISS:  # a guard that its own capture does not pass: never loop over it
             self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
             return self.eager(*args)
         return result
+
+    def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
+        """Capture one more specialisation; None, and none from now on, where there are too many."""
+        if self.entries:
+            self._try_to_note_recompile(args)
+        if len(self.entries) >= self.family.options.recompile_limit:
+            self.exhausted = True
+            detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
+            record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
+            return None
+        self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
+        made = self.family.capture(self, args)
+        self.entries.append(made)
+        self.runs.append(made.run)
+        return made
 
     def symbolic_dimensions(self) -> SymbolicDimensions:
         """Return which dimensions of inputs are to be symbols in the next capture."""
@@ -322,10 +336,10 @@ class Unit:
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
         """Remember the dimensions in which an input differs from what was captured."""
         facts = guard.expected
-        if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) is int):
+        if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) in (int, float)):
             return
         actual = fetched(guard.source, self.parameters, args)
-        if guard.kind is Kind.EQUALS and type(actual) is int and actual != facts:
+        if guard.kind is Kind.EQUALS and type(actual) is type(facts) and actual != facts:
             self.varying_numbers.add(guard.source)
         if not isinstance(facts, TensorFacts):
             return
