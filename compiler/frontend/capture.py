@@ -31,6 +31,7 @@ from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
 from ..values.value import Raised, Value
+from .autocast import autocast_depth, autocast_state, put_autocast
 from .break_operations import Branch, is_compilable_callee, operation_at
 from .chain import frames_of, places_to_stop
 from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
@@ -365,6 +366,12 @@ class _Writer:
                 lines.append(f"    if _failed is not {self.names.inject(EAGER)}: {assign}_failed")
             again = [f"if _failed is {self.names.inject(EAGER)}: return "
                      f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"]
+        if "autocast" in recorder.changed_states:
+            state, depth = self.names.fresh(), self.names.fresh()
+            before = [f"{state} = {self.names.inject(autocast_state)}()",
+                      f"{depth} = {self.names.inject(autocast_depth)}()"]
+            lines = [*before, "try:", *(f"    {line}" for line in lines),
+                     "finally:", f"    {self.names.inject(put_autocast)}({state}, {depth})"]
         if "grad" in recorder.changed_states:
             mode = self.names.fresh()
             lines = [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:",
@@ -379,7 +386,7 @@ class _Writer:
             guards = tuple(guard.words() for guard in self.guards)
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin()))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
-        with stage(f"backend {family.backend_name}"):
+        with stage(f"backend {family.backend_name}"), self.recorder.state_at_entry():
             try:
                 return family.backend(module, examples)
             except Exception as error:

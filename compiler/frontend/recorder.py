@@ -4,7 +4,8 @@ import builtins
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
@@ -17,6 +18,7 @@ from ..base.torch_facts import (
     make_fake,
     make_symbolic_fake,
     outside_transforms,
+    set_grad_mode,
     without_transforms,
 )
 from ..bytecode.instruction import decode
@@ -44,6 +46,7 @@ from ..values.tensor import TensorValue
 from ..values.torch_calls import is_graph_break_mark
 from ..values.value import Arguments, Keywords, Raised, Value
 from ..values.wrap import wrap_object
+from .autocast import autocast_depth, autocast_state, put_autocast
 from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
 from .lazy import LazyValue
@@ -80,8 +83,8 @@ class Recorder(GraphBuilding):
         self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
         self.stopped: tuple[FrameState, ...] = ()
         self.pushed: Value | None = None  # the running instruction pushes what a call of this gives, nothing else
-        self.nesting = 0  # autocast blocks entered and not left
-        self.autocast_at_entry = autocast_state()
+        self.grad_at_entry = torch.is_grad_enabled()
+        self.autocast_at_entry, self.autocast_depth_at_entry = autocast_state(), autocast_depth()
         self.guard_global_state()
 
     # --- guards and values from outside
@@ -393,8 +396,8 @@ class Recorder(GraphBuilding):
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
         """Change a global state of torch now, for what is captured next, and in the graph."""
         setter(*args)
-        self.nesting += int(setter is torch.autocast_increment_nesting)
-        self.nesting -= int(setter is torch.autocast_decrement_nesting)
+        if setter in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
+            self.guard(None, Kind.STATE, (autocast_depth, self.autocast_depth_at_entry))
         constants: Any = args  # flags, dtypes and device names
         node = self.graph.call_function(setter, constants)
         node.meta["origin"] = self.here()
@@ -402,20 +405,31 @@ class Recorder(GraphBuilding):
 
     def restore_autocast(self) -> None:
         """Put autocast back to what it was at entry: capture leaves no trace on the thread."""
-        if "autocast" not in self.changed_states:
-            return
-        cpu, cpu_dtype, cuda, cuda_dtype, cache = self.autocast_at_entry
-        for device, enabled, dtype in (("cpu", cpu, cpu_dtype), ("cuda", cuda, cuda_dtype)):
-            torch.set_autocast_enabled(device, enabled)
-            torch.set_autocast_dtype(device, dtype)
-        torch.set_autocast_cache_enabled(cache)
-        for _ in range(self.nesting):
-            torch.autocast_decrement_nesting()
-        torch.clear_autocast_cache()
+        if "autocast" in self.changed_states:
+            put_autocast(self.autocast_at_entry, self.autocast_depth_at_entry)
+            torch.clear_autocast_cache()  # of casts of fake tensors
+
+    @contextmanager
+    def state_at_entry(self) -> Iterator[None]:
+        """Return a context with the grad mode and autocast that the graph will be called under."""
+        grad, autocast, depth = torch.is_grad_enabled(), autocast_state(), autocast_depth()
+        set_grad_mode(self.grad_at_entry)
+        if "autocast" in self.changed_states:
+            put_autocast(self.autocast_at_entry, self.autocast_depth_at_entry)
+        try:
+            yield
+        finally:
+            set_grad_mode(grad)
+            if "autocast" in self.changed_states:
+                put_autocast(autocast, depth)
+
+    def autocast_blocks(self) -> int:
+        """Return how many more autocast blocks are open than at entry."""
+        return autocast_depth() - self.autocast_depth_at_entry
 
     def autocast_changed(self) -> bool:
         """Return whether autocast is not as it was at entry."""
-        return self.autocast_at_entry != autocast_state()
+        return self.autocast_at_entry != autocast_state() or self.autocast_blocks() != 0
 
     def step(self) -> None:
         """Count an instruction; raise when the capture grew too long."""
@@ -430,12 +444,3 @@ def _holds_by_construction(value: object, kind: Kind) -> bool:
         root = str(getattr(value, "__module__", "")).partition(".")[0]
         return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
     return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
-
-
-def autocast_state() -> tuple[bool, torch.dtype, bool, torch.dtype, bool]:
-    """Return what autocast does now, on the devices that have a kernel for it here."""
-    return (
-        torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cuda"),
-        torch.get_autocast_dtype("cuda"), torch.is_autocast_cache_enabled(),
-    )
-

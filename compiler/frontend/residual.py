@@ -10,12 +10,12 @@ import torch
 from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
-from ..values.reasons import CANNOT_RESUME, SkipFrame
 from ..values.scalar import SizeValue
 from ..values.sequences import TupleValue
 from ..values.source import Argument, Injected, Source
 from ..values.tensor import TensorValue
 from ..values.value import Rebuilder, Value
+from .autocast import autocast_state, enter_autocast
 from .guard_table import GUARD_ERRORS
 from .lazy import LazyValue
 from .recorder import Recorder
@@ -155,9 +155,10 @@ class Residual(Rebuilder):
         """Leave the global state of torch as the captured code left it."""
         recorder = self.recorder
         if "autocast" in recorder.changed_states and recorder.autocast_changed():
-            raise SkipFrame(CANNOT_RESUME, "a break inside an autocast block")
-        if "grad" in recorder.changed_states:
+            state = f"{self.inject(autocast_state())}, {recorder.autocast_blocks()}"
+            self.line(f"{self.inject(enter_autocast)}({state})")
         recorder.blocks.write(self)
+        if "grad" in recorder.changed_states:
             self.line(f"{self.inject(set_grad_mode)}({torch.is_grad_enabled()})")
 
 

@@ -326,11 +326,8 @@ for _set in _AUTOCAST_SETTERS:
 def _nesting(function: Callable[[], int]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         ctx.set_state("autocast", function, ())
-        depth = function()
-        reverse = torch.autocast_decrement_nesting if function is torch.autocast_increment_nesting else None
-        reverse = reverse or torch.autocast_increment_nesting
-        reverse()
-        return Constant(depth)
+        torch.autocast_increment_nesting()
+        return Constant(torch.autocast_decrement_nesting())
 
     return rule
 
