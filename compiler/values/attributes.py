@@ -204,7 +204,8 @@ class NativeMethod(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Make the bound method."""
         name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({out.value(self.owner)})")
+        owner = out.value(self.owner)  # without the class, descriptors of some C methods read past their arguments
+        out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({owner}, type({owner}))")
         return name
 
 
