@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it ships no types
 import torch
+import torch._higher_order_ops.flex_attention  # makes its operator known
 from torch._decomp import decomposition_table  # oracle runs composites through smaller operators in its noisy lanes
 from torch._dispatch.python import enable_python_dispatcher  # shape rules in Python: the C++ ones fix symbolic sizes
 from torch._guards import Source  # names symbolic numbers in the shape environment
@@ -25,7 +26,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     StatelessSymbolicContext,
     expect_true,  # what torch._check asks
 )
-from torch.utils._device import DeviceContext, _device_constructors  # what a device block changes; without it blocks do nothing
+from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
@@ -36,6 +37,7 @@ __all__ = [
     "OpOverload",
     "ShapeEnv",
     "TorchDispatchMode",
+    "annotate_graph",
     "any_autocast",
     "any_autocast_enabled",
     "backward_is_running",
@@ -50,6 +52,7 @@ __all__ = [
     "expression_text",
     "fake_mode_is_active",
     "fake_run_failure",
+    "flex_attention_operator",
     "foreach_add_quotients",
     "forward_ad_is_active",
     "function_mode_depth",
@@ -304,6 +307,8 @@ foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
 inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
+flex_attention_operator = torch.ops.higher_order.flex_attention  # what flex_attention calls where it is compiled
+annotate_graph = torch.fx.traceback.annotate  # labels of stock's graphs; a block that does nothing here
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
 kept_from_stock = torch._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts

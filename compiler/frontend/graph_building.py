@@ -103,10 +103,10 @@ class GraphBuilding(CaptureContext):
         """Change the default dtype for what is captured next, and when the graph has run."""
         set_default_dtype(dtype)
 
-    def change_inference(self, setter: Callable[..., None], args: tuple[bool, ...]) -> None:
-        """Enter or leave an inference block, now and in the graph."""
-        setter(*args)
-        node = self.graph.call_function(setter, args)
+    def change_block(self, change: Callable[[], None]) -> None:
+        """Enter or leave a block, now and in the graph."""
+        change()
+        node = self.graph.call_function(change)
         node.meta["origin"] = self.here()
         self.blocks.has_inference = True
         self.changed_states.add("inference")

@@ -5,6 +5,7 @@ import sys
 
 from ..bytecode.instruction import Instruction
 from ..values import (  # noqa: F401 - fill the tables of callables
+    attention_calls,
     autograd_functions,
     cached_functions,
     control_flow,

@@ -7,7 +7,7 @@ from ..values.classes import ClassValue
 from ..values.constant import Constant
 from ..values.exception_groups import match_group, what_remains
 from ..values.exceptions import ExceptionValue, TracebackValue
-from ..values.modes import LeaveBlock, device_block
+from ..values.modes import LeaveBlock, block_of
 from ..values.objects import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ..values.sequences import TupleValue
@@ -112,10 +112,10 @@ def do_CALL_INTRINSIC_2(frame: FrameState, instruction: Instruction) -> None:
 def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
     """Enter a context manager: push its `__exit__`, then what `__enter__` gives."""
     manager = frame.pop()
-    device = device_block(manager)
-    if device is not None:
-        frame.push(LeaveBlock(device))
-        frame.push(device.enter(frame.ctx))
+    block = block_of(manager)
+    if block is not None:
+        frame.push(LeaveBlock(block))
+        frame.push(block.enter(frame.ctx))
         return
     if not isinstance(manager, ObjectValue):
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")

@@ -1,7 +1,7 @@
-"""Settings of torch that a capture changes and puts back: device blocks, inference blocks, the default dtype.
+"""Settings of torch that a capture changes and puts back: blocks, and the default dtype.
 
-None of them is left to the generated code: what a setting does to an operation becomes an argument of it, or the
-operation breaks. Inference blocks alone are nodes of the graph, because they mark tensors.
+Devices and dtypes are not left to the generated code: what they do to an operation becomes an argument of it, or the
+operation breaks. Other blocks are entered and left by nodes of the graph.
 """
 
 import types
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import device_constructors, set_default_dtype
-from ..values.modes import inference_depth, unwind_inference
+from ..values.modes import block_depth, unwind_blocks
 from ..values.reasons import CANNOT_RESUME, TENSOR_STATE, Break, SkipFrame
 from ..values.value import Rebuilder
 
@@ -23,8 +23,8 @@ class TorchBlocks:
         self.devices: list[torch.device] = []
         self.left: list[torch.device] = []  # blocks from around the code that it has left
         self.dtype_at_entry = torch.get_default_dtype()
-        self.inference_at_entry = inference_depth()
-        self.has_inference = False  # a node enters or leaves a block
+        self.depth_at_entry = block_depth()
+        self.in_graph = False  # nodes enter or leave blocks
         self.constructors = device_constructors()
 
     def extra_arguments(self, target: object, args: list[object], kwargs: dict[str, object]) -> dict[str, object]:
@@ -58,14 +58,14 @@ class TorchBlocks:
         for device in reversed(self.left):
             device.__enter__()
         self.left.clear()
-        unwind_inference(self.inference_at_entry)
+        unwind_blocks(self.depth_at_entry)
         if torch.get_default_dtype() is not self.dtype_at_entry:
             set_default_dtype(self.dtype_at_entry)
 
     def write(self, out: Rebuilder) -> None:
         """Write what leaves the settings as the captured code left them."""
-        if inference_depth() != self.inference_at_entry:
-            raise SkipFrame(CANNOT_RESUME, "a break inside an inference block")
+        if block_depth() != self.depth_at_entry:
+            raise SkipFrame(CANNOT_RESUME, "a break inside a block that the graph has entered")
         if torch.get_default_dtype() is not self.dtype_at_entry:
             out.line(f"{out.inject(set_default_dtype)}({out.inject(torch.get_default_dtype())})")
         for device in self.left:
@@ -74,9 +74,9 @@ class TorchBlocks:
             out.line(f"{out.inject(device)}.__enter__()")
 
     def around(self, lines: list[str], inject: Callable[[Any], str], fresh: str) -> list[str]:
-        """Return the statements that run the graph, which leave no inference block open if it fails."""
-        if not self.has_inference:
+        """Return the statements that run the graph, which leave no block open if it fails."""
+        if not self.in_graph:
             return lines
-        depth, unwind = inject(inference_depth), inject(unwind_inference)
+        depth, unwind = inject(block_depth), inject(unwind_blocks)
         return [f"{fresh} = {depth}()", "try:", *(f"    {line}" for line in lines), "finally:",
                 f"    {unwind}({fresh})"]  # fmt: skip

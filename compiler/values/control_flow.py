@@ -79,8 +79,7 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     given = {**dict(zip(("pred", "true_fn", "false_fn", "operands"), args, strict=False)), **kwargs}
     predicate, operands = ctx.real(given["pred"]), ctx.real(given.get("operands", Constant(())))
     if predicate.is_constant():
-        chosen = given["true_fn"] if predicate.truth(ctx) else given["false_fn"]
-        return ctx.call(chosen, ctx.unpack(operands), {})
+        return ctx.call(given["true_fn" if predicate.truth(ctx) else "false_fn"], ctx.unpack(operands), {})
     if not isinstance(predicate, TensorValue) or predicate.fake.numel() != 1:
         raise Break(DATA_DEPENDENT_BRANCH, "torch.cond by something that is no single number")
     pairs = [to_graph(ctx, value) for value in ctx.unpack(operands)]

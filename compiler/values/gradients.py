@@ -47,7 +47,7 @@ class GradientHook:
         self.__name__ = "register_hook"
         self.__module__ = __name__
 
-    def __call__(self, tensor: torch.Tensor, lifted: tuple[torch.Tensor, ...]) -> None:
+    def __call__(self, tensor: Any, lifted: tuple[torch.Tensor, ...]) -> None:
         """Register the hook; lifted: the tensors it closes over."""
 
         def hook(gradient: torch.Tensor) -> Any:

@@ -1,19 +1,23 @@
-"""Blocks and settings that change what torch makes: `with torch.device`, inference mode, the default dtype."""
+"""Blocks and settings that change what torch does: devices, inference mode, kernels of attention, the default dtype."""
 
+import contextlib
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
+from torch.nn import attention
 
 from ..base.torch_facts import inference_block, set_default_dtype
 from .classes import constructs
-from .constant import Constant, Known, calls
+from .constant import Constant, Known, MethodOf, calls
 from .reasons import UNKNOWN_CALLEE, Break
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
 class _Entered(threading.local):
-    """The inference blocks that graphs of this thread have entered and not left."""
+    """The blocks that graphs of this thread have entered and not left."""
 
     def __init__(self) -> None:
         self.blocks: list[Any] = []
@@ -22,33 +26,42 @@ class _Entered(threading.local):
 _ENTERED = _Entered()
 
 
-def enter_inference(mode: bool) -> None:
-    """Enter an inference block: a node of a graph."""
-    block = inference_block(mode)
-    block.__enter__()
-    _ENTERED.blocks.append(block)
+class EnterBlock:
+    """A node of a graph: enters a block, made anew by its function."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.function = function
+        self.args = args
+        self.__name__ = "enter"
+        self.__module__ = __name__
+
+    def __call__(self) -> None:
+        """Enter."""
+        block = self.function(*self.args)
+        block.__enter__()
+        _ENTERED.blocks.append(block)
 
 
-def leave_inference() -> None:
-    """Leave the innermost inference block: a node of a graph."""
+def leave_block() -> None:
+    """Leave the innermost block: a node of a graph."""
     _ENTERED.blocks.pop().__exit__(None, None, None)
 
 
-def inference_depth() -> int:
-    """Return how many inference blocks of graphs are open on this thread."""
+def block_depth() -> int:
+    """Return how many blocks of graphs are open on this thread."""
     return len(_ENTERED.blocks)
 
 
-def unwind_inference(depth: int) -> None:
+def unwind_blocks(depth: int) -> None:
     """Leave the blocks that a failing graph left open."""
     while len(_ENTERED.blocks) > depth:
-        leave_inference()
+        leave_block()
 
 
 class LeaveBlock(Value):
     """The bound `__exit__` of a block that was entered."""
 
-    def __init__(self, block: "DeviceBlock | InferenceBlock") -> None:
+    def __init__(self, block: "DeviceBlock | GraphBlock") -> None:
         self.block = block
 
     def python_type(self) -> type:
@@ -94,16 +107,17 @@ class DeviceBlock(Known):
         return super().call_method(ctx, name, args, kwargs)
 
 
-class InferenceBlock(Value):
-    """What `torch.inference_mode` enters: torch's own block, made anew where the graph runs."""
+class GraphBlock(Value):
+    """A block that is entered and left by nodes of the graph, as by the capture itself."""
 
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kind: type) -> None:
+        self.function = function
+        self.args = args
+        self.kind = kind
 
     def python_type(self) -> type:
         """Return the class of the block."""
-        kind: type = inference_block
-        return kind
+        return self.kind
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Blocks are true."""
@@ -111,37 +125,31 @@ class InferenceBlock(Value):
 
     def enter(self, ctx: CaptureContext) -> Value:
         """Enter the block, now and in the graph."""
-        ctx.change_inference(enter_inference, (self.mode,))
+        ctx.change_block(EnterBlock(self.function, self.args))
         return Constant(None)
 
     def leave(self, ctx: CaptureContext) -> None:
         """Leave the block, now and in the graph."""
-        ctx.change_inference(leave_inference, ())
+        ctx.change_block(leave_block)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the two methods."""
+        return MethodOf(self, name) if name in ("__enter__", "__exit__") else super().get_attr(ctx, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the two methods."""
         if name == "__enter__":
-            return EnterBlock(self)
-        return LeaveBlock(self) if name == "__exit__" else super().get_attr(ctx, name)
+            return self.enter(ctx)
+        if name == "__exit__":
+            self.leave(ctx)
+            return Constant(None)
+        return super().call_method(ctx, name, args, kwargs)
 
 
-class EnterBlock(Value):
-    """The bound `__enter__` of a block."""
-
-    def __init__(self, block: InferenceBlock) -> None:
-        self.block = block
-
-    def python_type(self) -> type:
-        """Return the type of bound builtins."""
-        return type(torch.device("cpu").__enter__)
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Enter the block."""
-        return self.block.enter(ctx)
-
-
-def device_block(value: Value) -> DeviceBlock | None:
-    """Return the block that a value is when it stands after `with`, None if it is no device."""
+def block_of(value: Value) -> DeviceBlock | GraphBlock | None:
+    """Return the block that a value is when it stands after `with`, None if it is none of ours."""
+    if isinstance(value, GraphBlock):
+        return value
     is_device = isinstance(value, Known) and isinstance(value.value, torch.device)
     return DeviceBlock(value.value) if isinstance(value, Known) and is_device else None
 
@@ -151,7 +159,18 @@ def _inference_block(ctx: CaptureContext, kind: type, args: Arguments, kwargs: K
     mode = ctx.real(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(mode, Constant) or type(mode.value) is not bool:
         raise Break(UNKNOWN_CALLEE, "an inference block by a value that is not known")
-    return InferenceBlock(mode.value)
+    return GraphBlock(kind, (mode.value,), kind)
+
+
+@calls(attention.sdpa_kernel)
+def _attention_kernels(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Limit the kernels of scaled dot product attention: an operation is traced by the kernel that it would take."""
+    values = dict(zip(("backends", "set_priority"), args, strict=False)) | kwargs
+    given = {name: ctx.real(value) for name, value in values.items()}
+    if not all(value.is_constant() for value in given.values()):
+        raise Break(UNKNOWN_CALLEE, "sdpa_kernel with kernels that are not known")
+    made = partial(attention.sdpa_kernel, **{name: value.constant() for name, value in given.items()})
+    return GraphBlock(made, (), contextlib._GeneratorContextManager)
 
 
 @calls(set_default_dtype)

@@ -11,7 +11,7 @@ from .constant import Constant, calls
 from .guard import Kind
 from .mappings import DictValue
 from .objects import ObjectValue
-from .reasons import TENSOR_STATE
+from .reasons import AUTOGRAD_CALL, TENSOR_STATE, Break
 from .sequences import ListValue
 from .source import Injected
 from .tensor import TensorValue
@@ -89,6 +89,8 @@ class ModuleValue(ObjectValue):
         """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
         if class_lookup(self.kind, "__call__")[1] is not torch.nn.Module.__dict__["__call__"]:
             return super().call(ctx, args, kwargs)
+        if self._is_leaf_with_backward_hooks(ctx):
+            raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
         if self.real is not MISSING and self._has_no_hooks(ctx):
             return ctx.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
         return ctx.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
@@ -103,6 +105,20 @@ class ModuleValue(ObjectValue):
                 entries = list(modules.read_all(ctx).values())
                 return ModuleListSlice([entry.value for entry in entries[key.value]])
         return super().get_item(ctx, key)
+
+    def _is_leaf_with_backward_hooks(self, ctx: CaptureContext) -> bool:
+        """Return whether hooks see the gradients of a module without parts: it is as good to run it in one piece.
+
+        The hooks hang on autograd nodes, which a graph does not have.
+        """
+        if not torch.is_grad_enabled() or getattr(self.real, "_modules", None):
+            return False
+        unread = self.namespace.unread or {}
+        names = ("_backward_hooks", "_backward_pre_hooks")
+        if not any(unread.get(name) for name in names) or any(name in self.namespace.entries for name in names):
+            return False
+        found = [self.namespace.find(ctx, Constant(name)) for name in names]
+        return any(isinstance(hooks, DictValue) and hooks.truth(ctx) for hooks in found)
 
     def _has_no_hooks(self, ctx: CaptureContext) -> bool:
         names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

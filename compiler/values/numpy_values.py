@@ -270,7 +270,8 @@ class TensorArray(Value):
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate + - * / of floating-point arrays of one dtype, and numbers, which torch rounds alike."""
-        dtypes, operands = set(), []
+        dtypes: set[torch.dtype] = set()
+        operands: list[Value] = []
         for value in (left, right):
             if isinstance(value, TensorArray):
                 dtypes.add(value.tensor.fake.dtype)

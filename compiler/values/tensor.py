@@ -19,6 +19,7 @@ from .reasons import (
     BreakReason,
 )
 from .sequences import SequenceIterator, TupleValue
+from .size_calls import flattens_first, select_item
 from .source import Attribute, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -44,7 +45,9 @@ _BREAKING_ATTRIBUTES = frozenset(
 
 MethodRule = Callable[[CaptureContext, "TensorValue", Arguments, Keywords], Value | None]
 SetterRule = Callable[[CaptureContext, "TensorValue", Value], bool]
+AttributeRule = Callable[[CaptureContext, "TensorValue"], Value | None]
 _METHODS: dict[str, MethodRule] = {}
+_ATTRIBUTES: dict[str, AttributeRule] = {}
 _SETTERS: dict[str, SetterRule] = {}
 
 
@@ -55,6 +58,17 @@ def tensor_method(*names: str) -> Callable[[MethodRule], MethodRule]:
         for name in names:
             assert name not in _METHODS
             _METHODS[name] = rule
+        return rule
+
+    return register
+
+
+def tensor_attribute(name: str) -> Callable[[AttributeRule], AttributeRule]:
+    """Register the rule of reading an attribute; it returns None where it has no answer."""
+
+    def register(rule: AttributeRule) -> AttributeRule:
+        assert name not in _ATTRIBUTES
+        _ATTRIBUTES[name] = rule
         return rule
 
     return register
@@ -129,10 +143,19 @@ class TensorValue(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Add an indexing operation."""
+        selected = select_item(ctx, self, self.fake.dim(), key)
+        if selected is not None:
+            made, rest = selected
+            whole = isinstance(rest, Constant)
+            return made if whole else ctx.call_torch("call_function", operator.getitem, [made, rest], {})
         return ctx.call_torch("call_function", operator.getitem, [self, key], {})
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
+        selected = select_item(ctx, self, self.fake.dim(), key)
+        if selected is not None:
+            ctx.call_torch("call_function", operator.setitem, [*selected, value], {})
+            return
         ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -145,8 +168,10 @@ class TensorValue(Value):
             return ctx.call_torch("call_function", getattr, [self, Constant(name)], {})
         if name == "__class__":
             return ctx.known(self.kind)
-        if name == "grad_fn" and not self.fake.requires_grad:
-            return Constant(None)
+        rule = _ATTRIBUTES.get(name)
+        answer = rule(ctx, self) if rule is not None else None
+        if answer is not None:
+            return answer
         if name in _BREAKING_ATTRIBUTES:
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
         if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
@@ -205,6 +230,9 @@ class TensorValue(Value):
             return self.length(ctx)
         if name == "__iter__":
             return self.iterate(ctx)
+        if name in ("view", "reshape") and not kwargs and flattens_first(self.fake, args, ctx):
+            flat = ctx.call_torch("call_method", name, [self, Constant(-1)], {})
+            return ctx.call_torch("call_method", name, [flat, *args], {})
         return ctx.call_torch("call_method", name, [self, *args], kwargs)
 
     def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:

@@ -7,8 +7,9 @@ from .classes import constructs
 from .constant import Constant
 from .guard import Kind
 from .reasons import UNKNOWN_CALLEE, Break
-from .tensor import TensorValue, tensor_method, tensor_setter
-from .value import Arguments, CaptureContext, Keywords, Value
+from .sequences import SequenceValue, TupleValue
+from .tensor import TensorValue, tensor_attribute, tensor_method, tensor_setter
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
 def _in_graph(value: Value) -> TensorValue:
@@ -74,6 +75,64 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
             offset = value.real.storage_offset()
             ctx.guard(value.source, Kind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
     return ctx.known(tensor.fake.storage_offset())
+
+
+_LEGACY: dict[type, torch.dtype] = {
+    torch.FloatTensor: torch.float32, torch.DoubleTensor: torch.float64, torch.HalfTensor: torch.float16,
+    torch.BFloat16Tensor: torch.bfloat16, torch.LongTensor: torch.int64, torch.IntTensor: torch.int32,
+    torch.ShortTensor: torch.int16, torch.CharTensor: torch.int8, torch.ByteTensor: torch.uint8,
+    torch.BoolTensor: torch.bool,
+}  # fmt: skip
+
+
+@constructs(torch.Tensor, *_LEGACY)
+def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate `torch.Tensor(...)` of sizes, or of nested lists of numbers; it knows no default device."""
+    values = [ctx.real(arg) for arg in args]
+    settings = {"dtype": ctx.known(_LEGACY.get(kind, torch.get_default_dtype())), "device": ctx.known("cpu")}
+    sizes = values[0].elements(ctx) if len(values) == 1 and _is_shape(values[0]) else values
+    if not kwargs and all(isinstance(value, Constant) and type(value.value) is int for value in sizes):
+        return ctx.call_torch("call_function", torch.empty, [TupleValue(list(sizes))], settings)
+    rows = values[0] if len(values) == 1 else None
+    if kwargs or not isinstance(rows, SequenceValue) or rows.kind not in (list, tuple) or not rows.is_constant():
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__}")
+    if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__} from other things than numbers")
+    return ctx.call_torch("call_function", torch.tensor, [rows], settings)
+
+
+def _is_shape(value: Value) -> bool:
+    return isinstance(value, SequenceValue) and value.kind is torch.Size
+
+
+def _numbers(rows: object) -> list[object]:
+    return [number for row in rows for number in _numbers(row)] if isinstance(rows, list | tuple) else [rows]
+
+
+class HistoryValue(Value):
+    """The `grad_fn` of a tensor made here: it is there, and nothing else is known of it."""
+
+    def __init__(self, tensor: TensorValue) -> None:
+        self.tensor = tensor
+
+    def python_type(self) -> type:
+        """Return the class of the fake tensor's."""
+        return type(self.tensor.fake.grad_fn)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Nodes of the autograd graph are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Ask the tensor."""
+        return f"{out.value(self.tensor)}.grad_fn"
+
+
+@tensor_attribute("grad_fn")
+def _grad_fn(ctx: CaptureContext, tensor: TensorValue) -> Value | None:
+    if not tensor.fake.requires_grad or (tensor.fake.is_leaf and (tensor.real is None or tensor.real.is_leaf)):
+        return Constant(None)
+    return HistoryValue(tensor) if tensor.real is None else None
 
 
 @constructs(torch.nn.Parameter)

@@ -405,6 +405,18 @@ def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return Constant(None)
 
 
+def _mark_on_sizes(function: object) -> CallRule | None:
+    """Give stock's marks that sizes stay as they are, which tell a capture in progress nothing."""
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__module__", "") != "torch._dynamo.decorators" or name not in _MARKS_ON_SIZES:
+        return None
+    return _constant_rule(None)
+
+
+_MARKS_ON_SIZES = frozenset({"mark_static", "mark_static_address", "maybe_mark_dynamic"})
+CALL_FAMILIES.append(_mark_on_sizes)
+
+
 def is_graph_break_mark(function: object) -> bool:
     """Return whether the function is a `graph_break()` of ours or of torch's, known by its mark or name."""
     if getattr(function, "_plumbline_graph_break", False):

@@ -184,7 +184,7 @@ def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any
     return {key: value.constant() for key, value in known.items()}
 
 
-_POSITIONAL = {
+_POSITIONAL: dict[Any, tuple[str, ...]] = {
     torch.func.vmap: ("in_dims", "out_dims", "randomness"),
     torch.func.grad: ("argnums", "has_aux"),
     torch.func.grad_and_value: ("argnums", "has_aux"),

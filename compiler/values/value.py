@@ -372,8 +372,16 @@ class CaptureContext(ABC):
         """Change the default dtype for what is captured next, and when the graph has run."""
 
     @abstractmethod
-    def change_inference(self, setter: Callable[..., None], args: tuple[bool, ...]) -> None:
-        """Enter or leave an inference block, now and in the graph."""
+    def change_block(self, change: Callable[[], None]) -> None:
+        """Enter or leave a block, now and in the graph."""
+
+    @abstractmethod
+    def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
+        """Change a global state of torch (grad mode, autocast) in the graph and for the rest of the capture."""
+
+    @abstractmethod
+    def global_value(self, namespace: dict[str, object], name: str) -> Value:
+        """Evaluate a global name: the namespace, then builtins."""
 
     def class_attr(self, instance: Value, kind: type, name: str) -> Value:
         """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""

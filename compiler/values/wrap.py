@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.attention
 
 from ..base.torch_facts import operator_kinds, operator_namespaces
 from .attributes import is_native
@@ -37,7 +38,7 @@ _RULES: dict[type, Rule] = {}
 _UNION: type = type(typing.Union[int, str])  # noqa: UP007 - the old spelling has the class that is wanted
 _BY_IDENTITY = (
     torch.dtype, torch.layout, torch.memory_format, *operator_kinds, *operator_namespaces,
-    types.ModuleType, enum.Enum, types.MethodDescriptorType,
+    types.ModuleType, enum.Enum, type(torch.nn.attention.SDPBackend.MATH), types.MethodDescriptorType,
     types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
     types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
     _UNION, type(typing.Any), type(typing.Callable), type(typing.Sequence), typing.TypeVar, typing.ParamSpec,

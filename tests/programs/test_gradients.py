@@ -169,6 +169,56 @@ def hook_after_accumulation(a):
     return (a**2).sum()
 
 
+def hooked(register, *places):
+    """Return a maker of (a model with a hook on some of its parts, its argument)."""
+
+    def make():
+        torch.manual_seed(1)
+        torch.utils.hooks.RemovableHandle.next_id = 1000  # handles are keys: alike in every run
+        m = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        for place in places:
+            register(m[place] if place is not None else m)
+        return m, A.clone().requires_grad_()
+
+    return make
+
+
+def twice(module, given, result):
+    return result * 2
+
+
+@program(make=hooked(lambda m: m.register_forward_hook(twice), 0, None), backward=True)
+def forward_hooks(m, a):
+    return m(a).sum()
+
+
+@program(make=hooked(lambda m: m.register_forward_pre_hook(lambda n, a, k: ((a[0] * 2,), k), with_kwargs=True), 2),
+         backward=True)  # fmt: skip
+def forward_hook_before_with_keywords(m, a):
+    return m(a).sum()
+
+
+def double_gradient(m):
+    m.register_full_backward_hook(lambda n, gi, go: (gi[0] * 2,))
+
+
+@program(make=hooked(double_gradient, 0), backward=True, breaks=1)
+def backward_hook_on_a_part(m, a):
+    return m(a).sum()
+
+
+@program(make=hooked(lambda m: m.register_full_backward_pre_hook(lambda n, go: (go[0] * 2,)), 2),
+         backward=True, graphs=2, breaks=1)  # fmt: skip
+def backward_hook_before_a_part(m, a):
+    return m(a).sum()
+
+
+@program(make=hooked(double_gradient, 0))
+def backward_hook_without_gradients(m, a):
+    with torch.no_grad():
+        return m(a).sum()
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)

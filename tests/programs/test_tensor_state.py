@@ -154,6 +154,31 @@ def place_of_an_argument(a):
     return a.storage_offset(), a[1].storage_offset(), a + 1
 
 
+@program(A)
+def constructors_of_old(a):
+    return (
+        torch.Tensor([1, 2.5]), torch.FloatTensor([[1], [2]]), torch.LongTensor((1, 2)), torch.Tensor(2, 3).shape,
+        torch.Tensor(a.shape).shape, torch.BoolTensor(3).dtype, torch.DoubleTensor([0.1]) + a[0, 0],
+    )  # fmt: skip
+
+
+@program(A, graphs=0, breaks=1)
+def constructor_of_old_over_a_tensor(a):
+    return torch.Tensor(a)
+
+
+@program(make=leaf)
+def history_is_asked_for(a):
+    b = a * 2
+    return a.grad_fn is None, b.grad_fn is not None, bool(b.grad_fn), b.detach().grad_fn, b
+
+
+@program(make=leaf, breaks=2)
+def history_is_looked_into(a):
+    b = a * 2
+    return b.grad_fn.name()
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)

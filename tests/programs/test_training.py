@@ -93,7 +93,8 @@ class WithNumber(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad, number, nothing):
-        assert number is None and nothing is None
+        assert number is None
+        assert nothing is None
         return grad * ctx.options["scale"], None
 
 
