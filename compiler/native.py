@@ -82,7 +82,7 @@ class _Forms:
     made: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def prepared(self, sizes: Mapping[str, int]) -> Compiled:
+    def prepared(self, sizes: Mapping[str, float]) -> Compiled:
         """Compile for these sizes and return the callable for all."""
         self._make([sizes[name] for name in self.names])
         count = len(self.names)
@@ -93,12 +93,12 @@ class _Forms:
                 if fits(*sizes):
                     return run(*inputs)
             with self.lock:
-                run = self._make([int(size) for size in sizes])  # type: ignore[call-overload]  # numbers by contract
+                run = self._make([size for size in sizes if isinstance(size, int | float)])
             return run(*inputs)
 
         return call
 
-    def _make(self, sizes: Sequence[int]) -> Compiled:
+    def _make(self, sizes: Sequence[float]) -> Compiled:
         for fits, run in self.made:  # another thread may have been faster
             if fits(*sizes):
                 return run
@@ -119,7 +119,7 @@ def condition(names: Sequence[str], assumed: Sequence[str]) -> Callable[..., obj
 
 
 def _compiled_or_slow(
-    gm: fx.GraphModule, example_inputs: Sequence[object], chosen: Options, sizes: Mapping[str, int]
+    gm: fx.GraphModule, example_inputs: Sequence[object], chosen: Options, sizes: Mapping[str, float]
 ) -> Compiled:
     try:
         with stage("inductor"):
@@ -161,21 +161,21 @@ def _warn_once(text: str) -> None:
 
 
 def _compile(
-    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, int]
+    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, float]
 ) -> Compiled:
     gm = with_values(gm, example_inputs)
     program = scheduled_program(gm, options, sizes)
     with stage("codegen"):
         host = write_host(program)
         segments = [(segment.loops, segment.parameters) for segment in host.segments]
-        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features(), options.threads, program.sizes)
+        file = write_file(segments, program.buffers, OfferedSymbols(), cpu_features(), options.threads, program.counts)
     _record_texts(program, host, file)
     with stage("build"):
         library = build(file.text, file.addresses, "graph", len(file.kernels), options) if host.segments else None
     return _bind(gm, program, host, library, options)
 
 
-def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, int] | None = None) -> Program:
+def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, float] | None = None) -> Program:
     """Return the loop program of a graph after scheduling; verified along the way where options ask for it.
 
     sizes: what open sizes are in this call, by name.
@@ -231,7 +231,7 @@ def _bind(
         if library is None:
             raise InternalError("segments without a library", hint="report the graph")
         function = library[f"segment_{number}"]
-        open_sizes = [ctypes.c_longlong] * len(program.sizes)
+        open_sizes = [ctypes.c_longlong] * len(program.counts)
         function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *open_sizes]
         function.restype = ctypes.c_int
         scope[f"segment_{number}"] = function

@@ -15,7 +15,7 @@ Values = Sequence[torch.Tensor]
 GraphCall = Callable[[Sequence[torch.Tensor]], Values]
 
 
-Finish = Callable[[Sequence[object], Values, tuple[int, ...]], tuple[object, ...]]
+Finish = Callable[[Sequence[object], Values, tuple[float, ...]], tuple[object, ...]]
 
 
 def finisher(signature: CallSignature, names: Sequence[str]) -> Finish:
@@ -31,7 +31,7 @@ def finisher(signature: CallSignature, names: Sequence[str]) -> Finish:
     if bound is None:
         return lambda arguments, values, sizes: finish_call(signature, arguments, values)
 
-    def finish(arguments: Sequence[object], values: Values, sizes: tuple[int, ...]) -> tuple[object, ...]:
+    def finish(arguments: Sequence[object], values: Values, sizes: tuple[float, ...]) -> tuple[object, ...]:
         outputs = tuple(_with_numbers(*pair) for pair in zip(signature.outputs, bound(sizes), strict=True))
         return finish_call(replace(signature, outputs=outputs), arguments, values)
 

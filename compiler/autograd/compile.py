@@ -35,7 +35,7 @@ from .partition import JointGraph, Partition, backward_graph, partition, stamp_o
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
-Sizes = tuple[int, ...]
+Sizes = tuple[float, ...]
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
 Form = tuple[Fits | None, Call]  # whether it may be used for these open sizes (None: for all), and what to run
 

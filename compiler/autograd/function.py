@@ -12,7 +12,7 @@ from .signature import CallSignature
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
-Sizes = tuple[int, ...]
+Sizes = tuple[float, ...]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 

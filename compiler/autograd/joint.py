@@ -81,7 +81,7 @@ class Program:
     autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
     opened: OpenArguments = NOTHING_OPEN
-    sizes: tuple[int, ...] = ()  # those of the call, in the order of opened.labels
+    sizes: tuple[float, ...] = ()  # those of the call, in the order of opened.labels
 
     @staticmethod
     def looks(arguments: Sequence[object], opened: OpenArguments = NOTHING_OPEN) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from ..base.torch_facts import (
     ShapeEnv,
     expression_text,
     make_shape_environment,
+    make_symbolic_float,
     make_symbolic_number,
     make_symbolic_size,
     size_conditions,
@@ -46,7 +47,7 @@ class OpenArguments:
     labels: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
 
-    def read(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+    def read(self, arguments: Sequence[Any]) -> tuple[float, ...]:
         """Return the open sizes of a call, in the order of `labels`."""
         return tuple(
             arguments[position] if dimension < 0 else arguments[position].shape[dimension]
@@ -71,7 +72,7 @@ def open_arguments(gm: fx.GraphModule) -> OpenArguments:
                 for dimension, label in enumerate(labels):
                     if label is not None:
                         places.setdefault(label, (position, dimension))
-        elif isinstance(value, torch.SymInt):
+        elif isinstance(value, torch.SymInt | torch.SymFloat):
             label = _label(value)
             if label is not None:
                 numbers[position] = label
@@ -80,7 +81,7 @@ def open_arguments(gm: fx.GraphModule) -> OpenArguments:
 
 
 def _label(size: object) -> str | None:
-    if not isinstance(size, torch.SymInt):
+    if not isinstance(size, torch.SymInt | torch.SymFloat):
         return None
     expression = size_expression(size)
     return None if expression.is_number else str(expression)
@@ -95,15 +96,16 @@ class TracedSizes:
     values: dict[str, Any]
 
     @staticmethod
-    def of(sizes: Mapping[str, int], numbers: frozenset[str]) -> TracedSizes:
-        """Return symbols for open sizes; numbers: labels of whole numbers, which may be negative, 0 or 1."""
+    def of(sizes: Mapping[str, float], numbers: frozenset[str]) -> TracedSizes:
+        """Return symbols for open sizes; numbers: labels of those that are none, and may be negative, 0 or 1."""
         if not sizes:
             return TracedSizes(FakeTensorMode(), None, {})
         environment = make_shape_environment()
-        values = {
-            label: (make_symbolic_number if label in numbers else make_symbolic_size)(environment, size, label)
-            for label, size in sizes.items()
-        }
+        values: dict[str, Any] = {}
+        for label, size in sizes.items():
+            make = make_symbolic_number if label in numbers else make_symbolic_size
+            made = make_symbolic_float(environment, size, label) if isinstance(size, float) else None
+            values[label] = make(environment, size, label) if made is None else made
         return TracedSizes(FakeTensorMode(shape_env=environment), environment, values)
 
     @property
@@ -133,7 +135,7 @@ def formula(text: str, names: Sequence[str]) -> Fits:
     return made
 
 
-def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[int]], Any] | None:
+def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], Any] | None:
     """Return what gives nested values with the open numbers inside computed from sizes; None without any.
 
     names: the symbols' names, in the order in which their sizes will be given.
@@ -150,7 +152,7 @@ def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[int]], Any]
     if not formulas:
         return None
 
-    def bound(sizes: Sequence[int]) -> Any:
+    def bound(sizes: Sequence[float]) -> Any:
         known = {text: each(*sizes) for text, each in formulas.items()}
         return map_leaves(value, lambda leaf: known[str(size_expression(leaf))] if is_open(leaf) else leaf)
 

@@ -61,9 +61,9 @@ __all__ = [
     "has_foreign_modes",
     "has_own_dispatch",
     "hint_value",
+    "inference_block",
     "is_operator",
     "jit_is_tracing",
-    "inference_block",
     "kept_from_stock",
     "lazy_module",
     "leave_forward_mode",
@@ -73,6 +73,7 @@ __all__ = [
     "make_fake",
     "make_shape_environment",
     "make_symbolic_fake",
+    "make_symbolic_float",
     "make_symbolic_number",
     "make_symbolic_size",
     "module_call_path",
@@ -306,9 +307,9 @@ without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they ar
 foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too, which its fake kernel refuses
 log_api_usage = torch._C._log_api_usage_once  # counted once a process; nothing for a capture to do
 group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code sorts its lists by
-inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
 flex_attention_operator = torch.ops.higher_order.flex_attention  # what flex_attention calls where it is compiled
 annotate_graph = torch.fx.traceback.annotate  # labels of stock's graphs; a block that does nothing here
+inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
 kept_from_stock = torch._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
@@ -435,6 +436,13 @@ class _NamedInput(Source):
 def make_symbolic_number(environment: ShapeEnv, value: int, label: str) -> Any:
     """Return a symbol that stands for a whole number from outside; `value` is what it is now."""
     return environment.create_unspecified_symint_and_symbol(value, _NamedInput(label), DimDynamic.DYNAMIC)
+
+
+def make_symbolic_float(environment: ShapeEnv, value: float, label: str) -> Any:
+    """Return a symbol that stands for a finite float from outside; `value` is what it is now."""
+    source: Any = _NamedInput(label)
+    expression = environment.create_unspecified_symbol(value, source, DimDynamic.DYNAMIC)
+    return environment.create_symfloatnode(expression, hint=value, source=source)
 
 
 def make_symbolic_size(environment: ShapeEnv, value: int, label: str) -> Any:

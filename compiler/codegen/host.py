@@ -206,7 +206,7 @@ def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str],
         builder.lines.append("base = 0")  # tensors without elements
     places = [f"base + {plan.offsets[name]}" if name in inside else f"{local(name)}.data_ptr()" for name in touched]
     number = len(builder.segments)
-    builder.lines.append(f"failed = segment_{number}({', '.join([*places, *builder.program.sizes])})")
+    builder.lines.append(f"failed = segment_{number}({', '.join([*places, *builder.program.counts])})")
     builder.lines.append("if failed: return on_failure(failed)")
     builder.segments.append(Segment(run, tuple(touched)))
     return plan.arena_bytes

@@ -14,6 +14,7 @@ from ..base.origin import Origin
 from ..base.torch_facts import (
     expression_text,
     make_shape_environment,
+    make_symbolic_float,
     make_symbolic_number,
     size_conditions,
     size_expression,
@@ -29,12 +30,12 @@ SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolOrigin:
-    """Where a symbol comes from: a size of an input (tensor, number: the dimension) or a whole number (its value)."""
+    """Where a symbol comes from: a size of an input (tensor, number: the dimension) or a number (its value)."""
 
     source: Source
     suffix: str
     tensor: fx.Node | None
-    number: int
+    number: int | float
     symbol: Any
 
 
@@ -68,11 +69,12 @@ class Sizes:
             name = str(size_expression(fake.shape[index]))
             self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index, fake.shape[index])
 
-    def number(self, value: int, source: Source) -> Value:
-        """Return the symbol of a whole number that has changed between calls."""
+    def number(self, value: int | float, source: Source) -> Value:
+        """Return the symbol of a number that has changed between calls."""
         if source not in self.numbers:
             assert self.environment is not None
-            symbol = make_symbolic_number(self.environment, value, f"number_{len(self.numbers)}")
+            make = make_symbolic_number if type(value) is int else make_symbolic_float
+            symbol = make(self.environment, value, f"number_{len(self.numbers)}")
             self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value, symbol)
             self.numbers[source] = size_value(symbol)
         return self.numbers[source]
@@ -103,6 +105,8 @@ class Sizes:
             return self.nodes[text]
         if expression.is_Integer:
             return int(expression)
+        if expression.is_Float or expression.is_Rational:
+            return float(expression)
         operation = _SIZE_OPERATIONS.get(type(expression).__name__)
         if text in self.origins:
             made: Any = self._symbol_node(self.origins[text])
@@ -110,10 +114,10 @@ class Sizes:
             return None
         else:
             parts = [self._node(part) for part in expression.args]
-            if not any(part is None for part in parts) and operation in (float, math.sqrt):
-                return self.graph.call_function(operation, tuple(parts))
             if any(part is None for part in parts):
                 return None
+            if len(parts) == 1:
+                parts = [self.graph.call_function(operation, tuple(parts))]
             made = parts[0]
             for part in parts[1:]:
                 made = self.graph.call_function(operation, (made, part))
@@ -149,6 +153,9 @@ _SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
     "FloatTrueDiv": operator.truediv, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
+    "Pow": operator.pow, "PowByNatural": operator.pow, "FloatPow": operator.pow, "Max": torch.sym_max,
+    "Min": torch.sym_min, "FloorToInt": math.floor, "CeilToInt": math.ceil, "TruncToInt": math.trunc,
+    "RoundToInt": round,
 }
 
 

@@ -70,9 +70,9 @@ def number_text(value: object) -> tuple[str, tuple[str, ...]]:
     return expression_text(expression), tuple(sorted(str(symbol) for symbol in expression.free_symbols))
 
 
-def size_values(opened: Sequence[fx.Node]) -> dict[str, int]:
+def size_values(opened: Sequence[fx.Node]) -> dict[str, float]:
     """Return what each size placeholder is in the example that was traced."""
-    return {open_name(node): int(hint_value(value_of(node))) for node in opened}
+    return {open_name(node): hint_value(value_of(node)) for node in opened}
 
 
 def lowest_sizes(graph: fx.Graph) -> dict[str, int | None]:
@@ -171,5 +171,6 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "Pow": operator.pow, "PowByNatural": operator.pow,
     "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow, "ToFloat": float,
-    "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min,
+    "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min, "FloorToInt": math.floor,
+    "CeilToInt": math.ceil, "TruncToInt": math.trunc, "RoundToInt": round,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from .body import Access, Detail, Scalar, ScalarBuilder, walk
 from .ir import Buffer, Extern, Loop, OpenNumber, Program, Step, Store
 
 
-def at_sizes(program: Program, point: Mapping[str, int]) -> Program:
+def at_sizes(program: Program, point: Mapping[str, float]) -> Program:
     """Return the program for open sizes of these values; it has no open sizes left."""
     instance = _Instance(point)
     buffers = {name: instance.buffer(buffer) for name, buffer in program.buffers.items()}
@@ -25,11 +25,12 @@ def at_sizes(program: Program, point: Mapping[str, int]) -> Program:
 class _Instance:
     """Puts numbers in the places of open sizes."""
 
-    def __init__(self, point: Mapping[str, int]) -> None:
+    def __init__(self, point: Mapping[str, float]) -> None:
         self.point = point
+        self.counts = {name: number for name, number in point.items() if isinstance(number, int)}
 
     def number(self, value: Extent) -> int:
-        return value_at(value, self.point)
+        return value_at(value, self.counts)
 
     def buffer(self, old: Buffer) -> Buffer:
         shape = tuple(self.number(size) for size in old.shape)

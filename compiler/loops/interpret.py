@@ -19,7 +19,7 @@ from .ir import Buffer, Extern, Loop, Program, Ref, Step, Store
 from .scalar_ops import SCALAR_OPS, identity
 
 
-def interpret_program(program: Program, inputs: Sequence[torch.Tensor | int]) -> tuple[object, ...]:
+def interpret_program(program: Program, inputs: Sequence[torch.Tensor | float]) -> tuple[object, ...]:
     """Run a program on real tensors, and numbers for its open sizes; returns the outputs as the graph nests them.
 
     Raises IndexError where a looked-up index is out of bounds, ZeroDivisionError for an integer division by zero.
@@ -27,7 +27,8 @@ def interpret_program(program: Program, inputs: Sequence[torch.Tensor | int]) ->
     count = len(program.inputs)
     given = [value for value in inputs[:count] if isinstance(value, torch.Tensor)]
     if program.sizes:
-        point = {name: int(value) for name, value in zip(program.sizes, inputs[count:], strict=True)}
+        numbers = [value for value in inputs[count:] if not isinstance(value, torch.Tensor)]
+        point = dict(zip(program.sizes, numbers, strict=True))
         program = at_sizes(program, point)
     tensors = dict(zip(program.inputs, given, strict=True)) | dict(program.constants)
     for step in program.steps:

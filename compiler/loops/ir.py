@@ -163,7 +163,8 @@ class Program:
 
     outputs: nested as the graph's outputs were, with `Ref`s for tensors.
     constants: tensors that the graph holds itself, by name.
-    sizes: the names of open sizes, which are given behind the inputs in this order.
+    sizes: the names of open sizes, which are given behind the inputs in this order.  fractions: those that are floats;
+    no loop sees them.
     """
 
     inputs: tuple[str, ...]
@@ -172,6 +173,12 @@ class Program:
     outputs: tuple[object, ...]
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
+    fractions: frozenset[str] = frozenset()
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The open sizes that are whole numbers, in order."""
+        return tuple(name for name in self.sizes if name not in self.fractions)
 
     @property
     def output_names(self) -> frozenset[str]:

@@ -29,7 +29,7 @@ from .views import VIEWS
 from .writer import LoopWriter, NoLowering, TensorValue
 
 
-def lower_graph(gm: fx.GraphModule, hints: Mapping[str, int] | None = None) -> Program:
+def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None) -> Program:
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
     Placeholders: tensors, then the numbers that give open sizes.  hints: by the symbol's name, what each is in the
@@ -53,10 +53,12 @@ def loops_can_hold(value: object) -> bool:
 class _Lowering:
     """The state of one walk over one graph."""
 
-    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, int]) -> None:
+    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, float]) -> None:
         self.gm = gm
-        self.read = SizeReader(hints, lowest_sizes(gm.graph))
+        counts = {name: hint for name, hint in hints.items() if isinstance(hint, int)}
+        self.read = SizeReader(counts, lowest_sizes(gm.graph))
         self.sizes: list[str] = []
+        self.fractions: list[str] = []
         self.writer = LoopWriter()
         self.values: dict[fx.Node, object] = {}
         self.views: dict[fx.Node, tuple[str | None, ...]] = {}  # host names of views already asked for
@@ -82,13 +84,15 @@ class _Lowering:
             else:
                 raise Unsupported(f"node kind {node.op}", hint="trace to ATen first")
         writer = self.writer
-        inputs, sizes = tuple(self.inputs), tuple(self.sizes)
-        return Program(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes)
+        inputs, sizes, floats = tuple(self.inputs), tuple(self.sizes), frozenset(self.fractions)
+        return Program(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes, floats)
 
     def _input(self, node: fx.Node) -> None:
         fake = value_of(node)
         if is_open(fake):
             self.sizes.append(open_name(node))
+            if isinstance(fake, torch.SymFloat):
+                self.fractions.append(open_name(node))
             self.values[node] = self._number(fake)
             return
         name = self.writer.fresh(node.name)

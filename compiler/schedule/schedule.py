@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 
 from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
@@ -226,7 +227,7 @@ def _refused(first: Loop, second: Loop, decision: FusionDecision) -> None:
 
 
 def _with_steps(program: Program, steps: list[Step]) -> Program:
-    return Program(program.inputs, program.buffers, tuple(steps), program.outputs, program.constants, program.sizes)
+    return replace(program, steps=tuple(steps))
 
 
 PASSES: tuple[Pass, ...] = (

@@ -12,6 +12,7 @@ from .objects import ObjectValue
 from .operators import binary
 from .reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
+from .size_calls import size_call
 from .tensor import TensorValue
 from .texts import number_of
 from .value import Arguments, CaptureContext, Keywords, Value
@@ -33,6 +34,9 @@ def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arg
     name = getattr(function, "__name__", str(function))
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        kept = size_call(ctx, function, args)
+        if kept is not None:
+            return kept
         known = [known_argument(ctx, arg, name) for arg in args]
         return fold(ctx, function, *known, **{key: known_argument(ctx, value, name) for key, value in kwargs.items()})
 
@@ -48,7 +52,16 @@ def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
     return fold(ctx, math.sqrt, known_argument(ctx, value, "sqrt"))
 
 
+@calls(math.prod)
+def _product(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    result = ctx.real(kwargs.get("start", Constant(1)))
+    for item in ctx.unpack(args[0]):
+        result = ctx.real(binary(ctx, "*", result, item))
+    return result
+
+
 _MATH.remove(math.sqrt)
+_MATH.remove(math.prod)
 for _pure in (*_MATH, ord, chr, hex, oct, bin, operator.index):
     calls(_pure)(_fold_rule(_pure))
 
@@ -62,7 +75,8 @@ def _divmod(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             answer = ctx.real(ctx.call(method, [other], {}))
             if not (isinstance(answer, Constant) and answer.value is NotImplemented):
                 return answer
-    return fold(ctx, divmod, known_argument(ctx, left, "divmod"), known_argument(ctx, right, "divmod"))
+    kept = size_call(ctx, divmod, args)
+    return kept or fold(ctx, divmod, known_argument(ctx, left, "divmod"), known_argument(ctx, right, "divmod"))
 
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
@@ -72,6 +86,9 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
             return values[0]
         if kind is float and values[0].kind is int:
             return fold(ctx, torch.sym_float, values[0].symbol)
+        kept = size_call(ctx, kind, args)
+        if kept is not None:
+            return kept
     known = [known_argument(ctx, value, kind.__name__) for value in values]
     return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
 
@@ -93,7 +110,7 @@ def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = value.method(ctx, "__abs__")
         if method is not None:
             return ctx.call(method, [], {})
-    return fold(ctx, abs, known_argument(ctx, value, "abs"))
+    return size_call(ctx, abs, args) or fold(ctx, abs, known_argument(ctx, value, "abs"))
 
 
 @calls(round)
@@ -105,7 +122,8 @@ def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = value.method(ctx, "__round__")
         if method is not None:
             return ctx.call(method, args[1:], {})
-    return fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
+    kept = size_call(ctx, round, args)
+    return kept or fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
 
 
 @calls(pow, math.pow) if id(math.pow) not in {id(f) for f in _MATH} else calls(pow)

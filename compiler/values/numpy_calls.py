@@ -10,7 +10,9 @@ from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
 from .numpy_values import SCALARS, KnownArray, NumpyScalar, TensorArray, dtype_of, fold_known
 from .reasons import NUMPY, Break
+from .scalar import SizeValue
 from .sequences import SequenceValue, TupleValue
+from .size_calls import tensor_of_size
 from .tensor import TensorValue, tensor_method
 from .value import Arguments, CaptureContext, Keywords, Value
 
@@ -123,6 +125,8 @@ def _making(function: object) -> CallRule:
         value = ctx.real(args[0]) if len(args) == 1 else None
         if isinstance(value, KnownArray | TensorArray):
             return _from_array(ctx, value, kwargs, shared=function is torch.as_tensor)
+        if isinstance(value, SizeValue):
+            return tensor_of_size(ctx, value, kwargs)
         if isinstance(value, NumpyScalar) and "dtype" not in kwargs:
             kwargs = {**kwargs, "dtype": ctx.known(_tensor_dtype(value.value.dtype))}
         elif value is not None and _holds_numpy(ctx, value) and "dtype" not in kwargs:
