@@ -48,6 +48,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
 
     def run_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         del inputs
+        assert part.code  # made now: torch leaves it to the first call, which several threads may make at once
         forward: Callable[..., Any] = part.forward
         return forward
 

@@ -6,6 +6,7 @@ For other facts it specialises again. What cannot be compiled exactly runs `gm` 
 """
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -107,6 +108,7 @@ class CompiledCall:
     fallback_reason: str | None = None
     _promised: list[Form] | None = None  # the forms for what the caller promised
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
         """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
@@ -120,7 +122,15 @@ class CompiledCall:
                 return call(arguments, sizes)
         if any(isinstance(value, FakeTensor) for value in arguments):
             return interpret(self.gm, arguments)
-        return self.specialise(arguments)(arguments, sizes)
+        return self._specialised(arguments, sizes)(arguments, sizes)
+
+    def _specialised(self, arguments: tuple[object, ...], sizes: Sizes) -> Call:
+        """Return the form that another thread has made meanwhile, or make one."""
+        with self.lock:
+            for fits, call in self._calls.get(facts_of_call(arguments, self.opened), ()):
+                if fits is None or fits(*sizes):
+                    return call
+            return self.specialise(arguments)
 
     def specialise(self, arguments: tuple[object, ...]) -> Call:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
@@ -257,6 +267,7 @@ class _Backwards:
     cut: Partition
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
     folder: Path | None = field(default_factory=open_folder)
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
         """Return the backward for the tangents that exist and for these open sizes."""
@@ -264,9 +275,13 @@ class _Backwards:
         for fits, backward in forms:
             if fits is None or fits(*sizes):
                 return backward
-        with _without_collection(), later_part(self.folder, "backward"):
-            forms.append(self._make(pattern, sizes))
-        return forms[-1][1]
+        with self.lock:
+            for fits, backward in forms:  # another thread may have been faster
+                if fits is None or fits(*sizes):
+                    return backward
+            with _without_collection(), later_part(self.folder, "backward"):
+                forms.append(self._make(pattern, sizes))
+            return forms[-1][1]
 
     def _make(self, pattern: Pattern, sizes: Sizes) -> tuple[Fits | None, CompiledBackward]:
         traced, fits = self.traced, None  # the forward was asked already whether these sizes fit

@@ -221,7 +221,7 @@ def stage(name: str) -> Iterator[None]:
 
 def stage_times() -> dict[str, tuple[float, ...]]:
     """Return the wall seconds of every run of every stage since the start or `forget_stage_times()`."""
-    return {name: tuple(times) for name, times in _TOTALS.items()}
+    return {name: tuple(times) for name, times in list(_TOTALS.items())}
 
 
 def forget_stage_times() -> None:

@@ -206,10 +206,9 @@ def test_frozen_in_one_thread_only() -> None:
     assert graphs(events) == 0
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
 def test_backward_in_other_threads(backend: str) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    run = plumbline.compile(net, backend=backend)
 
     def work(number: int) -> bool:
         x = torch.full((2, 3), float(number + 1), requires_grad=True)
@@ -217,9 +216,11 @@ def test_backward_in_other_threads(backend: str) -> None:
         (expected,) = torch.autograd.grad(net(x).sum(), x)
         return bool(torch.allclose(found, expected))
 
-    outputs = in_threads(lambda number: run(torch.full((2, 3), float(number), requires_grad=True)).sum())
-    in_threads(lambda number: outputs[number].backward())
-    assert all(in_threads(work))
+    for _ in range(5):  # the first backward of all is compiled in whichever thread gets there
+        run = plumbline.compile(net, backend=backend)
+        outputs = in_threads(lambda number: run(torch.full((2, 3), float(number), requires_grad=True)).sum())
+        in_threads(lambda number, outputs=outputs: outputs[number].backward())
+        assert all(in_threads(work))
 
 
 def test_one_compiles_the_other_while_both_are_compiled() -> None:
