@@ -51,6 +51,10 @@ FIXED: dict[str, int] = {
     "upsample_initial_channel": 32, "upsample_groups": 32,
 }  # fmt: skip
 EXTRA: dict[str, Settings] = {
+    "deepseek_v2": {"num_experts_per_tok": 2, "topk_group": None, "n_group": None}, "esm": {"vocab_size": 40},
+    "efficientnet": {"hidden_dim": 320},
+    "ernie4_5_moe": {"moe_num_experts": 4, "moe_k": 2}, "step3p5": {"sliding_window": 4},
+    "mamba": {"state_size": 4, "time_step_rank": 4}, "falcon_mamba": {"state_size": 4, "time_step_rank": 4},
     "bamba": {"attn_layer_indices": [1]}, "mamba2": {"num_heads": 4, "head_dim": 16},
     "autoformer": {"prediction_length": 4, "context_length": 8, "lags_sequence": [1, 2]},
     "informer": {"prediction_length": 4, "context_length": 8, "lags_sequence": [1, 2]},
@@ -83,6 +87,9 @@ def settings_of(default: PretrainedConfig, shrink: Callable[[str, Any], Any]) ->
             found[name] = TIMM_STAND_IN
         elif isinstance(value, PretrainedConfig):
             found[name] = {"model_type": value.model_type} | settings_of(value, shrink)
+            stages = getattr(value, "out_features", None) or ()
+            if stages and all(stage[-2:] in ("e1", "e2", "e3", "e4") for stage in stages):
+                found[name]["out_features"] = list(stages)
         elif name in accepted:
             smaller = shrink(name, value)
             if smaller is not value and smaller != value:
@@ -137,6 +144,12 @@ def fixed(name: str, value: Any) -> Any:
 def deeper(name: str, value: Any) -> Any:
     """Do as `fixed`, with layers enough for every kind of layer of a mixed stack."""
     return min(value, 8) if type(value) is int and LAYERS.fullmatch(name) else fixed(name, value)
+
+
+def with_lists(name: str, value: Any) -> Any:
+    """Do as `fixed`, with lists of widths as they are."""
+    widths = isinstance(value, list | tuple) and name != "depths" and "blocks" not in name
+    return value if widths else fixed(name, value)
 
 
 def scaled(name: str, value: Any) -> Any:
@@ -228,6 +241,14 @@ BINS = ("num_mel_bins", "input_feat_per_channel", "num_mel_bands", "input_dim", 
 OTHERWISE = {"inputs_embeds", "query_embeds", "encoder_hidden_states", "hidden_states", "visual_embeds"}
 
 
+def patches(config: Any, parameters: Any) -> dict[str, Any]:
+    """Return one image of four by four patches, as towers that take patches of all images in one row want them."""
+    channels = getattr(config, "in_channels", None) or getattr(config, "num_channels", 3)
+    width = channels * getattr(config, "temporal_patch_size", 1) * config.patch_size**2
+    name = "hidden_states" if "hidden_states" in parameters else "pixel_values"
+    return {name: torch.linspace(-1, 1, 16 * width).reshape(16, width), "grid_thw": torch.tensor([[1, 4, 4]])}
+
+
 def argument_sets(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
     """Return sets of arguments to try, those of the plainest call first."""
     config: Any = model.config
@@ -242,6 +263,8 @@ def argument_sets(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
     def pick(*names: str) -> dict[str, Any]:
         return {name: found[name] for name in dict.fromkeys([*needed, *names])}
 
+    if "grid_thw" in parameters:
+        yield patches(config, parameters)
     if main in found and main != "input_ids":
         yield pick(main, *decoder)
     yield pick(*text, *decoder)
@@ -284,7 +307,7 @@ def _add_sections(settings: Settings) -> None:
 def cases(name: str, head: str | None = None) -> Iterator[Case | str]:
     """Return what may be tried for a family, until one runs in eager; a text says why a way led nowhere."""
     kind = CONFIG_MAPPING[name]
-    for recipe in (fixed, deeper, scaled, short):
+    for recipe in (fixed, deeper, with_lists, scaled, short):
         try:
             settings = settings_of(kind(), recipe)
             settings |= {} if recipe is short or not hasattr(kind(), "pad_token_id") else {"pad_token_id": 0}
