@@ -152,7 +152,8 @@ class Sizes:
 _SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "ToFloat": float,
+    "FloatTrueDiv": operator.truediv, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
+    "ToFloat": torch.sym_float,
     "Pow": operator.pow, "PowByNatural": operator.pow, "FloatPow": operator.pow, "Max": torch.sym_max,
     "Min": torch.sym_min, "FloorToInt": math.floor, "CeilToInt": math.ceil, "TruncToInt": math.trunc,
     "RoundToInt": round,

@@ -155,22 +155,15 @@ class _Namer:
         given: Any = tuple(parts)
         node = self.graph.call_function(operation, given)
         values = [value_of(part) if isinstance(part, fx.Node) else part for part in parts]
-        set_value(node, _symbolic(operation)(*values))
+        set_value(node, operation(*values))
         return node
-
-
-def _symbolic(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what computes the example value: functions of Python that know no symbols have a twin in torch."""
-    twins: dict[Any, Callable[..., Any]] = {
-        max: torch.sym_max, min: torch.sym_min, float: torch.sym_float, math.sqrt: torch.sym_sqrt
-    }  # fmt: skip
-    return twins.get(operation, operation)
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
     "Mod": operator.mod, "PythonMod": operator.mod, "Pow": operator.pow, "PowByNatural": operator.pow,
-    "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow, "ToFloat": float,
-    "Identity": operator.pos, "OpaqueUnaryFn_sqrt": math.sqrt, "Max": max, "Min": min, "FloorToInt": math.floor,
+    "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow,
+    "ToFloat": torch.sym_float, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
+    "Max": torch.sym_max, "Min": torch.sym_min, "FloorToInt": math.floor,
     "CeilToInt": math.ceil, "TruncToInt": math.trunc, "RoundToInt": round,
 }  # fmt: skip

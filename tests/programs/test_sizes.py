@@ -210,6 +210,124 @@ def embedding_positions(a):
     return F.one_hot(positions % 3, 3).to(a.dtype) + a
 
 
+@program(make=rows(4), then=growing(5, 6, 7, 9))
+def size_in_powers_and_roots(a):
+    n = a.shape[0]
+    return a * n**2 + n * n, a / n**0.5, a / math.sqrt(n), a * (1 / n)
+
+
+@program(make=rows(4), then=growing(5, 6, 7, 9))
+def size_in_rounding_and_division(a):
+    n = a.shape[0]
+    whole, rest = divmod(n, 3)
+    return a * int(n / 2) + round(n / 3), math.floor(n / 2), math.ceil(n / 3), -(-n // 4), whole, rest, abs(-n)
+
+
+@program(make=rows(4), then=growing(5, 6, 7, 9))
+def size_as_a_position(a):
+    n = a.shape[0]
+    return a[n // 2], a[n - 1, :2], a[..., None][n // 2 - 1], a[0 : n // 2, 1]
+
+
+@program(make=rows(4), then=growing(5, 6, 7, 9))
+def size_as_a_position_written_to(a):
+    b = torch.zeros(a.shape[0] + 1, 3)
+    b[1:] = a
+    b[a.shape[0]] = 5
+    b[a.shape[0] // 2, 1] += 1
+    return b
+
+
+@program(make=rows(4), then=growing(5, 6, 7, 9))
+def size_as_a_tensor(a):
+    return torch.tensor(a.shape[0]) + a, torch.tensor(a.shape[0] / 2), a * math.prod(a.shape) + sum(a.shape)
+
+
+@program(make=rows(4), then=growing(5, 6, 9))
+def size_in_interpolation(a):
+    return F.interpolate(a[None, None], size=(a.shape[0] * 2, 6)), F.interpolate(a[None, None], scale_factor=2.0)
+
+
+@program(make=rows(6), then=growing(8, 10, 12))
+def size_in_a_division_of_a_tensor(a):
+    n = a.shape[0]
+    return torch.cat([a, a]).split([n, n]), a.chunk(2), a.unfold(0, 2, 1), a.roll(n // 2, 0)
+
+
+@program(make=rows(4), then=((rows(5), True), (rows(6), True)))
+def size_in_text_is_fixed(a):
+    return a * 2, f"{a.shape[0]} rows"
+
+
+@program(make=rows(4), then=growing(5, 6, 7))
+def size_in_a_dictionary_that_is_returned(a):
+    held = {"n": a.shape[0] * 2}
+    return a + held["n"], held
+
+
+@program(make=rows(6), then=((rows(5), True), (rows(7), False), (rows(8), True), (rows(10), False)))
+def parity_of_a_size(a):
+    return a * 2 if a.shape[0] % 2 else a * 3
+
+
+@program(make=lambda: (rows(4)()[0], 2.5), then=(
+    (lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 0.1), False), (lambda: (rows(4)()[0], -7.25), False),
+))
+def changing_float_keeps_its_rounding(a, k):
+    return a * (k * 0.1 * 3), k * 0.1 * 3, k * (0.1 * 3), (k + 0.1) + 0.2
+
+
+@program(make=lambda: (rows(4)()[0], 2.5), then=(
+    (lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], float("nan")), True),
+    (lambda: (rows(4)()[0], float("inf")), True), (lambda: (rows(4)()[0], 4.5), False),
+))
+def changing_float_is_not_finite(a, k):
+    return a * (k - k)
+
+
+@program(make=lambda: (rows(4)()[0], rows(4)()[0]), then=(
+    (lambda: (rows(5)()[0], rows(5)()[0]), True), (lambda: (rows(6)()[0], rows(9)()[0]), False),
+))
+def equal_sizes_need_not_stay_equal(a, b):
+    return a.sum(0) + b.sum(0)
+
+
+def both(backend):
+    """Return settings: sizes open from the first call, one graph for all of them."""
+    return {"backend": backend, "dynamic": True}
+
+
+def sizes_only(*sizes):
+    """Return calls of which none compiles."""
+    return tuple((rows(n), False) for n in sizes)
+
+
+def differentiable(n):
+    return lambda: (rows(n)()[0].requires_grad_(),)
+
+
+@program(make=differentiable(4), then=tuple((differentiable(n), False) for n in (5, 2, 33)), backward=True,
+         **both("aot_eager"))
+def traced_forward_and_backward(a):
+    w = torch.linspace(-1, 1, 3)
+    return (F.softmax(a @ a.T, -1) @ (a * w)).mean() * a.shape[0]
+
+
+@program(make=rows(4), then=sizes_only(5, 3, 33), **both("aot_eager"))
+def traced_writes_and_views(a):
+    b = a.clone()
+    b[1:] += a[:-1]
+    a.mul_(2)
+    return b, a[a.shape[0] // 2 :], a.view(-1), a.shape[0] + 1
+
+
+@program(make=lambda: (rows(4)()[0], 2), then=(
+    (lambda: (rows(4)()[0], 3), True), (lambda: (rows(4)()[0], -5), False), (lambda: (rows(4)()[0], 0), False),
+), backend="aot_eager")
+def traced_with_a_changing_number(a, k):
+    return a * k + k, k - 1
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)
