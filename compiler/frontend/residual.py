@@ -10,6 +10,7 @@ import torch
 from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
+from ..values.mappings import DictValue
 from ..values.scalar import SizeValue
 from ..values.sequences import TupleValue
 from ..values.source import Argument, Injected, Source
@@ -169,7 +170,7 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
     """
     guards: list[Guard] = []
     if recorder.effects:
-        changeable = [value for value in recorder.shared.values() if not isinstance(value, TupleValue)]
+        changeable = [value for value in recorder.shared.values() if not _is_part(value)]
         sources = [value.source for value in changeable if value.source is not None]
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
@@ -184,6 +185,11 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
         pattern = recorder.storage_pattern()
         guards.append(Guard(None, Kind.STORAGES, pattern, None, tensors))
     return guards
+
+
+def _is_part(value: Value) -> bool:
+    """Return whether a value never changes, or is the `__dict__` of an object that stands for it."""
+    return isinstance(value, TupleValue) or (isinstance(value, DictValue) and not value.ordered)
 
 
 def _is_fixed(source: Source) -> bool:
@@ -224,7 +230,7 @@ def assemble(
     namespace["math"] = math  # conditions on sizes may take roots
     namespace["__name__"] = module.get("__name__", "")  # who makes a class or warns here is the user's module
     if origin is not None:
-        namespace["__warningregistry__"] = module.setdefault("__warningregistry__", {})
+        namespace["__warningregistry__"] = module.get("__warningregistry__", {})  # never made for the user
     exec(code, namespace)
     made = namespace[name]
     assert isinstance(made, FunctionType)

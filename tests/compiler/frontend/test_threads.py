@@ -1,5 +1,6 @@
 """Threads that share compiled functions get eager's answers, without deadlock and without needless work."""
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -218,7 +219,8 @@ def test_backward_in_other_threads(backend: str) -> None:
 
     for _ in range(5):  # the first backward of all is compiled in whichever thread gets there
         run = plumbline.compile(net, backend=backend)
-        outputs = in_threads(lambda number: run(torch.full((2, 3), float(number), requires_grad=True)).sum())
+        make = functools.partial(torch.full, (2, 3), requires_grad=True)
+        outputs = in_threads(lambda number, run=run, make=make: run(make(float(number))).sum())
         in_threads(lambda number, outputs=outputs: outputs[number].backward())
         assert all(in_threads(work))
 
