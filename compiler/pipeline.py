@@ -93,16 +93,18 @@ _INSTEAD_OF_A_CLASS = "compile an instance of it, or decorate the method to be c
 
 
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
-    if is_suspendable(function):
-        return _left_alone(function, family)
     try:
-        made = family.wrap(function)
+        made = _left_alone(function, family) if is_suspendable(function) else family.wrap(function)
+    except (UserError, Unsupported):
+        raise
     except Exception as error:
         if family.options.strict:
             raise
         place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         record_failure(Failure("entry", function.__name__, place, error), family.options)
         return function
+    if made is function:
+        return made
     functools.update_wrapper(made, function)
     made.__dict__.update(_plumbline_original=function, _plumbline_family=family)
     return made

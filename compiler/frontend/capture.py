@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ..base.errors import PlumblineError, Unsupported
+from ..base.errors import Unsupported, UserError
 from ..base.events import (
     Artifact,
     BackendCalled,
@@ -29,7 +29,7 @@ from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
-from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, Break, SkipFrame
+from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised, Value
 from .autocast import autocast_depth, autocast_state, put_autocast
 from .break_operations import Branch, is_compilable_callee, operation_at
@@ -49,18 +49,18 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     What cannot be captured becomes one that runs the original code, under the guards seen so far: evaluation is
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
-    with stage("capture"), _state_kept(), quiet_fake_runs():
-        try:
+    try:
+        with stage("capture"), _state_kept(), quiet_fake_runs():
             return _capture(unit, args)
-        except PlumblineError:
-            raise
-        except BackendError as error:
-            raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
-        except Exception as error:
-            if (unit.varying or unit.varying_numbers) and not unit.family.options.strict:
-                unit.give_up_symbols()
-                return capture_unit(unit, args)
-            return _after_failure(unit, error, args, None)
+    except (UserError, Unsupported):
+        raise
+    except BackendError as error:
+        raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
+    except Exception as error:
+        if (unit.varying or unit.varying_numbers) and not unit.family.options.strict:
+            unit.give_up_symbols()
+            return capture_unit(unit, args)
+        return _after_failure(unit, error, args, None)
 
 
 class BackendError(Exception):
@@ -147,7 +147,7 @@ def _attempt_by(
         return _skip(unit, recorder, SkipFrame(EXCEPTION, detail, unit.origin()))
     except BackendError:
         raise
-    except PlumblineError:
+    except (UserError, Unsupported):
         raise
     except Exception as error:
         if recorder.sizes.environment is not None:
@@ -164,7 +164,7 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
     if unit.family.fullgraph and signal.reason is not EXCEPTION:
         raise Unsupported(
             f"the full graph of {unit.name} breaks: {signal.detail}", where=origin.place(),
-            why=signal.reason.why, hint=signal.reason.hint,
+            why=signal.reason.why, hint=f"{signal.reason.hint}; see docs/graph-breaks.md, {signal.reason.id}",
         )
     record(RanEagerly(unit.name, signal.reason.id, signal.detail, signal.reason.hint, origin))
     return _eager(unit, recorder.guards)
@@ -206,7 +206,9 @@ def _finish_break(
         writer.out.replay_effects()
         writer.out.restore_state()
     except (Break, SkipFrame) as inner:
-        raise SkipFrame(CANNOT_RESUME, f"{signal.detail}; {inner.detail}", origin) from None
+        # Fetching a value is no operation that plain Python could do in between: the tensor is the reason.
+        why = signal.reason if signal.reason is UNSUPPORTED_TENSOR else CANNOT_RESUME
+        raise SkipFrame(why, f"{signal.detail}; {inner.detail}", origin) from None
     reason = signal.reason if len(frames) - 1 == stop.depth else CALLEE_BREAKS
     record(Broke(reason.id, signal.detail, signal.reason.why, signal.reason.hint, origin))
     statements = list(operation.statements)
@@ -377,9 +379,9 @@ class _Writer:
             lines = [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:",
                      *(f"    {line}" for line in lines),
                      "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
+        lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
         return lines + again
 
-        lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
         if is_recording():
@@ -390,7 +392,7 @@ class _Writer:
             try:
                 return family.backend(module, examples)
             except Exception as error:
-                if family.user_backend or isinstance(error, PlumblineError):
+                if family.user_backend or isinstance(error, UserError):
                     raise BackendError from error
                 if family.options.strict:
                     raise

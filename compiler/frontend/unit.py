@@ -278,13 +278,13 @@ class Unit:
     def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
         """Capture one more specialisation; None, and none from now on, where there are too many."""
         if self.entries:
-            self._try_to_note_recompile(args)
+            self._try_to_note(self._note_recompile, args)
         if len(self.entries) >= self.family.options.recompile_limit:
             self.exhausted = True
             detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
             record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
             return None
-        self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
+        self._try_to_note(self._note_marks, args)
         made = self.family.capture(self, args)
         self.entries.append(made)
         self.runs.append(made.run)
@@ -315,10 +315,13 @@ class Unit:
         code = self.decoded.code
         return Origin(code.co_filename, code.co_firstlineno, code.co_name)
 
-    def _try_to_note_recompile(self, args: tuple[object, ...]) -> None:
-        """Note why a new specialisation is made; an error of ours in that is on record and changes nothing."""
+    def _note_marks(self, args: tuple[object, ...]) -> None:
+        self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
+
+    def _try_to_note(self, note: Callable[[tuple[object, ...]], None], args: tuple[object, ...]) -> None:
+        """Note something about the arguments; an error of ours in that is on record and changes nothing."""
         try:
-            self._note_recompile(args)
+            note(args)
         except Exception as error:
             options = self.family.options
             if options.strict:
