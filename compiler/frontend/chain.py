@@ -55,7 +55,7 @@ def _continued(
 ) -> FrameState:
     """Return a frame that stands at its place; it cannot be stopped at before it has gone on."""
     layout = place.layout
-    frame = FrameState(recorder, place.decoded, place.namespace, {}, {}, None, transparent=True, step=-1)
+    frame = FrameState(recorder, place.decoded, place.namespace, {}, {}, None, transparent=True, step=-1, resumed=True)
     frame.index = layout.index
     rest = iter(given)
     only_stored = innermost and place.decoded.instructions[layout.index].name in _ONLY_STORE

@@ -44,6 +44,7 @@ class FrameState:
     """Stack, locals and cells of one frame; index: of the next instruction.
 
     cells: closure variables, of this frame and free ones.
+    resumed: it did not start here, so locals that it does not read any more are not known.
     returned, yielded: set when the frame stops.  transparent: the caller's instruction pushes what the frame returns
     and does nothing else with it, so the frame can be left and continued apart.  step: number of the instruction.
     """
@@ -61,6 +62,7 @@ class FrameState:
     returned: Value | None = None
     yielded: Value | None = None
     transparent: bool = False
+    resumed: bool = False
     step: int = 0
 
     def push(self, value: Value) -> None:

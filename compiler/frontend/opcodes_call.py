@@ -86,7 +86,10 @@ def keywords_of(frame: FrameState, value: Value | None) -> dict[str, Value]:
     if not isinstance(value, DictValue):
         value = frame.ctx.call(frame.ctx.known(dict), [value], {})
     assert isinstance(value, DictValue)
-    return {str(entry.key.constant()): entry.value for entry in value.read_all(frame.ctx).values()}
+    pairs = [(entry.key, entry.value) for entry in value.read_all(frame.ctx).values()]
+    if not all(issubclass(key.python_type(), str) for key, _ in pairs):
+        frame.ctx.throw(TypeError, "keywords must be strings")
+    return {str(key.constant()): item for key, item in pairs}
 
 
 @opcode("MAKE_FUNCTION")

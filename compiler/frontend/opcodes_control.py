@@ -4,11 +4,12 @@ import collections.abc
 import sys
 
 from ..bytecode.instruction import Instruction
-from ..values.constant import Constant
+from ..values.constant import Constant, Known
 from ..values.mappings import DictValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ..values.sequences import TupleValue
 from ..values.value import Raised, Value
+from .assumptions import branch
 from .frame import FrameState
 from .opcode_table import opcode
 
@@ -31,7 +32,7 @@ def do_JUMP(frame: FrameState, instruction: Instruction) -> None:
 @opcode("POP_JUMP_IF_TRUE", (3, 12))
 def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is true."""
-    if frame.pop().truth(frame.ctx):
+    if branch(frame, instruction, jumps_if=True):
         _jump(frame, instruction)
 
 
@@ -40,7 +41,7 @@ def do_POP_JUMP_IF_TRUE(frame: FrameState, instruction: Instruction) -> None:
 @opcode("POP_JUMP_IF_FALSE", (3, 12))
 def do_POP_JUMP_IF_FALSE(frame: FrameState, instruction: Instruction) -> None:
     """Jump if the top is false."""
-    if not frame.pop().truth(frame.ctx):
+    if not branch(frame, instruction, jumps_if=False):
         _jump(frame, instruction)
 
 
@@ -192,12 +193,18 @@ def do_MATCH_MAPPING(frame: FrameState, instruction: Instruction) -> None:
 def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
     """Fetch the values of a mapping pattern, or None."""
     subject, keys = frame.stack[-2], frame.stack[-1]
-    wanted = frame.ctx.unpack(keys)
-    if not isinstance(subject, DictValue):
-        raise SkipFrame(UNSUPPORTED_BYTECODE, f"a mapping pattern on {subject.describe()}")
-    found = [subject.find(frame.ctx, key) for key in wanted]
-    present = [value for value in found if value is not None]
-    frame.push(TupleValue(present) if len(present) == len(found) else Constant(None))
+    missing = Known(object())
+    found: list[Value] = []
+    for key in frame.ctx.unpack(keys):
+        if isinstance(subject, DictValue):
+            value = subject.find(frame.ctx, key) or missing
+        else:
+            value = frame.ctx.real(frame.ctx.call(subject.get_attr(frame.ctx, "get"), [key, missing], {}))
+        if value is missing:
+            frame.push(Constant(None))
+            return
+        found.append(value)
+    frame.push(TupleValue(found))
 
 
 @opcode("MATCH_CLASS")
@@ -216,7 +223,12 @@ def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
         if kind in (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple) and count == 1:
             frame.push(TupleValue([subject]))
             return
-        frame.ctx.throw(TypeError, f"{kind.__name__}() accepts {len(positional)} positional sub-patterns")
+        plural = "" if len(positional) == 1 else "s"
+        words = f"{kind.__name__}() accepts {len(positional)} positional sub-pattern{plural} ({count} given)"
+        frame.ctx.throw(TypeError, words)
+    for name in keywords:
+        if name in positional:
+            frame.ctx.throw(TypeError, f"{kind.__name__}() got multiple sub-patterns for attribute '{name}'")
     found: list[Value] = []
     for name in (*positional, *keywords):
         try:

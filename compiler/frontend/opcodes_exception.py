@@ -117,6 +117,9 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
         frame.push(LeaveBlock(block))
         frame.push(block.enter(frame.ctx))
         return
+    if not isinstance(manager, ObjectValue) and not hasattr(manager.python_type(), "__enter__"):
+        words = f"'{manager.python_type().__name__}' object does not support the context manager protocol"
+        frame.ctx.throw(TypeError, words)
     if not isinstance(manager, ObjectValue):
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
     leave = manager.method(frame.ctx, "__exit__")

@@ -300,6 +300,8 @@ class Recorder(GraphBuilding):
     def calling_locals(self) -> dict[str, Value]:
         """Return the locals of the innermost frame in the order of its code, then what its closure holds."""
         frame = self.frames[-1]
+        if frame.resumed:
+            self.needs_own_frame("locals() after a break, where not all of them are kept")
         code, found = frame.decoded.code, dict(frame.locals)
         held = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
         order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
@@ -383,6 +385,23 @@ class Recorder(GraphBuilding):
             place = Injected(value)
         self.globals[key] = made = self.wrap(value, place)
         return made
+
+    def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
+        """Return what a namespace has under a name, builtins left out; None if nothing."""
+        found = self.globals.get((id(namespace), name), _UNTOUCHED)
+        if found is None:
+            return None
+        if found is _UNTOUCHED and name not in namespace:
+            self.guard(Injected(namespace), Kind.LACKS_KEY, name)
+            return None
+        return self.global_value(namespace, name)
+
+    def calling_frame(self, depth: int) -> tuple[types.CodeType, int]:
+        """Return code and line of a frame that is evaluated here; see CaptureContext."""
+        if depth >= len(self.frames):
+            self.needs_own_frame("a frame outside the compiled function")
+        frame = self.frames[-1 - depth]
+        return frame.decoded.code, frame.current().line or frame.decoded.code.co_firstlineno
 
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign or delete a global; replayed after the graph."""

@@ -16,6 +16,7 @@ _INLINED_STANDARD = frozenset(
      "itertools",
      "numbers", "statistics", "_collections_abc", "keyword", "reprlib", "bisect", "heapq"}
 )
+_INLINED_OF_INSPECT = ("Signature.", "Parameter.", "BoundArguments.", "is", "_has_code_flag")
 _EFFECTS = frozenset(
     {"logging", "warnings", "io", "sys", "os", "subprocess", "socket", "threading", "time", "traceback"}
 )
@@ -68,7 +69,7 @@ def refusal(function: FunctionType) -> Break | None:
         return None if getattr(function, "_plumbline_inline", False) else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
-    if root == "inspect" and function.__qualname__.startswith(("Signature.", "Parameter.", "is", "_has_code_flag")):
+    if root == "inspect" and function.__qualname__.startswith(_INLINED_OF_INSPECT):
         return None
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":
         return Break(UNKNOWN_CALLEE, name)

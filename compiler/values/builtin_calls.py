@@ -153,13 +153,6 @@ def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return NONE
 
 
-@calls(vars)
-def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    if not args:
-        raise Break(UNSUPPORTED_OPERATION, "vars() of the frame")
-    return ctx.real(args[0]).get_attr(ctx, "__dict__")
-
-
 @constructs(super)
 def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
@@ -293,17 +286,14 @@ def _named_tuple(
 ) -> Value:
     defaults = getattr(kind, "_field_defaults", {})
     bound = dict(zip(fields, args, strict=False))
-    for name, value in kwargs.items():
-        if name in bound or name not in fields:
-            ctx.throw(TypeError, f"{kind.__name__}.__new__() got an unexpected keyword argument '{name}'")
-        bound[name] = value
+    twice = any(name in bound for name in kwargs)
+    bound |= kwargs
+    lacking = [name for name in fields if name not in bound and name not in defaults]
+    if len(args) > len(fields) or twice or lacking or not set(kwargs) <= set(fields):
+        fold(ctx, kind, *[None] * len(args), **dict.fromkeys(kwargs))  # raises, with Python's own words
     for name in fields:
         if name not in bound:
-            if name not in defaults:
-                ctx.throw(TypeError, f"{kind.__name__}.__new__() missing 1 required positional argument: '{name}'")
             bound[name] = ctx.wrap(defaults[name], Injected(defaults[name]))
-    if len(args) > len(fields):
-        ctx.throw(TypeError, f"{kind.__name__}.__new__() takes {len(fields) + 1} positional arguments")
     return TupleValue([bound[name] for name in fields], kind=kind)
 
 
@@ -328,6 +318,8 @@ def _defaultdict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywo
 @constructs(collections.deque)
 def _deque(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)).constant()
+    if not (limit is None or (isinstance(limit, int) and limit >= 0)):
+        fold(ctx, collections.deque, (), limit)
     assert limit is None or isinstance(limit, int)
     made = ListValue(list(ctx.unpack(args[0])) if args else [], kind=collections.deque, maximum=limit)
     made.trim(left=False)

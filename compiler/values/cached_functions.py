@@ -2,15 +2,17 @@
 
 import functools
 import logging
+from collections.abc import Hashable
 
-from .classes import ClassValue
-from .constant import Constant, Known
+from .classes import ClassValue, constructs
+from .constant import Constant, Known, MethodOf
 from .functions import FunctionValue
 from .guard import Answer, Kind
+from .mappings import DictValue
 from .objects import ObjectValue, OpaqueValue
 from .reasons import UNKNOWN_CALLEE, Break
 from .source import Injected, Source
-from .value import Arguments, CaptureContext, Keywords, Value
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .wrap import wraps_type
 
 
@@ -60,6 +62,89 @@ class CachedFunctionValue(Value):
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
+
+
+class MadeCache(Value):
+    """A function that was put under `lru_cache` while capturing: its cache starts empty and is kept here."""
+
+    def __init__(self, function: Value, maximum: int | None, typed: bool) -> None:
+        self.function = function
+        self.maximum = maximum
+        self.typed = typed
+        self.answers: dict[Hashable, Value] = {}  # the least recently used first
+        self.hits = self.misses = 0
+        self.attributes: dict[str, Value] = {}
+
+    def python_type(self) -> type:
+        """Return the wrapper's type."""
+        return functools._lru_cache_wrapper
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Functions are true."""
+        return True
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Give the cached answer, or call the function."""
+        key = self._key(ctx, args, kwargs)
+        found = self.answers.pop(key, None)
+        self.hits, self.misses = self.hits + (found is not None), self.misses + (found is None)
+        if found is None:
+            found = ctx.call(self.function, args, kwargs)
+        if self.maximum != 0:
+            self.answers[key] = found
+        if self.maximum is not None and len(self.answers) > self.maximum:
+            del self.answers[next(iter(self.answers))]
+        return found
+
+    def _key(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Hashable:
+        reals = [ctx.real(arg) for arg in args]
+        named = [(name, ctx.real(value)) for name, value in kwargs.items()]
+        if len(reals) == 1 and not named and not self.typed and reals[0].python_type() in (int, str):
+            return reals[0].hash_token(ctx)
+        kinds = tuple(value.python_type() for value in (*reals, *(value for _, value in named))) if self.typed else ()
+        tokens = tuple(value.hash_token(ctx) for value in reals)
+        return ("call", tokens, tuple((name, value.hash_token(ctx)) for name, value in named), kinds)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep an attribute."""
+        self.attributes[name] = value
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give the attributes set on it, and the methods of caches."""
+        if name in self.attributes:
+            return ctx.real(self.attributes[name])
+        if name == "__dict__":
+            return DictValue.of(ctx, [(Constant(key), value) for key, value in self.attributes.items()])
+        if name in ("cache_info", "cache_clear", "cache_parameters", "__get__"):
+            return MethodOf(self, name)
+        ctx.throw(AttributeError, f"'functools._lru_cache_wrapper' object has no attribute '{name}'")
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the methods of caches."""
+        if name == "cache_info":
+            known = functools._CacheInfo(self.hits, self.misses, self.maximum, len(self.answers))
+            return ctx.known(known)
+        if name == "cache_clear":
+            self.answers.clear()
+            self.hits = self.misses = 0
+            return Constant(None)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the function anew while its cache is empty."""
+        if self.answers or self.misses:
+            self.no("rebuilding a cache that has answers")
+        name = out.fresh()
+        maker = f"{out.inject(functools.lru_cache)}({self.maximum}, {self.typed})"
+        out.line(f"{name} = {maker}({out.value(self.function)})")
+        return name
+
+
+@constructs(functools._lru_cache_wrapper)
+def _make_cache(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function, maximum, typed = (ctx.real(arg) for arg in args[:3])
+    limit = maximum.constant()
+    return MadeCache(function, limit if isinstance(limit, int) else None, typed.truth(ctx))
 
 
 def _real_argument(ctx: CaptureContext, value: Value) -> object:

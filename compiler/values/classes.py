@@ -81,6 +81,9 @@ class ClassValue(Value):
         """Evaluate `cls.name`."""
         if name in _FIXED_OF_CLASSES:
             return self._description(ctx, name)
+        if name == "__dict__" and self.kind not in ctx.class_changes:
+            namespace = dict(self.kind.__dict__)
+            return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
             return self._from_metaclass(ctx, name)

@@ -133,6 +133,7 @@ class Constant(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return the known element."""
+        key = ctx.real(key).as_index(ctx)
         if not key.is_constant():
             self.refuse(ctx, "subscript", operator.getitem, key)
         return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # may raise, as in Python
@@ -278,8 +279,28 @@ class Known(Value):
         return rule(ctx, args, kwargs)
 
     def iterate(self, ctx: CaptureContext) -> Value:
-        """Enum members and other objects are not iterable here."""
+        """Iterate over a flag, or over an enum member that is text; other objects are not iterable here."""
+        if isinstance(self.value, enum.Flag | str):
+            return ctx.known(tuple(self.value)).iterate(ctx)
+        if isinstance(self.value, enum.Enum):
+            self.refuse(ctx, "iteration", iter)
         self.no("iteration", UNSUPPORTED_OBJECT)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of flags, or of characters."""
+        return fold(ctx, len, self.value) if isinstance(self.value, enum.Enum) else super().length(ctx)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Test flags and text."""
+        if isinstance(self.value, enum.Enum) and item.is_constant():
+            return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
+        return super().contains(ctx, item)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Subscript typing constructs and enum members that are text."""
+        if key.is_constant() and (isinstance(self.value, enum.Enum) or type(self.value).__module__ == "typing"):
+            return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # as Python, may raise
+        return super().get_item(ctx, key)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return an injected name."""

@@ -1,10 +1,11 @@
 """copy.copy and copy.deepcopy of values: containers and plain objects; tensors and odd classes break."""
 
+import collections
 import copy
 import types
 
-from .attributes import class_lookup
-from .classes import ClassValue
+from .attributes import class_lookup, is_native
+from .classes import ClassValue, new_object
 from .constant import Constant, Known, calls
 from .exceptions import ExceptionValue
 from .functions import FunctionValue
@@ -16,13 +17,30 @@ from .sequences import ListValue, TupleValue
 from .sets import SetValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
-_HOOKS = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__")
+_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
+_FILLING = ("append", "extend", "__setitem__", "__new__", "__setattr__")  # what copying a subclass instance calls
 
 
 def _require_plain(value: ObjectValue) -> None:
-    own = any(class_lookup(value.kind, name)[0] not in (object, None) for name in _HOOKS)
-    if own or value.slots or value.contents is not None or isinstance(value, ModuleValue | ExceptionValue):
+    """Raise Break unless copying makes a new instance with the same state, and calls nothing of the class's own."""
+    own = any(class_lookup(value.kind, name)[0] not in (object, None, types.SimpleNamespace) for name in _HOOKS)
+    held = value.contents is None or type(value.contents) in (ListValue, DictValue)
+    python = any(isinstance(class_lookup(value.kind, name)[1], types.FunctionType | staticmethod) for name in _FILLING)
+    filled = python and (value.contents is not None or bool(value.slots))
+    if own or filled or not held or isinstance(value, ModuleValue | ExceptionValue):
         raise Break(UNKNOWN_CALLEE, f"copy of {value.describe()}")
+
+
+def _slots(ctx: CaptureContext, value: ObjectValue) -> dict[str, Value]:
+    """Return the filled slots."""
+    found: dict[str, Value] = {}
+    for kind in value.kind.__mro__:
+        for name, raw in vars(kind).items():
+            if isinstance(raw, types.MemberDescriptorType) and not is_native(kind):
+                content = value.generic_attr(ctx, name)
+                if content is not None:
+                    found[name] = content
+    return found
 
 
 @calls(copy.copy)
@@ -36,8 +54,12 @@ def _copy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         hook = value.method(ctx, "__copy__")
         if hook is not None:
             return ctx.call(hook, [], {})
+        slots = _slots(ctx, value)
         _require_plain(value)
-        made = ObjectValue(value.kind)
+        made = new_object(value.kind)
+        made.slots = dict(slots)
+        if value.contents is not None and made.contents is not None:
+            made.contents.call_method(ctx, "__init__", [value.contents], {})
         made.namespace.entries = {
             token: Entry(entry.key, entry.value) for token, entry in value.namespace.read_all(ctx).items()
         }
@@ -49,7 +71,7 @@ def _copy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _deepcopy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) > 1 or kwargs:
         raise Break(UNKNOWN_CALLEE, "deepcopy with a memo")
-    return _deep(ctx, args[0], {})
+    return _deep(ctx, args[0], {0: DictValue()})
 
 
 def _deep(ctx: CaptureContext, value: Value, memo: dict[int, Value]) -> Value:
@@ -64,8 +86,8 @@ def _deep(ctx: CaptureContext, value: Value, memo: dict[int, Value]) -> Value:
         return value
     if isinstance(value, TupleValue):
         return TupleValue([_deep(ctx, item, memo) for item in value.elements(ctx)], kind=value.kind)
-    if isinstance(value, ListValue) and value.kind is list:
-        made = ListValue([])
+    if isinstance(value, ListValue) and value.kind in (list, collections.deque):
+        made = ListValue([], kind=value.kind, maximum=value.maximum)
         memo[id(value)] = made
         made.items += [_deep(ctx, item, memo) for item in value.elements(ctx)]
         return made
@@ -78,9 +100,18 @@ def _deep(ctx: CaptureContext, value: Value, memo: dict[int, Value]) -> Value:
     if isinstance(value, SetValue):
         return SetValue.of(ctx, [_deep(ctx, item, memo) for item in value.members.values()], value.kind)
     if isinstance(value, ObjectValue):
+        hook = value.method(ctx, "__deepcopy__")
+        if hook is not None:
+            memo[id(value)] = ctx.real(ctx.call(hook, [memo[0]], {}))
+            return memo[id(value)]
+        slots = _slots(ctx, value)
         _require_plain(value)
-        instance = ObjectValue(value.kind)
+        instance = new_object(value.kind)
         memo[id(value)] = instance
+        instance.slots = {name: _deep(ctx, item, memo) for name, item in slots.items()}
+        if value.contents is not None and instance.contents is not None:
+            inside = _deep(ctx, value.contents, memo)
+            instance.contents.call_method(ctx, "__init__", [inside], {})
         for token, entry in value.namespace.read_all(ctx).items():
             instance.namespace.entries[token] = Entry(entry.key, _deep(ctx, entry.value, memo))
         return instance

@@ -69,15 +69,16 @@ _register_operators()
 
 @constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
 def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return GetterValue(kind, [ctx.real(arg) for arg in args])
+    return GetterValue(kind, [ctx.real(arg) for arg in args], kwargs)
 
 
 class GetterValue(Value):
     """An `operator.itemgetter` or `attrgetter`."""
 
-    def __init__(self, kind: type, keys: list[Value]) -> None:
+    def __init__(self, kind: type, keys: list[Value], keywords: Keywords) -> None:
         self.kind = kind
         self.keys = keys
+        self.keywords = keywords  # of the method of a methodcaller
 
     def python_type(self) -> type:
         """Return the getter's class."""
@@ -90,13 +91,15 @@ class GetterValue(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new getter."""
         name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind)}({', '.join(out.value(key) for key in self.keys)})")
+        parts = [out.value(key) for key in self.keys]
+        parts += [f"{key}={out.value(value)}" for key, value in self.keywords.items()]
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(parts)})")
         return name
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Fetch each key, or call the method."""
         if self.kind is operator.methodcaller:
-            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], {})
+            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], self.keywords)
         found = []
         for key in self.keys:
             value = ctx.real(args[0])

@@ -66,6 +66,9 @@ class CellValue(Value):
         return [f"{name}.cell_contents = {out.value(self.content)}"]
 
 
+_SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params__"})  # not in a function's `__dict__`
+
+
 class FunctionValue(Value):
     """A Python function: one from outside (real is set) or one made while capturing."""
 
@@ -93,10 +96,15 @@ class FunctionValue(Value):
         self.real = real
         self.attributes: dict[str, Value] = {}
         self.written: list[str] = []
+        self.dictionary: DictValue | None = None  # `__dict__` of a function made here, once it was asked for
 
     def python_type(self) -> type:
         """Return the function type."""
         return types.FunctionType
+
+    def stand_in(self) -> object:
+        """Return a function."""
+        return lambda: None
 
     def describe(self) -> str:
         """Return the function's name."""
@@ -121,19 +129,22 @@ class FunctionValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give names, defaults and attributes set on the function."""
         if name in self.attributes:
-            return self.attributes[name]
-        if name == "__get__":
+            return ctx.real(self.attributes[name])
+        if self.dictionary is not None and (found := self.dictionary.find(ctx, Constant(name))) is not None:
+            return found
+        if name in ("__get__", "__call__"):
             return MethodOf(self, name)
         simple: dict[str, object] = {
             "__name__": self.name, "__qualname__": self.qualified_name, "__code__": self.code,
             "__module__": self.namespace.get("__name__"),
-            "__doc__": self.code.co_consts[0] if self.code.co_consts else None,
+            "__doc__": next((text for text in self.code.co_consts[:1] if isinstance(text, str)), None),
         }
         if self.real is None:
             if name in simple:
                 return ctx.known(simple[name])
-            if name == "__dict__":
-                return DictValue.of(ctx, [(Constant(key), value) for key, value in self.attributes.items()])
+            found = self._made_attr(ctx, name)
+            if found is not None:
+                return found
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if not hasattr(self.real, name):
             if self.source is not None:
@@ -144,8 +155,40 @@ class FunctionValue(Value):
         assert self.source is not None
         return ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
 
+    def _made_attr(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Give what every function has, of one made while capturing."""
+        if name == "__defaults__":
+            return TupleValue(list(self.defaults)) if self.defaults else Constant(None)
+        if name == "__kwdefaults__":
+            pairs: list[tuple[Value, Value]] = [(Constant(key), value) for key, value in self.keyword_defaults.items()]
+            return DictValue.of(ctx, pairs) if pairs else Constant(None)
+        if name == "__closure__":
+            return TupleValue(list(self.cells)) if self.cells else Constant(None)
+        if name == "__annotations__":
+            return self.attributes.setdefault(name, DictValue())
+        if name == "__dict__":
+            if self.dictionary is None:
+                own = {key: value for key, value in self.attributes.items() if key not in _SPECIAL}
+                self.dictionary = DictValue.of(ctx, [(Constant(key), value) for key, value in own.items()])
+                self.attributes = {key: value for key, value in self.attributes.items() if key in _SPECIAL}
+            return self.dictionary
+        return None
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute of a function made while capturing."""
+        if self.real is not None or name in _SPECIAL:
+            self.no(f"deleting attribute {name!r}")
+        owner = self._made_attr(ctx, "__dict__")
+        assert owner is not None
+        if not owner.contains(ctx, Constant(name)):
+            ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
+        owner.del_item(ctx, Constant(name))
+
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of a function made while capturing."""
+        if self.dictionary is not None and name not in _SPECIAL and not name.startswith("__"):
+            self.dictionary.set_item(ctx, Constant(name), value)
+            return
         fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
         if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
             self.no(f"setting attribute {name!r}")
@@ -185,6 +228,9 @@ class FunctionValue(Value):
             out.line(f"{name}.__qualname__ = {self.qualified_name!r}")
         for key, value in self.attributes.items():
             out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
+        if self.dictionary is not None:
+            for entry in self.dictionary.entries.values():
+                out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:
@@ -279,6 +325,10 @@ class BoundMethod(Value):
     def python_type(self) -> type:
         """Return the method type."""
         return types.MethodType
+
+    def stand_in(self) -> object:
+        """Return a method."""
+        return types.MethodType(lambda owner: None, 0)
 
     def describe(self) -> str:
         """Return the method's name."""

@@ -156,10 +156,11 @@ def _wrapped(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords)
     return DescriptorValue(kind, {"function": ctx.real(args[0])})
 
 
-def _template_part(ctx: CaptureContext, value: Value) -> object:
+def _template_part(ctx: CaptureContext, value: Value, key: str = "") -> object:
     """Return what stands for a value in a template: known values themselves, so that Python can read them."""
     value = ctx.real(value)
-    if isinstance(value, Constant | ClassValue) or (value.is_constant() and value.python_type() is tuple):
+    known = value.is_constant() and (key in _AT_ONCE or value.python_type() is tuple)
+    if isinstance(value, Constant | ClassValue) or known:
         return value.constant()
     return as_raw(ctx, value)
 
@@ -183,7 +184,7 @@ def make_class(
     for value in namespace.values():
         if class_lookup(ctx.real(value).python_type(), "__set_name__")[0] is not None:
             raise Break(UNSUPPORTED_OPERATION, "making a class with descriptors that take their name")
-    parts = {key: _template_part(ctx, value) for key, value in namespace.items()}
+    parts = {key: _template_part(ctx, value, key) for key, value in namespace.items()}
     try:
         template = found(name, kinds, parts)
     except (TypeError, ValueError) as error:

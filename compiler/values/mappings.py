@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from .constant import Constant, MethodOf
 from .guard import Kind
+from .identities import token_among
 from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
 from .source import BaseItem, Item, ListedItem, ListedValue, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
@@ -129,7 +130,7 @@ class DictValue(Value):
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:
         """Return the value under a key, None if there is none; guards only this key."""
         key = ctx.real(key)
-        token = key.hash_token(ctx)
+        token = token_among(ctx, self, key)
         entry = self.entries.get(token)
         if entry is not None:
             entry.value = ctx.real(entry.value)
@@ -166,7 +167,7 @@ class DictValue(Value):
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""
         key = ctx.real(item)
-        token = key.hash_token(ctx)
+        token = token_among(ctx, self, key)
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             found = key.constant() in self.unread
@@ -191,7 +192,7 @@ class DictValue(Value):
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
         key = ctx.real(key)
-        token = key.hash_token(ctx)
+        token = token_among(ctx, self, key)
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
@@ -208,7 +209,7 @@ class DictValue(Value):
             self.refuse(ctx, "item deletion", operator.delitem, key)
         if self.find(ctx, key) is None:
             missing(ctx, key)
-        token = ctx.real(key).hash_token(ctx)
+        token = token_among(ctx, self, ctx.real(key))
         del self.entries[token]
         if self.unread is not None:
             self.deleted.add(token)
@@ -375,10 +376,13 @@ def pairs_of(ctx: CaptureContext, value: Value) -> list[tuple[Value, Value]]:
         keys = ctx.unpack(value.call_method(ctx, "keys", [], {}))
         return [(key, value.get_item(ctx, key)) for key in keys]
     pairs = []
-    for item in ctx.unpack(value):
+    for position, item in enumerate(ctx.unpack(value)):
+        if not any(hasattr(ctx.real(item).python_type(), name) for name in ("__iter__", "__getitem__")):
+            ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
         parts = ctx.unpack(ctx.real(item))
         if len(parts) != 2:
-            ctx.throw(ValueError, f"dictionary update sequence element has length {len(parts)}; 2 is required")
+            words = f"dictionary update sequence element #{position} has length {len(parts)}; 2 is required"
+            ctx.throw(ValueError, words)
         pairs.append((parts[0], parts[1]))
     return pairs
 

@@ -124,7 +124,7 @@ class ObjectValue(Value):
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
-        if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType):
+        if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
             ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
         self.namespace.find(ctx, Constant(name))
 
@@ -148,7 +148,7 @@ class ObjectValue(Value):
         """Evaluate `object.__getattribute__`; None where it raises AttributeError."""
         if name == "__class__":
             return ctx.known(self.kind)
-        if name == "__dict__":
+        if name == "__dict__" and (_has_namespace(self.kind) or self.namespace.source is not None):
             return self.namespace
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, types.MemberDescriptorType):

@@ -270,6 +270,8 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         return fold(ctx, function, left.constant(), right.constant())
     if isinstance(left, IdentityValue) and isinstance(right, IdentityValue) and symbol in ("==", "!="):
         return Constant(left.same(ctx, right) == (symbol == "=="))
+    if isinstance(left, IdentityValue) or isinstance(right, IdentityValue):
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}, where one is an id()")
     if symbol in ("==", "!="):
         return Constant(_same_kindless(ctx, left, right) == (symbol == "=="))
     left.refuse(ctx, symbol, function, right)
@@ -318,6 +320,9 @@ def _compare_objects(
         return compare(ctx, symbol, held(left), held(right))
     if not isinstance(left, ObjectValue) and not isinstance(right, ObjectValue):
         return None
+    spaces = [v.namespace for v in (left, right) if isinstance(v, ObjectValue) and _is_plain_space(v)]
+    if len(spaces) == 2 and symbol in ("==", "!="):
+        return Constant(_equal_dicts(ctx, *spaces) == (symbol == "=="))
     if symbol in ("==", "!="):
         if _compares_in_c(left) or _compares_in_c(right):
             raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
@@ -325,12 +330,16 @@ def _compare_objects(
     left.refuse(ctx, symbol, _COMPARISONS[symbol][0], right)
 
 
+def _is_plain_space(value: ObjectValue) -> bool:
+    return class_lookup(value.kind, "__eq__")[0] is types.SimpleNamespace
+
+
 def _compares_in_c(value: Value) -> bool:
     """Return whether the class has a rule for equality that is written in C."""
     if not isinstance(value, ObjectValue):
         return not isinstance(value, _BY_IDENTITY)
     owner, raw = class_lookup(value.kind, "__eq__")
-    return owner not in (object, BaseException) and not isinstance(raw, types.FunctionType)
+    return owner not in (object, BaseException, types.SimpleNamespace) and not isinstance(raw, types.FunctionType)
 
 
 def _compare_sequences(ctx: CaptureContext, symbol: str, left: SequenceValue, right: SequenceValue) -> Value:

@@ -19,10 +19,10 @@ _PURE: list[Callable[..., object]] = [
     re.match, re.search, re.fullmatch, re.sub, re.subn, re.split, re.findall, re.compile, re.escape,
     posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext, posixpath.normpath,
     posixpath.isabs, posixpath.commonprefix, string.capwords, textwrap.dedent, textwrap.indent, textwrap.fill,
-    textwrap.shorten, os.fspath,
+    textwrap.shorten, os.fspath, str.maketrans, bytes.maketrans,
 ]
 _BOUND = {
-    (bytes, "fromhex"), (int, "from_bytes"), (float, "fromhex"), (str, "maketrans"), (bytes, "maketrans"),
+    (bytes, "fromhex"), (int, "from_bytes"), (float, "fromhex"),
 }  # class methods written in C: a new object at every look-up
 _FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
 
@@ -55,6 +55,8 @@ def _bound_pure(function: object) -> CallRule | None:
     owner = function.__self__
     if isinstance(owner, re.Pattern) and function.__name__ in ("finditer", "scanner"):
         return _found_in_turn(function) if function.__name__ == "finditer" else None
+    if function.__name__ == "mro" and isinstance(owner, type):
+        return _rule(function)
     if isinstance(owner, _FROZEN) or (isinstance(owner, type) and (owner, function.__name__) in _BOUND):
         return _rule(function)
     return None

@@ -6,13 +6,18 @@ import os
 import sys
 import types
 
-from .constant import Constant, calls, fold
+from .attributes import class_lookup, may_change
+from .constant import Constant, MethodOf, calls, fold
 from .conversion_calls import known_argument
 from .environment import EnvironmentValue
 from .exceptions import TracebackValue
 from .functions import BoundMethod, FunctionValue
-from .sequences import TupleValue
-from .value import Arguments, CaptureContext, Keywords, Value
+from .guard import Kind
+from .mappings import DictValue
+from .objects import ObjectValue
+from .sequences import ListValue, TupleValue, call_dunder, sort_values
+from .source import Injected
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
 @calls(inspect.signature)
@@ -22,7 +27,24 @@ def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
     if isinstance(target, FunctionValue) and target.real is not None:
         return fold(ctx, inspect.signature, target.real)
+    if isinstance(target, FunctionValue) and not kwargs:
+        if "__wrapped__" in target.attributes:
+            return _signature(ctx, [target.attributes["__wrapped__"]], kwargs)
+        return fold(ctx, inspect.signature, _plain_copy(target))
     return fold(ctx, inspect.signature, known_argument(ctx, target, "signature"))
+
+
+def _plain_copy(function: FunctionValue) -> types.FunctionType:
+    """Return a real function with the parameters of one made while capturing; Break if a default is not known."""
+    defaults = tuple(value.constant() for value in function.defaults)
+    cells = tuple(types.CellType() for _ in function.cells)
+    made = types.FunctionType(function.code, function.namespace, function.name, defaults or None, cells)
+    if function.keyword_defaults:
+        made.__kwdefaults__ = {name: value.constant() for name, value in function.keyword_defaults.items()}
+    annotations = function.attributes.get("__annotations__")
+    if annotations is not None:
+        made.__annotations__ = annotations.constant()  # type: ignore[assignment]  # a dictionary
+    return made
 
 
 @calls(os.getenv)
@@ -30,11 +52,146 @@ def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return EnvironmentValue().call_method(ctx, "get", args, kwargs)
 
 
-@calls(builtins.globals, builtins.locals, builtins.eval, builtins.exec, builtins.dir, sys._getframe)
-def _reflection(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.needs_own_frame("globals(), locals(), eval() and the like look at the frame that calls them")
+class GlobalsValue(Value):
+    """What `globals()` gives: the namespace of a module, read and written name by name."""
+
+    def __init__(self, namespace: dict[str, object]) -> None:
+        self.namespace = namespace
+
+    def python_type(self) -> type:
+        """Return dict."""
+        return dict
+
+    def identity(self) -> object:
+        """Return the dictionary."""
+        return self.namespace
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Modules have names."""
+        return True
+
+    def _name(self, ctx: CaptureContext, key: Value) -> str:
+        key = ctx.real(key)
+        name = key.constant() if key.is_constant() else None
+        return name if isinstance(name, str) else self.no("a key that is no known name")
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Evaluate `globals()[name]`."""
+        found = ctx.own_global(self.namespace, self._name(ctx, key))
+        if found is None:
+            ctx.throw(KeyError, self._name(ctx, key))
+        return found
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Assign a global."""
+        ctx.set_global(self.namespace, self._name(ctx, key), value)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Evaluate `name in globals()`."""
+        return ctx.own_global(self.namespace, self._name(ctx, item)) is not None
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate get and the explicit special methods."""
+        if name == "get" and 1 <= len(args) <= 2:
+            found = ctx.own_global(self.namespace, self._name(ctx, args[0]))
+            return found or ctx.real(args[1] if len(args) == 2 else Constant(None))
+        if name in ("__getitem__", "__contains__", "__setitem__"):
+            return call_dunder(ctx, self, name, args)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return the dictionary."""
+        return out.inject(self.namespace)
 
 
+class FrameView(Value):
+    """What `sys._getframe()` gives: code, line and globals of a frame that is evaluated here."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def python_type(self) -> type:
+        """Return the frame type."""
+        return types.FrameType
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Frames are true."""
+        return True
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give code, line, globals and the frame further out."""
+        code, line = ctx.calling_frame(self.depth)
+        if name == "f_code":
+            return ctx.known(code)
+        if name == "f_lineno" and not self.depth:
+            return Constant(line)
+        if name == "f_globals" and not self.depth:
+            return GlobalsValue(ctx.calling_namespace())
+        if name == "f_back":
+            ctx.calling_frame(self.depth + 1)
+            return FrameView(self.depth + 1)
+        self.no(f"attribute {name!r}")
+
+
+@calls(builtins.globals)
+def _globals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return GlobalsValue(ctx.calling_namespace())
+
+
+@calls(builtins.locals)
+def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return DictValue.of(ctx, [(Constant(name), value) for name, value in ctx.calling_locals().items()])
+
+
+@calls(vars)
+def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return _locals(ctx, args, kwargs)
+    return ctx.real(args[0]).get_attr(ctx, "__dict__")
+
+
+@calls(builtins.dir)
+def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return ListValue([Constant(name) for name in sorted(ctx.calling_locals())])
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__dir__")
+        if method is not None:
+            return ListValue(sort_values(ctx, ctx.unpack(ctx.call(method, [], {})), {}))
+        if class_lookup(value.kind, "__dir__")[0] is not object:
+            value.no("dir")
+        own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
+        return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
+    if value.is_constant() and not isinstance(value.constant(), list | dict | set):
+        return ctx.known(_names_of(ctx, value.constant()))
+    return ctx.known(dir(value.python_type()))
+
+
+def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
+    """Return the names of a class, a module or a literal, which are asked for again at every entry."""
+    found = dir(owner)
+    if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
+        text = repr(found).replace("{", "{{").replace("}", "}}")
+        ctx.guard(Injected(owner), Kind.EXPRESSION, f"dir({{0}}) == {text}")
+    return found
+
+
+@calls(sys._getframe)
+def _frame(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    depth = known_argument(ctx, args[0], "_getframe") if args else 0
+    assert isinstance(depth, int)
+    ctx.calling_frame(depth)
+    return FrameView(depth)
+
+
+@calls(builtins.eval, builtins.exec)
+def _evaluation(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.needs_own_frame("eval() and exec() look at the frame that calls them")
 
 
 @calls(sys.exc_info)

@@ -81,6 +81,22 @@ class SequenceIterator(Value):
         """Return an iterator over nothing."""
         return iter([]) if isinstance(self.owner, ListValue) else iter(())
 
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the explicit special methods."""
+        if name == "__next__":
+            return self.next(ctx)
+        if name == "__iter__":
+            return self
+        if name == "__length_hint__":
+            return Constant(max(0, len(self.owner.items) - self.position))
+        self.no(f"method {name!r}")
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        if not hasattr(self.python_type(), name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator that stands at the same place."""
         name = out.fresh()
@@ -144,6 +160,8 @@ class SequenceValue(Value):
                 self.refuse(ctx, "subscript", operator.getitem, key)
             self.no("subscript by a value that is not known", DATA_DEPENDENT_VALUE)
         index = key.constant()
+        if not isinstance(index, int | slice) and hasattr(type(index), "__index__"):
+            index = operator.index(index)  # type: ignore[arg-type]  # it has the method
         if not isinstance(index, int | slice):
             self.refuse(ctx, "subscript", operator.getitem, key)
         return index
@@ -165,6 +183,9 @@ class SequenceValue(Value):
         """Return an empty sequence of the type."""
         if self.kind in (list, collections.deque):
             return self.kind()
+        fields = len(tuple_fields(self.kind))
+        if fields and self.kind.__module__ != "torch.return_types":
+            return make_tuple(self.kind, (None,) * fields)
         return make_tuple(self.kind, ()) if issubclass(self.kind, tuple) else super().stand_in()
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
@@ -181,7 +202,7 @@ class SequenceValue(Value):
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
         bounds = [ctx.real(arg).constant() for arg in args[1:]]
-        for position in range(*slice(*(bounds or [None])).indices(len(self.items))):
+        for position in range(*slice(*[*bounds, None, None][:2]).indices(len(self.items))):
             if ctx.equal(self.element(ctx, position), args[0]):
                 return Constant(position)
         wanted = ctx.real(args[0])
@@ -355,8 +376,11 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
             del self.items[position]
             ctx.mutated(self)
             return Constant(None)
-    kind = self.kind.__name__
-    ctx.throw(ValueError, f"{kind}.remove(x): x not in {kind}")
+    wanted = ctx.real(args[0])
+    if self.kind is list:
+        ctx.throw(ValueError, "list.remove(x): x not in list")
+    text = repr(wanted.constant()) if wanted.is_constant() else self.no("the words for what is not in it")
+    ctx.throw(ValueError, f"{text} is not in deque")
 
 
 def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -483,11 +507,19 @@ class TupleValue(SequenceValue):
             sizes: Any = [item.constant() for item in self.items]
             return fold(ctx, torch.Size(sizes).numel)
         if name in ("_asdict", "_replace") and tuple_fields(self.kind):
+            if args or not set(kwargs) <= set(tuple_fields(self.kind)):
+                self.refuse(ctx, name, lambda value: getattr(value, name)(*([None] * len(args)), **kwargs))
             named = dict(zip(tuple_fields(self.kind), self.items, strict=True))
             if name == "_replace":
                 return TupleValue([kwargs.get(key, value) for key, value in named.items()], kind=self.kind)
             return ctx.call(ctx.known(dict), [], named)
         return super().call_method(ctx, name, args, kwargs)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Raise what Python raises; instances of subclasses may have attributes, which are not kept."""
+        if getattr(self.kind, "__dictoffset__", 0):
+            self.no(f"setting attribute {name!r}")
+        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None))
 
     def class_name(self, out: Rebuilder) -> str:
         """Return the expression of the class."""
@@ -540,6 +572,10 @@ class SliceValue(Value):
     def constant(self) -> object:
         """Fix the bounds."""
         return slice(*(part.constant() for part in self.parts))
+
+    def as_index(self, ctx: CaptureContext) -> Value:
+        """Ask bounds that are objects for their number."""
+        return SliceValue([ctx.real(part).as_index(ctx) for part in self.parts])
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return start, stop or step."""

@@ -311,6 +311,14 @@ class CaptureContext(ABC):
         """Return the globals of the frame that calls."""
 
     @abstractmethod
+    def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
+        """Return what a namespace has under a name, builtins left out; None if nothing."""
+
+    @abstractmethod
+    def calling_frame(self, depth: int) -> tuple[CodeType, int]:
+        """Return code and line of the frame that calls, or of one that many calls further out."""
+
+    @abstractmethod
     def calling_locals(self) -> dict[str, Value]:
         """Return the local variables of the frame that calls, closure variables too."""
 

@@ -439,7 +439,7 @@ def max_over_python_of_data(a):
     return b * max(b.sum().item(), 1.0)
 
 
-@program(A, graphs=2, breaks=1, eager=0)
+@program(A)
 def frame_questions(a):
     import sys  # noqa: PLC0415 - what is tested
 
