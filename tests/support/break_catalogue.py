@@ -59,6 +59,9 @@ def page() -> str:
 def _section(reason: BreakReason) -> str:
     example = EXAMPLES[reason.id]
     rows = [f"## {reason.id}", "", f"{_sentence(reason.what)} {_sentence(reason.why)}", ""]
+    if not example.stops:
+        rows += [f"No program is known that stops for it on Python 3.11. If you have one: {reason.hint}.", ""]
+        return "\n".join(rows)
     by_itself = reason.id in _COMPILES_BY_ITSELF
     rows += _block(example.stops, example, by_itself, reason.id if by_itself else f"...{reason.id}...")
     rows += [f"To avoid it: {reason.hint}.", ""]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Example:
     """Programs as text. stops: defines a function that stops; instead: one that does not, empty where none is needed.
 
-    arguments: what both are called with, after the function itself.
+    arguments: what both are called with, after the function itself.  Without `stops`, no program is known.
     """
 
     stops: str
@@ -111,22 +111,29 @@ def one_graph(x):
     ),
     "callee-breaks": Example(
         """
-def inner(x):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        print("inside")
-    return x + 1
+class Scale:
+    @property
+    def factor(self):
+        print("read")
+        return 2
 
 
-def outer(x):
-    return inner(x * 2) * 3
+scale = Scale()
+
+
+def scaled(x):
+    return x * scale.factor
 """,
         """
-def inner(x):
-    return x + 1
+class QuietScale:
+    factor = 2
 
 
-def outer(x):
-    return inner(x * 2) * 3
+quiet_scale = QuietScale()
+
+
+def scaled(x):
+    return x * quiet_scale.factor
 """,
     ),
     "operation-failed": Example(
@@ -208,37 +215,33 @@ def with_mean(x):
     return x * 2, x.mean()
 """,
     ),
-    "unsupported-bytecode": Example(
-        """
-from collections import UserDict
-
-
-def matched(x, settings):
-    match settings:
-        case {"factor": factor}:
-            return x * factor
-    return x
-""",
-        """
-def looked_up(x, settings):
-    return x * settings.data["factor"]
-""",
-        "torch.ones(3), UserDict(factor=2)",
-    ),
+    "unsupported-bytecode": Example(""),
     "cannot-resume": Example(
         """
-def reported(x, table):
-    try:
-        return x * table["factor"]
-    except KeyError:
-        print("no factor")
-        return x
+def parts(x):
+    for number in range(3):
+        print("part", number)
+        yield x * number
+
+
+def summed(x):
+    total = 0
+    for part in parts(x):
+        total = total + part
+    return total
 """,
         """
-def reported(x, table):
-    return x * table.get("factor", 1)
+def parts(x):
+    for number in range(3):
+        yield x * number
+
+
+def summed(x):
+    total = 0
+    for part in parts(x):
+        total = total + part
+    return total
 """,
-        "torch.ones(3), {}",
     ),
     "exception": Example(
         """
