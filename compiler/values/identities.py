@@ -4,7 +4,24 @@ import _thread
 from collections.abc import Hashable
 
 from .constant import Constant, calls
+from .reasons import UNSUPPORTED_OPERATION, Break
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+
+class _Token(tuple[object, ...]):
+    """What stands for the number as a dict key."""
+
+
+def token_among(ctx: CaptureContext, container: Value, key: Value) -> Hashable:
+    """Return the key's token in a container; among keys from outside may be the number itself, which is not known."""
+    token = key.hash_token(ctx)
+    if container.source is not None and _is_new(token):
+        raise Break(UNSUPPORTED_OPERATION, "id(), looked up among keys from outside")
+    return token
+
+
+def _is_new(token: object) -> bool:
+    return isinstance(token, _Token) or (isinstance(token, tuple) and any(map(_is_new, token)))
 
 
 class IdentityValue(Value):
@@ -32,10 +49,12 @@ class IdentityValue(Value):
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Identities are equal for one object."""
         if self.owner is None:
-            return ("identity of the thread",)
+            return _Token(("thread",))
         ctx.told_apart(self.owner)
         found = self.owner.identity()
-        return ("identity", type(found), found) if isinstance(self.owner, Constant) else ("identity", id(found))
+        if isinstance(self.owner, Constant):
+            return _Token((type(found), found))
+        return _Token((id(found),))
 
     def rebuild(self, out: Rebuilder) -> str:
         """Ask again at run time."""

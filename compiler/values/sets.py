@@ -11,6 +11,7 @@ from typing import Any
 
 from .constant import Constant, MethodOf
 from .guard import Kind
+from .identities import token_among
 from .mappings import DictValue, DictView, HashToken
 from .reasons import UNSUPPORTED_OBJECT, Break
 from .sequences import SequenceIterator, SequenceValue, TupleValue, call_dunder
@@ -113,7 +114,7 @@ class SetValue(Value):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test by hash."""
-        return ctx.real(item).hash_token(ctx) in self.tokens
+        return token_among(ctx, self, ctx.real(item)) in self.tokens
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -198,6 +199,7 @@ class _Pool:
     def __init__(self, ctx: CaptureContext, *sets: SetValue) -> None:
         self.ctx = ctx
         self.values: dict[int, tuple[Hashable, Value]] = {}
+        self.outside = next((one for one in sets if one.source is not None), None)
         for one in sets:
             self._add(one)
 
@@ -207,7 +209,7 @@ class _Pool:
 
     def token(self, value: Value) -> Hashable:
         """Return the token of a value."""
-        token = value.hash_token(self.ctx)
+        token = value.hash_token(self.ctx) if self.outside is None else token_among(self.ctx, self.outside, value)
         self.values[id(token)] = (token, value)
         return token
 
