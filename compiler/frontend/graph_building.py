@@ -98,6 +98,10 @@ class GraphBuilding(CaptureContext):
     def default_device(self) -> torch.device:
         """Return where tensors are made."""
         return self.blocks.devices[-1] if self.blocks.devices else torch.get_default_device()
+    def is_apart(self) -> bool:
+        """Return whether a function is being evaluated in a graph of its own."""
+        return len(self.levels) > 1
+
 
     def set_default_dtype(self, dtype: torch.dtype) -> None:
         """Change the default dtype for what is captured next, and when the graph has run."""
@@ -175,6 +179,7 @@ class GraphBuilding(CaptureContext):
             values = [self._entering(arg) for arg in args]
             named = {name: self._entering(value) for name, value in kwargs.items()}
             nodes, fakes = to_graph(self, self.call(function, values, named))
+        self.mutates_inputs = self.mutates_inputs or getattr(target, "mutates_inputs", False)
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
             if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:

@@ -14,7 +14,6 @@ from .objects import ObjectValue
 from .reasons import AUTOGRAD_CALL, TENSOR_STATE, Break
 from .sequences import ListValue
 from .source import Injected
-from .tensor import TensorValue
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
@@ -77,8 +76,6 @@ class ModuleValue(ObjectValue):
         holder = self.table(ctx, table)
         if holder is None or module_registration_hooks():
             self.no(f"registering {name!r}", TENSOR_STATE)
-        if table == "_parameters" and isinstance(value, TensorValue) and value.source is None:
-            self.no(f"registering the parameter {name!r} made here", TENSOR_STATE)
         others = [self.table(ctx, other) for other in ("_parameters", "_buffers", "_modules") if other != table]
         for other in (self.namespace, *others):
             if other is not None and self._has(other, name):

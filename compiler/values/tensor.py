@@ -202,7 +202,7 @@ class TensorValue(Value):
         """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
         value = ctx.real(value)
         is_none = isinstance(value, Constant) and value.value is None
-        if name == "grad" and self.source is not None and is_none:
+        if name == "grad" and self.source is not None and (is_none or self._takes_gradient(value)):
             self.attributes["grad"] = value
             ctx.mutated(self)
             return
@@ -214,6 +214,13 @@ class TensorValue(Value):
         if rule is not None and rule(ctx, self, value):
             return
         raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
+
+    def _takes_gradient(self, value: Value) -> bool:
+        """Return whether a tensor of the graph may become the gradient of this leaf."""
+        if not isinstance(value, TensorValue) or value is self or not self.fake.is_leaf:
+            return False
+        own, other = self.fake, value.fake
+        return (own.shape, own.dtype, own.device) == (other.shape, other.dtype, other.device)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""

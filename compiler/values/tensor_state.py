@@ -1,8 +1,11 @@
 """What changes a tensor itself and not its elements: data, requires_grad, the history; and questions about it."""
 
+from typing import Any
+
 import torch
 
-from ..base.torch_facts import storage_key
+from ..base.errors import Unsupported
+from ..base.torch_facts import outside_transforms, storage_key
 from .classes import constructs
 from .constant import Constant
 from .guard import Kind
@@ -26,19 +29,52 @@ def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, 
     return tensor
 
 
+class InputChange:
+    """A node that changes what an input is; run eagerly, because traced operators cannot say it."""
+
+    mutates_inputs = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = f"set_{name}"
+        self.__module__ = __name__
+
+    def __call__(self, tensor: torch.Tensor, value: Any) -> None:
+        """Set the attribute; raises Unsupported while operators are traced."""
+        if not outside_transforms():
+            raise Unsupported(f"the {self.name} of an input is set", hint="expected: the graph runs eagerly")
+        setattr(tensor, self.name, value)
+
+
+_SET_DATA, _SET_REQUIRES_GRAD = InputChange("data"), InputChange("requires_grad")
+
+
+def _change_leaf(ctx: CaptureContext, tensor: TensorValue, change: InputChange, value: object, fake: Any) -> bool:
+    """Add a node that changes a leaf from outside, and let its value be what it is then."""
+    if tensor.source is None or not tensor.fake.is_leaf or tensor.hooks or tensor.has_new_data or ctx.is_apart():
+        return False
+    ctx.add_call(change, (tensor.node, value), None)
+    tensor.fake = fake
+    ctx.rebound(tensor)
+    return True
+
+
 @tensor_setter("data")
 def _set_data(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
     """Let the object stand for the new data, and give it to the original afterwards.
 
-    A tensor that requires grad must stay the same leaf for autograd, which a graph cannot say.
+    A tensor that requires grad must stay the same leaf for autograd: the graph itself sets its data.
     """
-    if not isinstance(value, TensorValue) or value is tensor or tensor.fake.requires_grad or tensor.hooks:
+    if not isinstance(value, TensorValue) or value is tensor or tensor.hooks:
         return False
     old, new = tensor.fake, value.fake
     if old.dtype != new.dtype or old.device != new.device or old.is_inference() or new.is_inference():
         return False
     if any(fake.is_conj() or fake.is_neg() for fake in (old, new)):
         return False
+    if tensor.fake.requires_grad:
+        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(), [value.fake], {}, "data")
+        return _change_leaf(ctx, tensor, _SET_DATA, value.node, leaf)
     tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [value], {})))
     tensor.has_new_data = True
     ctx.mutated(tensor)
@@ -55,8 +91,12 @@ def _requires_grad(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kw
     if bool(wanted.constant()) == fake.requires_grad:
         return tensor
     floating = fake.is_floating_point() or fake.is_complex()
-    if tensor.source is not None or not fake.is_leaf or not floating or fake.is_inference():
+    if not fake.is_leaf or not floating or fake.is_inference():
         return None
+    if tensor.source is not None:
+        flag = bool(wanted.constant())
+        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(flag), [fake], {}, "requires_grad_")
+        return tensor if _change_leaf(ctx, tensor, _SET_REQUIRES_GRAD, flag, leaf) else None
     return ctx.call_torch("call_method", "requires_grad_", [tensor, wanted], {})
 
 

@@ -291,6 +291,10 @@ class CaptureContext(ABC):
         """Return whether the program throws away the result of the operation that is being evaluated."""
 
     @abstractmethod
+    def is_apart(self) -> bool:
+        """Return whether a function is being evaluated in a graph of its own."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 

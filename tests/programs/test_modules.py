@@ -324,7 +324,7 @@ def flags_are_set_inside(m, x):
     return y, m.training
 
 
-@program(make=call(seeded(Block)), stable=True, breaks=1)
+@program(make=call(seeded(Block)), stable=True)
 def requires_grad_is_set_inside(m, x):
     m.linear.weight.requires_grad_(False)
     return m(x)

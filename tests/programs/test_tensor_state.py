@@ -15,6 +15,18 @@ def leaf():
     return (A.clone().requires_grad_(),)
 
 
+def linear():
+    torch.manual_seed(1)
+    return nn.Linear(3, 2), A.clone()
+
+
+class Late(nn.Module):
+    def forward(self, x):
+        if not hasattr(self, "scale"):
+            self.scale = nn.Parameter(torch.ones(3) * 2)
+        return x * self.scale
+
+
 def with_its_row():
     a = A.clone()
     return a, a[0]
@@ -59,7 +71,7 @@ def data_is_set_before_a_break(a):
     return a + 1
 
 
-@program(make=lambda: (nn.Linear(3, 2, bias=False), A.clone()), graphs=2, breaks=1, stable=False)
+@program(make=linear)
 def data_of_a_parameter_is_set(m, a):
     m.weight.data = torch.ones(2, 3)
     return m(a)
@@ -110,10 +122,82 @@ def whole_numbers_have_no_gradient(a):
     return t
 
 
-@program(A, breaks=1)
+@program(A, backward=True)
 def requires_grad_of_an_argument(a):
     a.requires_grad_()
-    return a * 2
+    return (a * 2).sum()
+
+
+@program(make=leaf)
+def requires_grad_is_taken_back_for_a_while(a):
+    a.requires_grad_(False)
+    b = a * 2
+    a.add_(1)
+    a.requires_grad = True
+    return a, b, a * 3
+
+
+@program(make=linear)
+def layers_are_frozen(m, a):
+    for p in m.parameters():
+        p.requires_grad_(False)
+    return m(a)
+
+
+@program(make=linear, backward=True)
+def data_of_a_parameter_between_uses(m, a):
+    b = m(a).sum()
+    m.weight.data = m.weight.data * 3
+    return b + m(a).sum()
+
+
+@program(make=lambda: (lambda w: (w, w.detach()))(nn.Parameter(A.clone())))
+def data_of_a_parameter_with_a_twin(w, v):
+    w.data = torch.zeros(2, 3)
+    v.add_(1)
+    return w + v
+
+
+@program(make=linear)
+def gradient_is_given(m, a):
+    g = torch.ones(2, 3)
+    m.weight.grad = g
+    g.add_(1)
+    m.bias.grad = m.weight.grad[:, 0]
+    return m.weight.grad + 1, g
+
+
+@program(make=linear, graphs=1, breaks=1)
+def gradient_of_another_shape_is_refused(m, a):
+    m.weight.grad = torch.ones(3)
+
+
+@program(make=linear)
+def steps_of_its_own(m, a):
+    w = torch.zeros(3, requires_grad=True)
+    for _ in range(3):
+        (g,) = torch.autograd.grad(((a @ w - 1) ** 2).mean(), w)
+        w = (w - 0.1 * g).detach().requires_grad_()
+    return w
+
+
+@program(A)
+def module_is_made_and_returned(a):
+    m = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.LayerNorm(4))
+    return m(a), m
+
+
+@program(make=lambda: (Late(), A.clone()), stable=False, backward=True)
+def parameter_is_made_at_the_first_call(m, a):
+    return (m(a) + m(a * 2)).sum()
+
+
+@program(make=linear, stable=False)
+def parameter_is_replaced(m, a):
+    m.weight = nn.Parameter(torch.ones(2, 3))
+    m.register_parameter("scale", nn.Parameter(a[0, :2].clone()))
+    m.register_buffer("shift", a[1, :2] + 1)
+    return m(a) * m.scale + m.shift
 
 
 @program(A)
