@@ -1,9 +1,9 @@
 """CompiledModule: an `nn.Module` that is another one, but for its call."""
 
 import copy
-import functools
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -90,12 +90,17 @@ _CONTAINER = ("__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__"
               "__enter__", "__exit__")  # looked up on the class by Python, never by __getattr__
 
 
-@functools.cache
+_KINDS: WeakKeyDictionary[type, type[CompiledModule]] = WeakKeyDictionary()
+
+
 def _kind_for(original: type) -> type[CompiledModule]:
     names = [name for name in _CONTAINER if hasattr(original, name)]
     if not names:
         return CompiledModule
-    return type("CompiledModule", (CompiledModule,), {"__slots__": (), **{name: _forwarded(name) for name in names}})
+    if original not in _KINDS:
+        methods = {name: _forwarded(name) for name in names}
+        _KINDS[original] = type("CompiledModule", (CompiledModule,), {"__slots__": (), **methods})
+    return _KINDS[original]
 
 
 def _forwarded(name: str) -> Callable[..., Any]:

@@ -153,3 +153,39 @@ def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path):
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("run ")
     assert done.stderr == ""
+
+
+@pytest.fixture
+def two_bundles(tmp_path, monkeypatch):
+    from plumbline.compiler.base.bundle import Failure, write_bundle
+    from plumbline.compiler.base.options import Options
+
+    monkeypatch.setenv("PLUMBLINE_BUNDLE_DIRECTORY", str(tmp_path / "kept"))
+    for name, files in (("first", {}), ("second", {"repro.py": "print(1)\n"})):
+        failure = Failure("capture", name, "users.py:3", ZeroDivisionError(f"planted in {name}"), files)
+        assert write_bundle(failure, Options(bundle_directory=str(tmp_path / "kept")))
+    return tmp_path / "kept"
+
+
+def test_bundles_are_listed_shown_and_deleted(call, two_bundles):
+    status, out, err = call("bundles")
+    assert (status, err) == (0, "")
+    newest, oldest, count = out.splitlines()
+    assert "second_capture" in newest
+    assert "ZeroDivisionError: planted in second" in newest
+    assert "planted in first" in oldest
+    assert count == f"2 bundles in {two_bundles}"
+    status, out, _ = call("bundles", 1)
+    assert status == 0
+    assert "users.py:3" in out
+    assert out.rstrip().endswith("repro.py")
+    assert "repro.py" not in call("bundles", 2)[1]
+    assert call("bundles", "--clear")[1] == "2 bundles deleted\n"
+    assert call("bundles")[1] == f"0 bundles in {two_bundles}\n"
+
+
+def test_a_bundle_that_is_not_there(call, two_bundles):
+    status, _, err = call("bundles", 3)
+    assert status == 2
+    assert is_one_line(err)
+    assert "there are 2 in" in err
