@@ -3,6 +3,9 @@
 import abc
 import collections
 import functools
+import gc
+import inspect
+import weakref
 
 import pytest
 import torch
@@ -147,3 +150,67 @@ def test_the_absence_of_a_slot_does_not_compile_every_time():
     assert not [event for event in events if isinstance(event, Captured)]
     thing.extra = 1
     assert torch.equal(run(X, thing), X * 3)
+
+
+def test_defaults_and_code_of_the_compiled_function_itself():
+    def body(x, k=2.0, *, by=1.0):
+        return x * k + by
+
+    def other(x, k=3.0, *, by=1.0):
+        return x - k - by
+
+    run = plumbline.compile(body, backend="eager")
+    assert torch.equal(run(X), X * 3)
+    body.__defaults__ = (4.0,)
+    assert torch.equal(run(X), X * 5)
+    assert torch.equal(run(X, 2.0), X * 3)
+    body.__kwdefaults__ = {"by": 6.0}
+    assert torch.equal(run(X), X * 10)
+    body.__code__ = other.__code__
+    assert torch.equal(run(X), body(X))
+    assert torch.equal(run(X, by=1.0, k=1.0), X * -1)
+    body.__defaults__ = None
+    with pytest.raises(TypeError, match="'k'"):
+        run(X)
+
+
+def test_defaults_and_code_of_a_function_called_at_a_break():
+    def part(x, k=2.0):
+        plumbline.graph_break()
+        return x * k
+
+    def other(x, k=2.0):
+        return x - k
+
+    run = plumbline.compile(lambda x: part(x) + 1, backend="eager")
+    assert torch.equal(run(X), X * 3)
+    part.__defaults__ = (4.0,)
+    assert torch.equal(run(X), X * 5)
+    part.__code__ = other.__code__
+    assert torch.equal(run(X), X * -2)
+
+
+def test_the_signature_is_still_the_users():
+    def body(x, k=2.0, /, *rest, by=1.0, **named):
+        return x
+
+    assert str(inspect.signature(plumbline.compile(body, backend="eager"))) == str(inspect.signature(body))
+
+
+def test_functions_called_at_a_break_are_not_kept_alive():
+    gone = []
+
+    def body(x):
+        def part(y):
+            plumbline.graph_break()
+            return y * 2
+
+        gone.append(weakref.ref(part))
+        print(end="")
+        return part(x)
+
+    run = plumbline.compile(body, backend="eager")
+    for _ in range(3):
+        assert torch.equal(run(X), X * 2)
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 3

@@ -1,0 +1,117 @@
+"""The function that stands for a compiled one: the user's signature, and a body that tries the specialisations."""
+
+import inspect
+import types
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from .residual import MISS
+
+
+class Dispatched(Protocol):
+    """What a template needs of a unit."""
+
+    name: str
+    runs: list[Callable[..., object]]
+
+    def miss(self, args: tuple[object, ...]) -> object:
+        """Go on where no specialisation fits."""
+
+
+class _Default:
+    """Stands for a default until the body asks the user's function for it, which may have been given others."""
+
+    def __repr__(self) -> str:
+        return "default"
+
+
+DEFAULT = _Default()
+
+
+def parameter_names(code: types.CodeType) -> tuple[str, ...]:
+    """Return the names of a function's parameters in the order of its slots."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+def default_of(function: types.FunctionType, name: str) -> object:
+    """Return the default that a parameter has now; raises TypeError if it has none any more."""
+    code = function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    if name in positional:
+        defaults = function.__defaults__ or ()
+        place = positional.index(name) - len(positional) + len(defaults)
+        if place >= 0:
+            return defaults[place]
+    elif name in (function.__kwdefaults__ or {}):
+        return function.__kwdefaults__[name]
+    raise TypeError(f"{function.__name__}() missing required argument: {name!r}")
+
+
+def make_template(
+    unit: Dispatched, code: types.CodeType, defaults: int, keyword_defaults: Sequence[str],
+    wrap: Callable[[types.FunctionType], types.FunctionType],
+) -> Callable[..., types.FunctionType]:  # fmt: skip
+    """Return make(cells, function) -> what stands for the function; parsed once per code.
+
+    defaults, keyword_defaults: how many of the last positional parameters have one, and which others.  wrap: gives
+    what stands for the function once it has other code.
+    """
+    names, parts, call = parameter_names(code), *_signature(code)
+    arguments = ", ".join([f"*{_CELLS}", *names] if code.co_freevars else list(names))
+    tail = "," if arguments else ""
+    asked = (*code.co_varnames[code.co_argcount - defaults : code.co_argcount], *keyword_defaults)
+    asks = "".join(
+        f"        if {name} is {_DEFAULT}: {name} = {_DEFAULT_OF}({_USERS}, {name!r})\n" for name in asked
+    )
+    text = (
+        f"def {_MAKE}({_CELLS}, {_USERS}):\n"
+        f"    def {_FUNCTION}({parts}):\n"
+        f"{asks}"
+        f"        if {_USERS}.__code__ is not {_CODE}: return {_WRAP}({_USERS})({call})\n"
+        f"        for {_RUN} in {_RUNS}:\n"
+        f"            {_RESULT} = {_RUN}({arguments})\n"
+        f"            if {_RESULT} is not {_MISS}: return {_RESULT}\n"
+        f"        return {_MISSED}(({arguments}{tail}))\n"
+        f"    return {_FUNCTION}\n"
+    )
+    namespace: dict[str, object] = {
+        _RUNS: unit.runs, _MISS: MISS, _MISSED: unit.miss, _DEFAULT: DEFAULT, _DEFAULT_OF: default_of, _CODE: code,
+        _WRAP: wrap,
+    }  # fmt: skip
+    exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)
+    make = namespace[_MAKE]
+    assert isinstance(make, types.FunctionType)
+    return make
+
+
+def _signature(code: types.CodeType) -> tuple[str, str]:
+    """Return the text of the parameters, and of a call that hands all of them on."""
+    names, positional = parameter_names(code), code.co_argcount
+    slot = positional + code.co_kwonlyargcount
+    parts = [f"{name}=None" for name in names[:positional]]  # defaults are set on the function afterwards
+    call = list(names[:positional])
+    if code.co_posonlyargcount:
+        parts.insert(code.co_posonlyargcount, "/")
+    if code.co_flags & inspect.CO_VARARGS:
+        parts.append(f"*{names[slot]}")
+        call.append(f"*{names[slot]}")
+        slot += 1
+    elif code.co_kwonlyargcount:
+        parts.append("*")
+    for name in names[positional : positional + code.co_kwonlyargcount]:
+        parts.append(f"{name}=None")
+        call.append(f"{name}={name}")
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        parts.append(f"**{names[slot]}")
+        call.append(f"**{names[slot]}")
+    return ", ".join(parts), ", ".join(call)
+
+
+_MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED, _USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP = (
+    f"_plumbline_{word}" for word in (
+        "make", "cells", "call", "run", "runs", "result", "miss", "missed", "users", "code", "default", "default_of",
+        "wrap",
+    )
+)  # fmt: skip
