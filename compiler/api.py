@@ -19,6 +19,7 @@ from .base.options import Options, Settings
 from .base.seam import Seam
 from .explanation import Explanation, explanation_of
 from .frontend.compiled_module import CompiledModule
+from .frontend.size_marks import DYNAMIC, RANGES, STATIC
 from .frontend.unit import FROZEN, Family
 from .pipeline import compile_callable, make_family
 from .values.torch_calls import allow, disallow
@@ -291,16 +292,49 @@ def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def mark_dynamic(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
+def mark_dynamic(
+    tensor: torch.Tensor,
+    index: int | list[int] | tuple[int, ...],
+    *,
+    min: int | None = None,  # noqa: A002  the name in torch
+    max: int | None = None,  # noqa: A002  as above
+) -> None:
     """Ask for dimensions of a tensor to be symbols in the next capture that takes it.
 
-    Raises UserError for a dimension that the tensor does not have.
+    min, max: sizes between which they stay; a call outside is captured again.  Raises UserError for a dimension that
+    the tensor does not have, or whose size is not in the range.
     """
-    for dimension in index if isinstance(index, list | tuple) else (index,):
+    for dimension in _mark(tensor, index, DYNAMIC):
+        if (min is not None and tensor.shape[dimension] < min) or (max is not None and tensor.shape[dimension] > max):
+            size = tensor.shape[dimension]
+            raise UserError(f"dimension {dimension} has size {size}, not in {min} to {max}", hint="widen the range")
+        tensor.__dict__.setdefault(RANGES, {})[dimension] = (min, max)
+
+
+def maybe_mark_dynamic(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
+    """Ask as `mark_dynamic` does; here too a program that needs the size fixed has it fixed, with an event."""
+    _mark(tensor, index, DYNAMIC)
+
+
+def mark_unbacked(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
+    """Ask as `mark_dynamic` does: sizes 0 and 1 are captured apart, no other size is assumed."""
+    _mark(tensor, index, DYNAMIC)
+
+
+def mark_static(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...] | None = None) -> None:
+    """Ask for dimensions of a tensor (None: all) never to be symbols, whatever `dynamic` says."""
+    _mark(tensor, list(range(tensor.dim())) if index is None else index, STATIC)
+
+
+def _mark(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...], name: str) -> list[int]:
+    dimensions = list(index) if isinstance(index, list | tuple) else [index]
+    for dimension in dimensions:
         if not -tensor.dim() <= dimension < tensor.dim():
             raise UserError(f"dimension {dimension} of a tensor with {tensor.dim()}", hint="give one it has")
-        marked: set[int] = tensor.__dict__.setdefault("_plumbline_dynamic", set())
-        marked.add(dimension % tensor.dim())
+    found = [dimension % tensor.dim() for dimension in dimensions]
+    marked: set[int] = tensor.__dict__.setdefault(name, set())
+    marked.update(found)
+    return found
 
 
 def compile_times() -> str:
@@ -368,5 +402,6 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
 __all__ = [
     "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable",
     "disallow_in_graph", "explain", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends",
-    "mark_dynamic", "register_backend", "reset", "run", "skip", "wrap_numpy",
+    "mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic", "register_backend", "reset", "run", "skip",
+    "wrap_numpy",
 ]

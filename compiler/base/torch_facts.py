@@ -42,6 +42,7 @@ __all__ = [
     "any_autocast_enabled",
     "backward_is_running",
     "below_autograd",
+    "bound_size",
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
@@ -65,6 +66,7 @@ __all__ = [
     "is_operator",
     "jit_is_tracing",
     "kept_from_stock",
+    "lazy_class_property",
     "lazy_module",
     "leave_forward_mode",
     "leave_functorch",
@@ -310,6 +312,7 @@ group_tensors = torch._C._group_tensors_by_device_and_dtype  # what foreach code
 flex_attention_operator = torch.ops.higher_order.flex_attention  # what flex_attention calls where it is compiled
 annotate_graph = torch.fx.traceback.annotate  # labels of stock's graphs; a block that does nothing here
 inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
+lazy_class_property: type = torch.distributions.utils._lazy_property_and_property  # of a class; else: breaks there
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
 kept_from_stock = torch._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
@@ -466,6 +469,14 @@ def rounded_symbol(symbol: Any) -> Any:
     if not (node.expr.is_Add or node.expr.is_Mul):
         return symbol
     return torch.SymFloat(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
+
+
+def bound_size(symbol: Any, least: int | None, greatest: int | None) -> None:
+    """Promise the range of a size that is a symbol: guards hold it, and what it decides needs no other guard."""
+    node = symbol.node
+    low, high = max(least or 2, 2), greatest if greatest is not None else 1 << 62
+    if node.expr.is_Symbol and low <= node.hint <= high:
+        node.shape_env.constrain_symbol_range(node.expr, compiler_min=low, compiler_max=high)
 
 
 def hint_value(symbol: Any) -> Any:

@@ -54,6 +54,7 @@ from .sizes import SymbolicDimensions, size_value
 from .skip_rules import compiled_original, is_torch_file, refusal
 
 _SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
+_LARGE = 1e150  # products of smaller floats are finite
 _UNTOUCHED = object()
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
 
@@ -126,6 +127,10 @@ class Recorder(GraphBuilding):
         """Return the value of a real object; one object has one value, however it is reached."""
         if type(value) is int and source in self.sizes.varying_numbers:
             self.guard(source, Kind.TYPE, int)
+        if type(value) is float and source in self.sizes.varying_numbers and abs(value) < _LARGE:
+            self.guard(source, Kind.TYPE, float)
+            self.guard(source, Kind.EXPRESSION, f"-{_LARGE} < {{0}} < {_LARGE}")  # arithmetic of symbols knows no NaN
+            return self.sizes.number(value, source)
             return self.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:
@@ -175,7 +180,7 @@ class Recorder(GraphBuilding):
         self.inputs.append(made)
         self.by_fake[id(fake)] = made
         self.placeholders[node] = (source, value)
-        self.sizes.note_input(fake, varying, source, node)
+        self.sizes.note_input(fake, varying, source, node, value)
         return made
 
     def known(self, value: object) -> Value:

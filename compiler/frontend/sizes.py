@@ -12,6 +12,7 @@ from torch import fx
 
 from ..base.origin import Origin
 from ..base.torch_facts import (
+    bound_size,
     expression_text,
     make_shape_environment,
     make_symbolic_float,
@@ -24,6 +25,7 @@ from ..values.guard import Guard, Kind
 from ..values.scalar import SizeValue
 from ..values.source import Source
 from ..values.value import Value
+from .size_marks import size_marks
 
 SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 
@@ -63,9 +65,14 @@ class Sizes:
         wanted = self.symbolic(value, source)
         return frozenset(index for index in wanted if value.shape[index] > 1)
 
-    def note_input(self, fake: torch.Tensor, varying: frozenset[int], source: Source, node: fx.Node) -> None:
-        """Remember which input gives the symbols in the shape of its fake tensor."""
+    def note_input(
+        self, fake: torch.Tensor, varying: frozenset[int], source: Source, node: fx.Node, value: torch.Tensor
+    ) -> None:
+        """Remember which input gives the symbols in the shape of its fake tensor, and in which range they are."""
+        ranges = size_marks(value).ranges if varying else {}
         for index in varying:
+            if index in ranges:
+                bound_size(fake.shape[index], *ranges[index])
             name = str(size_expression(fake.shape[index]))
             self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index, fake.shape[index])
 

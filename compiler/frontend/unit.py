@@ -29,6 +29,7 @@ from ..values.reasons import FUNCTION_MODE, LIMIT
 from ..values.source import Source
 from .recompile_reasons import failing_guard, fetched
 from .residual import MISS
+from .size_marks import has_marks, size_marks
 from .sizes import SymbolicDimensions, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
@@ -300,7 +301,8 @@ class Unit:
         varying = self.varying
 
         def chosen(value: torch.Tensor, source: Source) -> frozenset[int]:
-            return varying.get(source, frozenset()) | marked_dimensions(value)
+            marks = size_marks(value)
+            return (varying.get(source, frozenset()) | marks.opened) - marks.fixed
 
         return chosen if varying or self.marks or self.varying_numbers else no_symbols
 
@@ -316,7 +318,7 @@ class Unit:
         return Origin(code.co_filename, code.co_firstlineno, code.co_name)
 
     def _note_marks(self, args: tuple[object, ...]) -> None:
-        self.marks = any(isinstance(arg, torch.Tensor) and marked_dimensions(arg) for arg in args)
+        self.marks = any(has_marks(arg) for arg in args)
 
     def _try_to_note(self, note: Callable[[tuple[object, ...]], None], args: tuple[object, ...]) -> None:
         """Note something about the arguments; an error of ours in that is on record and changes nothing."""
@@ -409,16 +411,11 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
 
 
 def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
-    """Make every dimension of an input a symbol, but not of parameters."""
+    """Make every dimension of an input a symbol, but not of parameters, and not those marked static."""
     del source
-    return frozenset() if isinstance(value, torch.nn.Parameter) else frozenset(range(value.dim()))
-
-
-def marked_dimensions(value: torch.Tensor) -> frozenset[int]:
-    """Return the dimensions that `mark_dynamic`, ours or torch's, was applied to."""
-    namespace = value.__dict__
-    ours, theirs = namespace.get("_plumbline_dynamic", ()), namespace.get("_dynamo_dynamic_indices", ())
-    return frozenset(ours) | frozenset(theirs)
+    if isinstance(value, torch.nn.Parameter):
+        return frozenset()
+    return frozenset(range(value.dim())) - size_marks(value).fixed
 
 
 def parameter_names(code: types.CodeType) -> tuple[str, ...]:
