@@ -348,6 +348,7 @@ class _Writer:
         operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
         if not operations:
             return []
+        self.recorder.sizes.record_fixed()
         for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
             graph.erase_node(node)
         graph.output(tuple(value.node for value in self.out.outputs))

@@ -468,3 +468,4 @@ def _holds_by_construction(value: object, kind: Kind) -> bool:
         root = str(getattr(value, "__module__", "")).partition(".")[0]
         return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
     return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
+        self.sizes.watch(self.user_line)

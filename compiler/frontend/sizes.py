@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ..base.events import FellBack, record
 from ..base.origin import Origin
 from ..base.torch_facts import (
     bound_size,
@@ -57,6 +58,9 @@ class Sizes:
         self.numbers: dict[Source, Value] = {}
         self.varying_numbers: frozenset[Source] = frozenset()
         self.nodes: dict[str, object] = {}
+        self.fixed: dict[str, Origin | None] = {}  # symbols that the program needed as numbers, and where
+        self._known = 0
+        self._line: Origin | None = None
 
     def varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
         """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
@@ -94,6 +98,26 @@ class Sizes:
         node.meta.update(example_value=origin.number, val=origin.symbol, source=origin.source.words())
         self.inputs[node] = (origin.source, origin.number)
         return node
+
+    def watch(self, line: Callable[[], Origin | None]) -> None:
+        """Note, before each instruction, which symbols the one before made numbers; line: where the program is now."""
+        environment = self.environment
+        if environment is None or not self.origins:
+            return
+        if len(environment.replacements) != self._known:
+            self._known = len(environment.replacements)
+            for name, origin in self.origins.items():
+                if name not in self.fixed and size_expression(origin.symbol).is_number:
+                    self.fixed[name] = self._line
+        self._line = line()
+
+    def record_fixed(self) -> None:
+        """Put every size on record that is a number now although it was to be open."""
+        for name, origin in self.origins.items():
+            expression = size_expression(origin.symbol)
+            if expression.is_number:
+                what = f"{origin.source.words()}{origin.suffix} is fixed to {expression}: an operation needs the number"
+                record(FellBack("open size", what, self.fixed.get(name, self._line)))
 
     def argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size, or the number if there is none for it."""
