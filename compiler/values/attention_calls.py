@@ -67,20 +67,21 @@ def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
     if len(args) != 7 or kwargs:
         raise Break(UNKNOWN_CALLEE, "flex_attention's operator in another form")
     query, key, value, score, blocks, scale, settings = map(ctx.real, args)
-    tensors = [query, key, value]
     known = scale.is_constant() and isinstance(settings, DictValue) and settings.is_constant()
-    if not known or not isinstance(blocks, SequenceValue) or not all(isinstance(t, TensorValue) for t in tensors):
+    if not known or not isinstance(blocks, SequenceValue) or not isinstance(query, TensorValue):
         raise Break(UNKNOWN_CALLEE, "flex_attention with settings that are not known")
     *rows, mask = blocks.elements(ctx)
-    number, *indices = ctx.fake_run(_scalars, [tensor.fake for tensor in tensors[:1]], {}, "scores")
+    scalars: Any = ctx.fake_run(_scalars, [query.fake], {}, "scores")
+    number, *indices = scalars
     with _IndexByTensors():
         score_body = ctx.evaluate_apart(score, (number, *indices), {})
         mask_body = ctx.evaluate_apart(mask, tuple(indices), {})
-    pairs = [to_graph(ctx, part) for part in (*tensors, *rows)]
+    pairs = [to_graph(ctx, part) for part in (query, key, value, *rows)]
     nodes, fakes = [node for node, _ in pairs], [fake for _, fake in pairs]
-    target = AttentionCall(score_body[1], mask_body[1], scale.constant(), settings.constant())
+    numbers: Any = (scale.constant(), settings.constant())
+    target = AttentionCall(score_body[1], mask_body[1], *numbers)
     lifted = (score_body[2], mask_body[2])
-    given = tuple(tuple(node.meta["example_value"] for node in part) for part in lifted)
+    given: Any = [tuple(node.meta["example_value"] for node in part) for part in lifted]
 
     def run(query: Any, key: Any, value: Any, *parts: Any) -> Any:
         return target(query, key, value, parts, given)

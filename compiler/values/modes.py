@@ -169,7 +169,8 @@ def _attention_kernels(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -
     given = {name: ctx.real(value) for name, value in values.items()}
     if not all(value.is_constant() for value in given.values()):
         raise Break(UNKNOWN_CALLEE, "sdpa_kernel with kernels that are not known")
-    made = partial(attention.sdpa_kernel, **{name: value.constant() for name, value in given.items()})
+    settings: dict[str, Any] = {name: value.constant() for name, value in given.items()}
+    made = partial(attention.sdpa_kernel, **settings)
     return GraphBlock(made, (), contextlib._GeneratorContextManager)
 
 

@@ -130,7 +130,9 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     """Evaluate `torch.Tensor(...)` of sizes, or of nested lists of numbers; it knows no default device."""
     values = [ctx.real(arg) for arg in args]
     settings = {"dtype": ctx.known(_LEGACY.get(kind, torch.get_default_dtype())), "device": ctx.known("cpu")}
-    sizes = values[0].elements(ctx) if len(values) == 1 and _is_shape(values[0]) else values
+    shape = values[0] if len(values) == 1 else None
+    is_shape = isinstance(shape, SequenceValue) and shape.kind is torch.Size
+    sizes = shape.elements(ctx) if isinstance(shape, SequenceValue) and is_shape else values
     if not kwargs and all(isinstance(value, Constant) and type(value.value) is int for value in sizes):
         return ctx.call_torch("call_function", torch.empty, [TupleValue(list(sizes))], settings)
     rows = values[0] if len(values) == 1 else None
@@ -139,10 +141,6 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
         raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__} from other things than numbers")
     return ctx.call_torch("call_function", torch.tensor, [rows], settings)
-
-
-def _is_shape(value: Value) -> bool:
-    return isinstance(value, SequenceValue) and value.kind is torch.Size
 
 
 def _numbers(rows: object) -> list[object]:
