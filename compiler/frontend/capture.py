@@ -31,6 +31,7 @@ from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised, Value
+from .assumptions import AssumedInVain, leaves_no_trace
 from .autocast import autocast_depth, autocast_state, put_autocast
 from .break_operations import Branch, is_compilable_callee, operation_at
 from .chain import frames_of, places_to_stop
@@ -91,9 +92,13 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
 
     A break is put into the innermost frame that can be left; where that fails, into the frame that called it.
     """
-    outcome = _attempt(unit, args, None)
-    while isinstance(outcome, _Stop):
-        outcome = _attempt(unit, args, outcome)
+    try:
+        outcome = _attempt(unit, args, None)
+        while isinstance(outcome, _Stop):
+            outcome = _attempt(unit, args, outcome)
+    except AssumedInVain:
+        unit.may_assume = False
+        return _capture(unit, args)
     return outcome
 
 
@@ -115,6 +120,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
     recorder.stop_at = stop.places[0][1] if stop is not None else -1
     recorder.graph_free = unit.graph_free
+    recorder.may_assume = unit.may_assume
     with lookups_guarded(recorder):
         return _attempt_by(recorder, unit, args, stop)
 
@@ -182,6 +188,7 @@ def _eager(unit: Unit, guards: list[Guard]) -> Specialisation:
 
 def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Specialisation:
     assert frame.returned is not None
+    _hold_assumptions(recorder)
     writer = _Writer(unit, recorder)
     result = writer.out.value(frame.returned)
     writer.out.replay_effects()
@@ -192,6 +199,7 @@ def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Special
 def _finish_break(
     unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...], stop: _Stop
 ) -> Specialisation:
+    _hold_assumptions(recorder)
     frame, signal = frames[-1], stop.signal
     instruction = frame.decoded.instructions[frame.index]
     frame.index += 1
@@ -216,6 +224,14 @@ def _finish_break(
         statements = _under_handler(statements, writer.out.inject(run_handling), exception)
     tail = _break_lines(operation.branches, statements, goes_on, caught)
     return writer.specialise(tail, frame.origin(), frame.namespace)
+
+
+def _hold_assumptions(recorder: Recorder) -> None:
+    blocks = recorder.blocks.in_graph
+    if recorder.assumed and not leaves_no_trace(
+        recorder.graph, recorder.mutates_inputs, recorder.changed_states, blocks
+    ):
+        raise AssumedInVain
 
 
 def _under_handler(statements: list[str], run: str, exception: str) -> list[str]:
@@ -350,6 +366,7 @@ class _Writer:
             return []
         self.recorder.sizes.record_fixed()
         for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
+        checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
             graph.erase_node(node)
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
@@ -381,7 +398,20 @@ class _Writer:
                      *(f"    {line}" for line in lines),
                      "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
         lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
-        return lines + again
+        return self._checked(lines + again, checks) if checks else lines + again
+
+    def _checked(self, lines: list[str], checks: list[str]) -> list[str]:
+        """Return the statements that run the graph and hold what was assumed of its data."""
+        state, holds = self.names.fresh(), self.names.fresh()
+        original = self.names.inject(self.unit.after_wrong_assumption)
+        if not _can_run_again(self.recorder):  # it draws, from a generator that is put back
+            lines = ["try:", *(f"    {line}" for line in lines), "except Exception:", f"    {holds} = False",
+                     "else:", f"    {holds} = {' and '.join(checks)}"]
+        else:
+            lines = [*lines, f"{holds} = {' and '.join(checks)}"]
+        return [f"{state} = {self.names.inject(torch.get_rng_state)}()", *lines,
+                f"if not {holds}:", f"    {self.names.inject(torch.set_rng_state)}({state})",
+                f"    return {original}({', '.join(self.unit.parameters)})"]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family

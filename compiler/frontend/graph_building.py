@@ -30,6 +30,7 @@ from ..values.tensor import TensorValue
 from ..values.torch_calls import to_graph
 from ..values.transforms import MadeFunction, PullBack
 from ..values.value import Arguments, CaptureContext, Keywords, Value
+from .assumptions import MOST
 from .frame import FrameState
 from .sizes import Sizes, SymbolicDimensions
 from .torch_blocks import TorchBlocks
@@ -64,6 +65,21 @@ class GraphBuilding(CaptureContext):
         self.frames: list[FrameState] = []
         self.graph_free = False
         self.mutates_inputs = False
+        self.assumed: list[tuple[TensorValue, bool]] = []  # truth values, to be checked when the graph has run
+        self.may_assume = True
+
+    def assume(self, condition: Value, outcome: bool) -> bool:
+        """Assume a truth value that only the graph can give; see CaptureContext."""
+        if not self.may_assume or self.graph_free or len(self.levels) > 1 or len(self.assumed) >= MOST:
+            return False
+        if not isinstance(condition, TensorValue) or condition.fake.device.type != "cpu":
+            return False
+        if [size for size in condition.fake.shape if type(size) is not int or size != 1]:
+            return False
+        kept = self.call_torch("call_function", torch.any, [condition], {})  # as it is now
+        assert isinstance(kept, TensorValue)
+        self.assumed.append((kept, outcome))
+        return True
 
     def here(self) -> Origin | None:
         """Return the innermost user line, without its callers."""
@@ -223,8 +239,10 @@ class GraphBuilding(CaptureContext):
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate for the guards; drop the operations; refuse effects."""
         before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
-        states, grad_mode = set(self.changed_states), torch.is_grad_enabled()
+        states, grad_mode, may_assume = set(self.changed_states), torch.is_grad_enabled(), self.may_assume
+        self.may_assume = False
         evaluate()
+        self.may_assume = may_assume
         if torch.is_grad_enabled() == grad_mode and self.changed_states == states | {"grad"}:
             self.changed_states = states  # what changed it is dropped with the rest
         if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:

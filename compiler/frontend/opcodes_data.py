@@ -10,6 +10,7 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     cached_functions,
     control_flow,
     copying,
+    distribution_calls,
     functional_calls,
     gradients,
     itertools_calls,

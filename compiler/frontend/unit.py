@@ -220,6 +220,7 @@ class Unit:
         self.name = code.co_name
         self.shown = _shown_names(places) if places else (*code.co_freevars, *parameter_names(code))
 
+        self.may_assume = True  # that branches to an error are not taken
     @property
     def parameters(self) -> list[str]:
         """Return the names of the arguments in generated code: reserved, so that no user name is shadowed."""
@@ -369,6 +370,15 @@ class Unit:
             return lambda *args: function(args)
         code, namespace = self.decoded.code, self.namespace
         cells = len(code.co_freevars)
+    def after_wrong_assumption(self, *args: object) -> object:
+        """Run the original code; if it does not raise after all, compile it anew without assumptions."""
+        result = self.eager(*args)
+        with self.lock:
+            self.may_assume = False
+            self.entries.clear()
+            self.runs.clear()
+        return result
+
         positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
         has_rest = bool(code.co_flags & inspect.CO_VARARGS)
         has_keywords = bool(code.co_flags & inspect.CO_VARKEYWORDS)

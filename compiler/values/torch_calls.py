@@ -400,6 +400,8 @@ def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Va
 @calls(torch_assertion)
 def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     condition = ctx.real(args[0])
+    if isinstance(condition, TensorValue) and ctx.assume(condition, True):
+        return Constant(None)
     if not condition.truth(ctx):
         ctx.throw(AssertionError, *[ctx.real(arg).constant() for arg in args[1:]])
     return Constant(None)

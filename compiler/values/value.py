@@ -275,6 +275,10 @@ class CaptureContext(ABC):
         """
 
     @abstractmethod
+    def assume(self, condition: Value, outcome: bool) -> bool:
+        """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
+
+    @abstractmethod
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
 

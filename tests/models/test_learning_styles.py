@@ -329,7 +329,7 @@ def normalizing_flow(layers, x):
     return -(prior.sum(-1) + total).mean() + 0 * back.sum()
 
 
-@program(make=with_model(lambda: nn.Linear(4, 6), wave(5, 4)), backward=True, graphs=4, breaks=3)  # stock: 2, 1
+@program(make=with_model(lambda: nn.Linear(4, 6), wave(5, 4)), backward=True)
 def distributions_and_divergences(encoder, x):
     mean, scale = encoder(x).chunk(2, -1)
     posterior = torch.distributions.Normal(mean, F.softplus(scale))

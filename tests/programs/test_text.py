@@ -175,14 +175,14 @@ def failing_assertion_on_a_shape(a):
     return b
 
 
-@program(A, graphs=2, breaks=1)
+@program(A)
 def assertion_on_data_passes(a):
     b = a + 2
     assert (b > 0).all(), "positive"
     return b * 2
 
 
-@program(A, graphs=1, breaks=1, eager=1)
+@program(A)
 def assertion_on_data_fails(a):
     b = a * 2
     assert torch.all(b > 5), "big enough"
