@@ -365,8 +365,8 @@ class _Writer:
         if not operations:
             return []
         self.recorder.sizes.record_fixed()
-        for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
         checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
+        for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
             graph.erase_node(node)
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
