@@ -339,6 +339,9 @@ class ValueWriter:
             target = f"{name}[lane]"
         place = f"{self.pointer(access.buffer)} + {offset_text(offset, names)}"
         read = f"{target} = {self.library.load(scalar.dtype, 1)}({place});"
+        empty = [unsigned_text(symbol.size) for symbol in access.looked_up if not surely_at_least(symbol.size, 1)]
+        if empty:  # there is no element zero
+            read = f"if ({' && '.join(f'{size} > 0' for size in empty)}) {read} else {target} = 0;"
         opening = f"for (int lane = 0; lane < {lanes}; lane++) " if lanes > 1 else ""
         self.line(f"{opening}{{ {' '.join(inside)} {read} }}")
 
