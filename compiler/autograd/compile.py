@@ -16,6 +16,7 @@ import torch
 from torch import fx
 
 from ..base.debug_folder import later_part, open_folder
+from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.options import Options
@@ -84,9 +85,10 @@ def facts_of_call(arguments: Sequence[object], opened: OpenArguments = NOTHING_O
             same = first.setdefault(id(value), position)
             kind = (type(value), value.dtype, value.device, value.requires_grad, value.is_leaf)
             labels = opened.tensors.get(position)
-            if labels is not None and value.is_contiguous():
+            order = None if labels is None else dense_order(value.shape, value.stride())
+            if labels is not None and order is not None:
                 fixed = [size if label is None else None for size, label in zip(value.shape, labels, strict=True)]
-                facts.append((*kind, *fixed, same))
+                facts.append((*kind, *fixed, order, same))
             else:
                 facts.append((*kind, value.shape, value.stride(), same))
         else:
@@ -147,9 +149,10 @@ class CompiledCall:
         return form[1]
 
     def _open_here(self, arguments: Sequence[object]) -> OpenArguments:
-        """Return what can be left open: nothing where a size is 0 or 1, or a tensor is not contiguous."""
+        """Return what can be left open: nothing where a size is 0 or 1, or a tensor has gaps."""
         opened = self.opened
-        sized = all(isinstance(t := arguments[p], torch.Tensor) and t.is_contiguous() for p in opened.tensors)
+        tensors = [value for p in opened.tensors if isinstance(value := arguments[p], torch.Tensor)]
+        sized = all(dense_order(value.shape, value.stride()) is not None for value in tensors)
         pairs = zip(opened.read(arguments), opened.places, strict=True)
         return opened if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_OPEN
 
@@ -304,6 +307,8 @@ class _Backwards:
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
             if self.owner.options.strict:
                 raise
+            inputs = [tensor_of(node) for node in placeholders(graph.graph)]
+            report_graph_failure("backward", graph, inputs, error, "inductor", self.owner.options)
             record(FellBack("backward graph", f"{type(error).__name__}: {error}"))
             call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
         return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))

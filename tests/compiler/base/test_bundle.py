@@ -110,6 +110,20 @@ def test_an_error_while_the_entry_is_made_gives_the_function_itself():
     assert [event.stage for event in events if isinstance(event, CompilerFailed)] == ["entry"]
 
 
+@pytest.mark.cc
+def test_an_error_while_the_backward_is_compiled():
+    x, y = (torch.linspace(0, 1, 4).requires_grad_() for _ in range(2))
+    compiled = plumbline.compile(lambda x: torch.sin(x).exp().sum(), backend="inductor")
+    loss = compiled(x)
+    with recording() as events, mock.patch.object(backends, "compile_graph", planted):
+        loss.backward()
+    torch.sin(y).exp().sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
+    (failure,) = [event for event in events if isinstance(event, CompilerFailed)]
+    assert failure.stage == "backward"
+    assert {"error.txt", "graph.py"} <= set(os.listdir(failure.bundle))
+
+
 def test_errors_that_are_the_programs_own_are_not_ours():
     def out_of_range(x, index):
         return x[index] * 2
