@@ -265,31 +265,39 @@ def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def of_tensors(*args: Any, **kwargs: Any) -> Any:
         devices: list[torch.device] = []
-
-        def to_array(value: Any) -> Any:
-            if isinstance(value, torch.Tensor):
-                devices.append(value.device)
-                return value.cpu().numpy()
-            return value
-
-        def to_tensor(value: Any) -> Any:
-            if isinstance(value, numpy.ndarray | numpy.generic):
-                return torch.as_tensor(value, device=devices[0] if devices else None)
-            return value
-
-        result = function(*_mapped(args, to_array), **_mapped(kwargs, to_array))
-        return _mapped(result, to_tensor)
+        result = function(*_arrays(args, devices), **_arrays(kwargs, devices))
+        return _tensors(result, devices[0] if devices else None)
 
     of_tensors.__dict__.pop("_plumbline_original", None)
+    of_tensors.__dict__["_plumbline_inline"] = True
     return of_tensors
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _arrays(value: Any, devices: list[torch.device]) -> Any:
+    """Return the value with arrays in the place of tensors; devices: where those of the tensors are noted."""
+    if isinstance(value, torch.Tensor):
+        devices.append(value.device)
+        return value.cpu().numpy()
     if type(value) in (tuple, list):
-        return type(value)(_mapped(part, change) for part in value)
+        return type(value)([_arrays(part, devices) for part in value])
     if type(value) is dict:
-        return {key: _mapped(part, change) for key, part in value.items()}
-    return change(value)
+        return {key: _arrays(part, devices) for key, part in value.items()}
+    return value
+
+
+def _tensors(value: Any, device: torch.device | None) -> Any:
+    """Return the value with tensors in the place of arrays."""
+    if isinstance(value, (numpy.ndarray, numpy.generic)):
+        return torch.as_tensor(value, device=device)
+    if type(value) in (tuple, list):
+        return type(value)([_tensors(part, device) for part in value])
+    if type(value) is dict:
+        return {key: _tensors(part, device) for key, part in value.items()}
+    return value
+
+
+for _function in (_arrays, _tensors):
+    _function._plumbline_inline = True  # type: ignore[attr-defined]  # functions take attributes; capture looks inside
 
 
 def mark_dynamic(
