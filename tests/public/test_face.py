@@ -1,5 +1,6 @@
 """`import plumbline` costs nothing and promises what it can keep."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -51,3 +52,9 @@ def test_unknown_names_are_told_as_python_tells_them():
 
 def test_public_names_are_listed_before_they_are_loaded():
     assert {"oracle", "__version__"} <= set(dir(plumbline))
+
+
+def test_the_page_on_controls_names_every_control():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "controls.md").read_text(encoding="utf-8")
+    others = {"oracle", "testing", "skip"}  # not of the compiler; deprecated
+    assert [name for name in plumbline._LAZY if name not in others and not re.search(rf"\b{name}\b", page)] == []
