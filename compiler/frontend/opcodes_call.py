@@ -13,7 +13,7 @@ from ..values.sequences import TupleValue
 from ..values.value import Value
 from .frame import NULL, FrameState
 from .opcode_table import opcode
-from .opcodes_data import push_callable
+from .opcodes_data import function_words, push_callable
 
 
 def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Value], dict[str, Value]]:
@@ -63,6 +63,10 @@ def do_CALL_KW(frame: FrameState, instruction: Instruction) -> None:
 def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     """Call with `*args` and `**kwargs`."""
     callee, args, kwargs = split_star_call(frame, instruction)
+    kind = args.python_type()
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        words = f"{function_words(callee)} argument after * must be an iterable, not {kind.__name__}"
+        frame.ctx.throw(TypeError, words)
     positional, named = frame.ctx.unpack(args), keywords_of(frame, kwargs)
     frame.push(frame.ctx.call_and_push(callee, positional, named))
 

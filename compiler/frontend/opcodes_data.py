@@ -483,6 +483,9 @@ def do_MAP_ADD(frame: FrameState, instruction: Instruction) -> None:
 def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:
     """Extend a list display."""
     value = frame.pop()
+    kind = value.python_type()
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        frame.ctx.throw(TypeError, f"Value after * must be an iterable, not {kind.__name__}")
     frame.stack[-instruction.argument].call_method(frame.ctx, "extend", [value], {})
 
 
@@ -499,10 +502,34 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
     """Update a dict display, or the keywords of a call, where a key may come only once."""
     value = frame.pop()
     target = frame.stack[-instruction.argument]
+    merging = instruction.name == "DICT_MERGE"
+    if not isinstance(value, DictValue) and not hasattr(value.python_type(), "keys"):
+        kind = value.python_type().__name__
+        words = f"{called(frame, instruction.argument)} argument after ** must be a mapping, not {kind}"
+        frame.ctx.throw(TypeError, words if merging else f"'{kind}' object is not a mapping")
     for key, item in pairs_of(frame.ctx, value):
-        if instruction.name == "DICT_MERGE" and target.contains(frame.ctx, key):
-            frame.ctx.throw(TypeError, f"got multiple values for keyword argument '{key.constant()}'")
+        if merging and target.contains(frame.ctx, key):
+            words = f"got multiple values for keyword argument '{key.constant()}'"
+            frame.ctx.throw(TypeError, f"{called(frame, instruction.argument)} {words}")
         target.set_item(frame.ctx, key, item)
+
+
+def called(frame: FrameState, depth: int) -> str:
+    """Return how Python names the callable that keywords are merged for; depth: of the keywords on the stack."""
+    place = depth + (3 if sys.version_info >= (3, 13) else 2)
+    return function_words(frame.stack[-place]) if len(frame.stack) >= place else "function"
+
+
+def function_words(value: Value) -> str:
+    """Return a callable as Python names it in errors about its arguments."""
+    name = getattr(value, "qualified_name", None)
+    module = getattr(value, "namespace", {}).get("__name__") if name is not None else None
+    real = value.constant() if name is None and value.is_constant() else None
+    name = name or getattr(real, "__qualname__", None)
+    module = module or getattr(real, "__module__", None)
+    if name is None:
+        raise Break(UNSUPPORTED_OPERATION, f"the name of {value.describe()} in an error")
+    return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 
 @opcode("LIST_TO_TUPLE", last=(3, 11))

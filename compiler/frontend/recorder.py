@@ -22,7 +22,7 @@ from ..base.torch_facts import (
     without_transforms,
 )
 from ..bytecode.instruction import decode
-from ..values.attributes import bind_raw, class_lookup
+from ..values.attributes import MADE, bind_raw, class_lookup
 from ..values.classes import ClassValue
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
 from ..values.exceptions import ExceptionValue
@@ -116,6 +116,8 @@ class Recorder(GraphBuilding):
     def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry, once; identities of injected objects hold by construction."""
         if isinstance(source, Injected) and _holds_by_construction(source.value, kind):
+            return
+        if MADE and source is not None and _of_made_class(source):
             return
         guard = Guard(source, kind, expected, self.user_line(), others)
         key = (guard.key(), others)
@@ -460,6 +462,14 @@ class Recorder(GraphBuilding):
         self.steps += 1
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
+
+
+def _of_made_class(source: Source) -> bool:
+    """Return whether something is read from the template of a class that the program makes: it is new in every call."""
+    base: Source | None = source
+    while base is not None and not isinstance(base, Injected):
+        base = base.base()
+    return base is not None and isinstance(base.value, type) and base.value in MADE
 
 
 def _holds_by_construction(value: object, kind: Kind) -> bool:

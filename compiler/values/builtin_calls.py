@@ -117,9 +117,16 @@ def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return Constant(class_lookup(value.python_type(), "__call__")[0] is not None)
 
 
+def _attribute_name(ctx: CaptureContext, value: Value) -> str:
+    name = known_argument(ctx, value, "attribute name")
+    if not isinstance(name, str):
+        ctx.throw(TypeError, f"attribute name must be string, not '{type(name).__name__}'")
+    return str(name)
+
+
 @calls(getattr)
 def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    name = str(known_argument(ctx, args[1], "attribute name"))
+    name = _attribute_name(ctx, args[1])
     if len(args) == 2:
         return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
     try:
@@ -133,7 +140,7 @@ def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(hasattr)
 def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     try:
-        ctx.real(args[0]).get_attr(ctx, str(known_argument(ctx, args[1], "attribute name")))
+        ctx.real(args[0]).get_attr(ctx, _attribute_name(ctx, args[1]))
     except Raised as raised:
         if issubclass(raised.value.python_type(), AttributeError):
             return Constant(False)
@@ -143,13 +150,13 @@ def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(setattr)
 def _setattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).set_attr(ctx, str(known_argument(ctx, args[1], "attribute name")), args[2])
+    ctx.real(args[0]).set_attr(ctx, _attribute_name(ctx, args[1]), args[2])
     return NONE
 
 
 @calls(delattr)
 def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).del_attr(ctx, str(known_argument(ctx, args[1], "attribute name")))
+    ctx.real(args[0]).del_attr(ctx, _attribute_name(ctx, args[1]))
     return NONE
 
 
@@ -180,7 +187,12 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__hash__")
         if method is not None:
-            return ctx.call(method, [], {})
+            return value.answered(ctx, "__hash__", ctx.real(ctx.call(method, [], {})), hash)
+        if value.contents is None:
+            value.refuse(ctx, "hash", hash)
+        value = value.contents
+    if not value.is_constant():
+        value.refuse(ctx, "hash", hash)
     return fold(ctx, hash, known_argument(ctx, value, "hash"))
 
 
@@ -192,7 +204,7 @@ def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Key
         if len(args) != 1 and (not args or "default" in kwargs):
             given = [ctx.real(arg).stand_in() for arg in args]
             fold(ctx, {"max": max, "min": min}[name], *given, **dict.fromkeys(kwargs))
-        items = ctx.unpack(args[0]) if len(args) == 1 else [ctx.real(arg) for arg in args]
+        items = _in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.real(arg) for arg in args]
         if not items:
             if "default" in kwargs:
                 return ctx.real(kwargs["default"])
@@ -253,7 +265,17 @@ def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(sorted)
 def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ListValue(sort_values(ctx, ctx.unpack(args[0]), kwargs))
+    return ListValue(sort_values(ctx, _in_any_order(ctx, args[0], kwargs), kwargs))
+
+
+def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[Value]:
+    """Return the elements for a rule that gives the same in whatever order they come: known ones have a total order."""
+    value = ctx.real(value)
+    if isinstance(value, SetValue) and "key" not in kwargs:
+        members = list(value.members.values())
+        if all(isinstance(member, Constant) and type(member.value) in (int, str, bool) for member in members):
+            return members
+    return ctx.unpack(value)
 
 
 # --- containers
@@ -428,6 +450,8 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         if value.contents is not None:
             value = ctx.real(value.contents)
         elif method is None and class_lookup(value.kind, "__reversed__")[0] is None:
+            if value.method(ctx, "__getitem__") is None or value.method(ctx, "__len__") is None:
+                value.refuse(ctx, "reversed", reversed)
             return IteratorValue(reversed, _from_the_end(ctx, value), ctx)
     if isinstance(value, Constant) and isinstance(value.value, range):
         return ctx.known(value.value[::-1]).iterate(ctx)
@@ -442,8 +466,6 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 
 def _from_the_end(ctx: CaptureContext, value: ObjectValue) -> Iterator[Value]:
     """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
-    if value.method(ctx, "__getitem__") is None or value.method(ctx, "__len__") is None:
-        value.refuse(ctx, "reversed", reversed)
     size = value.length(ctx).constant()
     assert isinstance(size, int)
     for position in range(size - 1, -1, -1):

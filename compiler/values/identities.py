@@ -15,9 +15,16 @@ class _Token(tuple[object, ...]):
 def token_among(ctx: CaptureContext, container: Value, key: Value) -> Hashable:
     """Return the key's token in a container; among keys from outside may be the number itself, which is not known."""
     token = key.hash_token(ctx)
-    if container.source is not None and _is_new(token):
+    if container.source is not None and _is_new(token) and _may_hold_numbers(ctx, container):
         raise Break(UNSUPPORTED_OPERATION, "id(), looked up among keys from outside")
     return token
+
+
+def _may_hold_numbers(ctx: CaptureContext, container: Value) -> bool:
+    """Return whether a container from outside has a key that may be the number; an empty set of names has none."""
+    members = getattr(container, "members", None)
+    keys = members if members is not None else container.read_all(ctx)  # type: ignore[attr-defined]  # a dictionary
+    return any(not _is_new(key) and not isinstance(key, str) for key in keys)
 
 
 def _is_new(token: object) -> bool:

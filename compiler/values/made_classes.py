@@ -182,7 +182,8 @@ def make_class(
         raise Break(UNSUPPORTED_OPERATION, f"making a class of metaclass {found.__qualname__}")
     cell = namespace.pop("__classcell__", None)
     for value in namespace.values():
-        if class_lookup(ctx.real(value).python_type(), "__set_name__")[0] is not None:
+        owner = class_lookup(ctx.real(value).python_type(), "__set_name__")[0]
+        if owner is not None and not isinstance(value, DescriptorValue | ClassValue):
             raise Break(UNSUPPORTED_OPERATION, "making a class with descriptors that take their name")
     parts = {key: _template_part(ctx, value, key) for key, value in namespace.items()}
     try:

@@ -17,7 +17,7 @@ from .mappings import DictValue
 from .objects import ObjectValue
 from .sequences import ListValue, TupleValue, call_dunder, sort_values
 from .source import Injected
-from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 
 @calls(inspect.signature)
@@ -151,7 +151,13 @@ def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if not args:
         return _locals(ctx, args, kwargs)
-    return ctx.real(args[0]).get_attr(ctx, "__dict__")
+    value = ctx.real(args[0])
+    try:
+        return value.get_attr(ctx, "__dict__")
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            ctx.throw(TypeError, "vars() argument must have __dict__ attribute")
+        raise
 
 
 @calls(builtins.dir)

@@ -116,11 +116,11 @@ class Value:
 
     def set_attr(self, ctx: "CaptureContext", name: str, value: "Value") -> None:
         """Evaluate `self.name = value`."""
-        self.no(f"setting attribute {name!r}")
+        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None))
 
     def del_attr(self, ctx: "CaptureContext", name: str) -> None:
         """Evaluate `del self.name`."""
-        self.no(f"deleting attribute {name!r}")
+        self.refuse(ctx, f"deleting attribute {name!r}", lambda owner: delattr(owner, name))
 
     def call(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate `value(*args, **kwargs)`."""
