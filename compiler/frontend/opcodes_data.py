@@ -347,8 +347,10 @@ def do_UNARY_NOT(frame: FrameState, instruction: Instruction) -> None:
 
 @opcode("TO_BOOL", (3, 13))
 def do_TO_BOOL(frame: FrameState, instruction: Instruction) -> None:
-    """Evaluate `bool(a)`."""
-    frame.push(Constant(frame.pop().truth(frame.ctx)))
+    """Evaluate `bool(a)`, unless a jump follows that asks for the truth itself: a break there has its two branches."""
+    following = frame.decoded.instructions[instruction.index + 1].name
+    if following not in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+        frame.push(Constant(frame.pop().truth(frame.ctx)))
 
 
 @opcode("COMPARE_OP")
