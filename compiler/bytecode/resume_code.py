@@ -7,6 +7,7 @@ entered before the break work in the continuation.
 """
 
 import dis
+import inspect
 import types
 from dataclasses import dataclass
 from types import CodeType
@@ -50,19 +51,26 @@ def make_resume_function(
 ) -> types.FunctionType:
     """Return a function of one tuple (see ResumeLayout) that runs the original code from `layout.index` on.
 
+    Of a generator, which stands behind a yield: the function returns one that takes a first `next` to get there.
     Raises ValueError if the code has no plain local and too many closure variables to be renumbered.
     """
     code = decoded.code
+    suspends = bool(code.co_flags & inspect.CO_GENERATOR)
     body, shift = bytearray(code.co_code), 0
     names = code.co_varnames
     if not names:  # the tuple needs a first slot: every slot number moves up by one
         names, shift = (".resume",), 1
         _renumber(decoded, body)
     slots = {name: index + shift for index, name in enumerate(slot_names(code))}
-    target = decoded.instructions[layout.index].offset
-    prologue, constants = _prologue(layout, slots, code.co_consts, target)
+    prologue, constants = _prologue(layout, slots, code.co_consts, suspends)
+    table = []
+    target = decoded.instructions[layout.index + suspends].offset  # behind the RESUME that follows a yield
+    if suspends:
+        table = _stand_behind_yield(prologue, decoded, layout.index, len(constants) - 1)
+    _emit(prologue, "JUMP_FORWARD", target // 2)
     move = len(prologue)
-    table = [(s + move, e + move, t + move, d, k) for s, e, t, d, k in exception_table(code.co_exceptiontable)]
+    table = [(s, e, t + move, d, k) for s, e, t, d, k in table]
+    table += [(s + move, e + move, t + move, d, k) for s, e, t, d, k in exception_table(code.co_exceptiontable)]
     new = code.replace(
         co_code=bytes(prologue) + bytes(body),
         co_consts=constants,
@@ -82,9 +90,12 @@ def make_resume_function(
 
 
 def _prologue(
-    layout: ResumeLayout, slots: dict[str, int], constants: tuple[object, ...], target: int
+    layout: ResumeLayout, slots: dict[str, int], constants: tuple[object, ...], suspends: bool
 ) -> tuple[bytearray, tuple[object, ...]]:
     out, extended = bytearray(), list(constants)
+    if suspends:
+        _emit(out, "RETURN_GENERATOR", 0)
+        _emit(out, "POP_TOP", 0)
     _emit(out, "RESUME", 0)
     position = 0
     for kind in layout.stack:
@@ -110,8 +121,22 @@ def _prologue(
             _emit(out, "STORE_FAST", slots[name])
     if 0 not in {slots[name] for name in stored}:
         _emit(out, "DELETE_FAST", 0)
-    _emit(out, "JUMP_FORWARD", target // 2)
-    return out, tuple(extended)
+    return out, (*extended, None)
+
+
+def _stand_behind_yield(
+    prologue: bytearray, decoded: Decoded, index: int, none: int
+) -> list[tuple[int, int, int, int, bool]]:
+    """Add a yield of None that an exception can be thrown into as into the one before `index`; return its row."""
+    _emit(prologue, "LOAD_CONST", none)
+    start, yielded = len(prologue), decoded.instructions[index - 1]
+    _emit(prologue, "YIELD_VALUE", yielded.argument)
+    _emit(prologue, "RESUME", decoded.instructions[index].argument)
+    handler = decoded.handler_of[yielded.index]
+    if handler is None:
+        return []
+    entry = decoded.instructions[handler.target].offset
+    return [(start, len(prologue), entry, handler.depth, handler.keeps_position)]
 
 
 def _emit(out: bytearray, name: str, argument: int) -> None:

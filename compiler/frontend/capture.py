@@ -23,7 +23,6 @@ from ..base.events import (
 from ..base.origin import Origin
 from ..base.torch_facts import quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
-from ..bytecode.liveness import live_locals
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
@@ -37,7 +36,7 @@ from .break_operations import Branch, is_compilable_callee, operation_at
 from .chain import frames_of, places_to_stop
 from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
 from .failure import report_failure
-from .frame import NULL, FrameState, HandledValue, handled_in
+from .frame import NULL, FrameState, HandledValue, handled_in, kept_locals
 from .guarded_code import guarded_function
 from .recorder import Recorder
 from .residual import EAGER, Names, Residual, distinct_guards, guard_lines
@@ -130,7 +129,7 @@ def _attempt_by(
 ) -> Specialisation | _Stop:
     grad_mode = torch.is_grad_enabled()
     try:
-        frames = frames_of(recorder, unit, args)
+        frames = recorder.entered = frames_of(recorder, unit, args)
         try:
             run_chain(recorder, frames)
         except StopAtBreak as stopped:
@@ -163,6 +162,7 @@ def _attempt_by(
         set_grad_mode(grad_mode)
         recorder.restore_autocast()
         recorder.blocks.restore()
+        recorder.release()
 
 
 def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Specialisation:
@@ -254,21 +254,6 @@ def _break_lines(
     return lines
 
 
-def _kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
-    """Return the locals that the frame needs when it goes on, or in the handler around the call it stands after."""
-    live = live_locals(frame.decoded)[target]
-    handler = frame.decoded.handler_of[target - 1] if target else None
-    if handler is not None:
-        live |= live_locals(frame.decoded)[handler.target]
-    if _LOOK_AT_LOCALS.intersection(frame.decoded.code.co_names):
-        return tuple(frame.locals)
-    keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
-    return tuple(name for name in frame.locals if name in live or name in keep_first)
-
-
-_LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec"})
-
-
 SYMBOLIC = "symbolic"  # in the meta of a graph module: its guards leave sizes or numbers of inputs open
 
 
@@ -334,7 +319,7 @@ class _Writer:
             if frame is not frames[-1]:
                 target = frame.index
                 stack, values = self._stack(frame.stack)
-            local = _kept_locals(frame, target)
+            local = kept_locals(frame, target)
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
             given += values + [self.out.value(frame.locals[name]) for name in local]
             layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)

@@ -6,10 +6,11 @@ import types
 from ..values.classes import ClassValue
 from ..values.constant import Constant, MethodOf
 from ..values.exceptions import ExceptionValue
-from ..values.reasons import UNSUPPORTED_OPERATION, Break, SkipFrame
-from ..values.value import Arguments, CaptureContext, Keywords, Raised, Value
+from ..values.reasons import CANNOT_RESUME, UNSUPPORTED_OPERATION, Break, SkipFrame
+from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table
 from .frame import FrameState
+from .kept_generators import State, rebuild_generator, replay_generator, state_of
 from .opcode_table import rules_for
 from .recorder import Recorder
 
@@ -104,7 +105,7 @@ class GeneratorValue(Value):
     def __init__(self, ctx: Recorder, frame: FrameState) -> None:
         self.ctx = ctx
         self.frame = frame
-        self.started = False
+        self.started = bool(frame.index)
         self.finished = False
         self.running = False
 
@@ -137,6 +138,8 @@ class GeneratorValue(Value):
         return self._run()
 
     def _run(self) -> Value:
+        if self.source is not None:
+            self.ctx.mutated(self)
         self.frame.yielded = None
         self.frame.parent = self.ctx.frames[-1] if self.ctx.frames else None
         self.running = True
@@ -250,6 +253,20 @@ class GeneratorValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the methods."""
         return MethodOf(self, name)
+
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a real generator that stands at the same place."""
+        return rebuild_generator(self, self.frame, self._state(), out)
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Move the original, which capture handed over at an earlier break."""
+        return replay_generator(self, self._state(), out)
+
+    def _state(self) -> State:
+        if self.running:
+            self.no("handing over a running generator", CANNOT_RESUME)
+        return state_of(self.frame, started=self.started, finished=self.finished)
 
 
 def make_generator(ctx: Recorder, frame: FrameState) -> Value:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ..base.origin import Origin
 from ..bytecode.instruction import Decoded, Instruction
+from ..bytecode.liveness import live_locals
 from ..values.functions import CellValue
 from ..values.value import CaptureContext, Value
 
@@ -99,3 +100,18 @@ def handled_in(frames: Sequence[FrameState]) -> Value | None:
             if isinstance(value, HandledValue):
                 return value.exception
     return None
+
+
+def kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
+    """Return the locals that the frame needs when it goes on, or in the handler around the call it stands after."""
+    live = live_locals(frame.decoded)[target]
+    handler = frame.decoded.handler_of[target - 1] if target else None
+    if handler is not None:
+        live |= live_locals(frame.decoded)[handler.target]
+    if _LOOK_AT_LOCALS.intersection(frame.decoded.code.co_names):
+        return tuple(frame.locals)
+    keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
+    return tuple(name for name in frame.locals if name in live or name in keep_first)
+
+
+_LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec"})

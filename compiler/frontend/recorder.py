@@ -49,6 +49,7 @@ from ..values.wrap import wrap_object
 from .autocast import autocast_depth, autocast_state, put_autocast
 from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
+from .kept_generators import revived
 from .lazy import LazyValue
 from .sizes import SymbolicDimensions, size_value
 from .skip_rules import compiled_original, is_torch_file, refusal
@@ -77,6 +78,7 @@ class Recorder(GraphBuilding):
         self.shared: dict[int, Value] = {}
         self.alive: list[object] = []  # keeps the ids of `shared` and `by_fake` unique
         self.globals: dict[tuple[int, str], Value | None] = {}
+        self.entered: list[FrameState] = []  # the frames that the unit goes on with
         self.steps = 0
         self.class_changes = {}
         self.hashed: list[Value] = []  # objects from outside that were told apart by identity
@@ -141,8 +143,8 @@ class Recorder(GraphBuilding):
             elif isinstance(known.source, Injected) and not isinstance(source, Injected):
                 self.guard(source, Kind.IDENTITY, value)
             return known
-        made = self._input(value, source) if isinstance(value, torch.Tensor) else wrap_object(self, value, source)
-        if isinstance(made, _SHARED):
+        made = self._input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
+        if isinstance(made, _SHARED) or type(value) is types.GeneratorType:
             self.shared[id(value)] = made
             self.alive.append(value)
         return made
@@ -157,6 +159,14 @@ class Recorder(GraphBuilding):
     def real(self, value: Value) -> Value:
         """Return the value itself."""
         return value.realize() if isinstance(value, LazyValue) else value
+
+    def _object(self, value: object, source: Source) -> Value:
+        frame = revived(self, value, source) if isinstance(value, types.GeneratorType) else None
+        if frame is None:
+            return wrap_object(self, value, source)
+        made = self.make_generator(self, frame)
+        made.source = source
+        return made
 
     def _input(self, value: torch.Tensor, source: Source) -> Value:
         kind = type(value)
@@ -456,6 +466,17 @@ class Recorder(GraphBuilding):
     def autocast_changed(self) -> bool:
         """Return whether autocast is not as it was at entry."""
         return self.autocast_at_entry != autocast_state() or self.autocast_blocks() != 0
+
+    def release(self) -> None:
+        """Let go of the program's objects: what it drops must not live on in cycles of ours."""
+        for frame in self.entered:
+            frame.locals.clear()
+            frame.cells.clear()
+            frame.stack.clear()
+        self.alive.clear()
+        self.shared.clear()
+        self.frames.clear()
+        self.stopped, self.stopped_by = (), None
 
     def step(self) -> None:
         """Count an instruction; raise when the capture grew too long."""

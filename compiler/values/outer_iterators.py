@@ -19,6 +19,8 @@ from .wrap import wraps_type
 
 TUPLE_ITERATOR: type = type(iter(()))
 LIST_ITERATOR: type = type(iter([]))
+RANGE_ITERATOR: type = type(iter(range(0)))
+_UNROLLED = 64  # numbers of a range, at most
 
 
 def run_over(iterator: Any) -> tuple[Sequence[object], int]:
@@ -129,6 +131,20 @@ class OuterIterator(OpaqueValue):
         """Move the real iterator to where this one stands."""
         assert self.source is not None
         return [f"{out.inject(move)}({out.fetch(self.source)}, {self.steps + self.ended})"]
+
+
+@wraps_type(RANGE_ITERATOR)
+def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    """Go on over a short range in a suspended generator.
+
+    In a loop that breaks in every turn its numbers would make a specialisation for each; there `next` breaks.
+    """
+    ctx.guard(source, Kind.TYPE, type(value))
+    here: Source | None = source
+    while here is not None and not here.in_suspended_frame:
+        here = here.base()
+    is_short = value.__length_hint__() <= _UNROLLED
+    return OpaqueValue(value, source) if here is None or not is_short else OuterIterator(value, source)
 
 
 @wraps_type(TUPLE_ITERATOR, LIST_ITERATOR)

@@ -12,6 +12,7 @@ class Source:
     """How a value is reached from the arguments of a compiled unit; prints as Python."""
 
     __slots__ = ()
+    in_suspended_frame = False  # it leads into the frame of a generator
 
     def base(self) -> "Source | None":
         """Return the source this one starts from, None for a root."""

@@ -3,6 +3,8 @@
 from hypothesis import strategies as st
 
 PROLOGUE = '''
+import contextlib
+import sys
 import torch
 import plumbline
 
@@ -30,6 +32,19 @@ class Note:
         return self.swallow
 
 
+@contextlib.contextmanager
+def block(log, word, swallow):
+    log.append(f"in {word}")
+    try:
+        yield word
+    except Problem:
+        log.append("problem")
+        if not swallow:
+            raise
+    finally:
+        log.append(f"out {word}")
+
+
 class LoudNote(Note):
     def __enter__(self):
         self.log.append("loud")
@@ -45,6 +60,7 @@ class LoudNote(Note):
 SIMPLE = (
     "x = x * 2 - {k}", "x = x + len(log)", "log.append({k})", "plumbline.graph_break()", "plumbline.graph_break()",
     "total += {k}", "x = x + add({k})", "STATE['n'] += 1", "x = x * STATE['n']", "log.append(total)",
+    "g = (x * v for v in range({k}))", "x = x + next(g, {k})", "x = x + next(g, {k})",
     "y = x * {k}", "x = x + y", "item = (x * 0 + {k}).sum().item()", "log.append([v + item for v in range({k})])",
 )  # fmt: skip
 RAISING = (
@@ -53,7 +69,8 @@ RAISING = (
 )  # fmt: skip
 LEAVING = ("return x * {k}", "if len(log) > {k}: return x")
 IN_LOOP = ("if len(log) % 2: continue", "if len(log) > 6: break")
-IN_HANDLER = ("raise", "log.append(type(error).__name__)", "log.append(str(error))", "raise Other('again')",
+IN_HANDLER = ("raise", "log.append(repr(sys.exc_info()[1]))", "log.append(repr(error.__context__))",
+              "log.append(type(error).__name__)", "log.append(str(error))", "raise Other('again')",
               "raise Other('from') from error")  # fmt: skip
 
 
@@ -84,9 +101,10 @@ def statement(draw, depth, callees, where):
         return [draw(st.sampled_from(calls)).format(c=callee, k=k)]
     inner = [f"    {line}" for line in draw(block(depth - 1, callees, where | {"loop"} if kind == "for" else where))]
     if kind == "for":
-        return [f"for i in range({k}):", *inner]
+        over = [f"range({k})", f"(1, {k})"] + [f"gen_{callee}(x, log, {k})" for callee in callees]
+        return [f"for i in {draw(st.sampled_from(over))}:", *inner]
     if kind == "with":
-        manager = draw(st.sampled_from(("Note", "LoudNote")))
+        manager = draw(st.sampled_from(("Note", "LoudNote", "block")))
         return [f"with {manager}(log, {k}, {draw(st.booleans())}):", *inner]
     other = [f"    {line}" for line in draw(block(depth - 1, callees, where))]
     if kind == "try":
@@ -110,7 +128,7 @@ def programs(draw):
         inside = draw(st.sampled_from(("total += n", "plumbline.graph_break()", "log.append(n)")))
         parts.append("\n".join([
             f"def f{number}(x, log, total=1):",
-            "    y = x", "    item = 0",
+            "    y = x", "    item, g = 0, iter(())",
             "    def add(n):", "        nonlocal total", "        total += 1", f"        {inside}",
             "        return total + n",
             *(f"    {line}" for line in body),
