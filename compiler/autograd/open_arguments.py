@@ -103,9 +103,12 @@ class TracedSizes:
         environment = make_shape_environment()
         values: dict[str, Any] = {}
         for label, size in sizes.items():
-            make = make_symbolic_number if label in numbers else make_symbolic_size
-            made = make_symbolic_float(environment, size, label) if isinstance(size, float) else None
-            values[label] = make(environment, size, label) if made is None else made
+            if isinstance(size, float):
+                values[label] = make_symbolic_float(environment, size, label)
+            elif label in numbers:
+                values[label] = make_symbolic_number(environment, size, label)
+            else:
+                values[label] = make_symbolic_size(environment, size, label)
         return TracedSizes(FakeTensorMode(shape_env=environment), environment, values)
 
     @property

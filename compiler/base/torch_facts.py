@@ -31,6 +31,8 @@ from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
 
+from .dense_order import dense_strides
+
 __all__ = [
     "FakeTensor",
     "FakeTensorMode",
@@ -314,7 +316,7 @@ annotate_graph = torch.fx.traceback.annotate  # labels of stock's graphs; a bloc
 inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
 lazy_class_property: type = torch.distributions.utils._lazy_property_and_property  # of a class; else: breaks there
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
-kept_from_stock = torch._compile._disable_dynamo(lambda: None)  # its code tells functions that torch keeps from stock's tracing
+kept_from_stock = torch._compile._disable_dynamo(lambda: None)  # its code tells what torch keeps from stock's tracing
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
 native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C
 variable_functions = torch._C._VariableFunctions  # functions of the torch namespace that are written in C
@@ -406,8 +408,10 @@ def make_shape_environment() -> ShapeEnv:
     return ShapeEnv(duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
 
 
-def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: frozenset[int]) -> torch.Tensor:
-    """Return the fake twin of a contiguous input in which some dimensions are symbols.
+def make_symbolic_fake(
+    mode: FakeTensorMode, tensor: torch.Tensor, dimensions: frozenset[int], order: tuple[int, ...]
+) -> torch.Tensor:
+    """Return the fake twin of a dense input in which some dimensions are symbols; order: its dimensions in memory.
 
     The twin is made from a stand-in: the gradient of the input and the base of a view would be given symbols too,
     which nothing at the entry could compute.
@@ -419,6 +423,11 @@ def make_symbolic_fake(mode: FakeTensorMode, tensor: torch.Tensor, dimensions: f
     if isinstance(tensor, torch.nn.Parameter):
         plain = torch.nn.Parameter(plain, tensor.requires_grad)
     twin = mode.from_tensor(plain, symbolic_context=context)
+    if order != tuple(range(tensor.dim())):
+        with mode, torch.no_grad(), torch.inference_mode(tensor.is_inference()):
+            strides = dense_strides(twin.shape, order)
+            twin = torch.empty_strided(twin.shape, strides, dtype=tensor.dtype, device=tensor.device)
+        twin.requires_grad_(tensor.requires_grad)
     if tensor.is_leaf:
         return twin
     with mode, torch.enable_grad():

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from ..base.dense_order import dense_order
 from ..base.options import Options
 from ..base.origin import Origin
 from ..base.torch_facts import (
@@ -51,7 +52,7 @@ from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
 from .kept_generators import revived
 from .lazy import LazyValue
-from .sizes import SymbolicDimensions, size_value
+from .sizes import SymbolicDimensions, size_value, stride_text
 from .skip_rules import compiled_original, is_torch_file, refusal
 
 _SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
@@ -183,9 +184,14 @@ class Recorder(GraphBuilding):
         )
         self.guard(source, Kind.TENSOR, facts)
         if varying:
-            self.guard(source, Kind.EXPRESSION, "{0}.is_contiguous() and {0}.storage_offset() == 0")
-        with without_transforms():
-            fake = make_symbolic_fake(self.fake_mode, value, varying) if varying else make_fake(self.fake_mode, value)
+            order = dense_order(value.shape, value.stride())
+            assert order is not None  # or nothing would vary
+            self.guard(source, Kind.EXPRESSION, stride_text(order))
+            with without_transforms():
+                fake = make_symbolic_fake(self.fake_mode, value, varying, order)
+        else:
+            with without_transforms():
+                fake = make_fake(self.fake_mode, value)
         node = self.levels[0].graph.placeholder(f"input_{len(self.inputs)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.here())
         made = TensorValue(node, fake, kind, source, value)

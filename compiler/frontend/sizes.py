@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ..base.dense_order import dense_order, dense_strides
 from ..base.events import FellBack, record
 from ..base.origin import Origin
 from ..base.torch_facts import (
@@ -63,8 +64,8 @@ class Sizes:
         self._line: Origin | None = None
 
     def varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
-        """Return the dimensions of an input that are to be symbols; 0 and 1 never are."""
-        if self.environment is None or not value.is_contiguous() or value.storage_offset() or not value.dim():
+        """Return the dimensions of an input that are to be symbols; 0 and 1 never are, nor sizes with gaps between."""
+        if self.environment is None or not value.dim() or dense_order(value.shape, value.stride()) is None:
             return frozenset()
         wanted = self.symbolic(value, source)
         return frozenset(index for index in wanted if value.shape[index] > 1)
@@ -84,8 +85,11 @@ class Sizes:
         """Return the symbol of a number that has changed between calls."""
         if source not in self.numbers:
             assert self.environment is not None
-            make = make_symbolic_number if type(value) is int else make_symbolic_float
-            symbol = make(self.environment, value, f"number_{len(self.numbers)}")
+            label = f"number_{len(self.numbers)}"
+            if isinstance(value, float):
+                symbol = make_symbolic_float(self.environment, value, label)
+            else:
+                symbol = make_symbolic_number(self.environment, value, label)
             self.origins[str(size_expression(symbol))] = SymbolOrigin(source, "", None, value, symbol)
             self.numbers[source] = size_value(symbol)
         return self.numbers[source]
@@ -205,3 +209,26 @@ def no_symbols(value: torch.Tensor, source: Source) -> frozenset[int]:
     """Say that no dimension of any input is a symbol."""
     del value, source
     return frozenset()
+
+
+def stride_text(order: tuple[int, ...]) -> str:
+    """Return the condition on an input {0} that its strides are those of a dense tensor in this order."""
+    sizes = [_Factor(f"{{0}}.shape[{dimension}]") for dimension in range(len(order))]
+    return f"{{0}}.stride() == ({''.join(f'{stride}, ' for stride in dense_strides(sizes, order))})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """A product as text."""
+
+    text: str
+
+    def __mul__(self, other: "_Factor") -> "_Factor":
+        return _Factor(f"{self.text}*{other.text}")
+
+    def __rmul__(self, other: int) -> "_Factor":
+        del other  # the 1 that products start from
+        return self
+
+    def __str__(self) -> str:
+        return self.text

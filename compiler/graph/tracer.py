@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ..base.dense_order import dense_order, dense_strides
 from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
 from ..base.torch_facts import (
@@ -50,7 +51,7 @@ _METADATA_CHANGES = torch.Tag.inplace_view
 class TensorLooks:
     """What a trace needs to know of a tensor, without holding its memory; shape and stride in elements.
 
-    labels: per dimension the label of an open size or None; empty where all are fixed.  With labels it is contiguous.
+    labels: per dimension the label of an open size or None; empty where all are fixed.  With labels it is dense.
     """
 
     shape: tuple[int, ...]
@@ -67,7 +68,8 @@ class TensorLooks:
             if self.labels and symbols:
                 pairs = zip(self.shape, self.labels, strict=True)
                 shape = [size if label is None else symbols[label] for size, label in pairs]
-                fake = torch.empty(shape, dtype=self.dtype, device=self.device)
+                order = dense_order(self.shape, self.stride) or tuple(range(len(shape)))
+                fake = torch.empty_strided(shape, dense_strides(shape, order), dtype=self.dtype, device=self.device)
             else:
                 fake = torch.empty_strided(self.shape, self.stride, dtype=self.dtype, device=self.device)
         return fake.requires_grad_(self.requires_grad)

@@ -108,13 +108,14 @@ def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -
 @tensor_method("storage_offset")
 def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value:
     """Give the offset, which is known once the offsets of the inputs that share the storage are."""
-    place = storage_key(tensor.fake)
+    place, moved = storage_key(tensor.fake), 0
     for value in ctx.graph_inputs():
         assert isinstance(value, TensorValue)
         if storage_key(value.fake) == place and value.source is not None and value.real is not None:
             offset = value.real.storage_offset()
             ctx.guard(value.source, Kind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
-    return ctx.known(tensor.fake.storage_offset())
+            moved = offset - value.fake.storage_offset()  # fakes of inputs with open sizes start at 0
+    return ctx.known(tensor.fake.storage_offset() + moved)
 
 
 _LEGACY: dict[type, torch.dtype] = {

@@ -292,6 +292,40 @@ def equal_sizes_need_not_stay_equal(a, b):
     return a.sum(0) + b.sum(0)
 
 
+def batch(start, n):
+    """Return a maker of a batch that starts inside its memory."""
+    return lambda: (torch.arange(300.0).reshape(100, 3)[start : start + n],)
+
+
+@program(make=batch(0, 4), then=((batch(4, 5), True), (batch(9, 7), False), (batch(50, 31), False)))
+def batches_of_one_tensor(a):
+    return a * 2 + a.sum(0)
+
+
+def columns(n):
+    return lambda: (torch.arange(3.0 * n).reshape(3, n).t(),)
+
+
+@program(make=columns(4), then=((columns(5), True), (columns(9), False), (rows(9), True), (rows(12), False)))
+def transposed_inputs(a):
+    return a * 2, a.t() + 1, a.stride(), a.is_contiguous()
+
+
+def image(n):
+    return lambda: (torch.arange(6.0 * n * (n + 1)).reshape(2, 3, n, n + 1).contiguous(
+        memory_format=torch.channels_last),)
+
+
+@program(make=image(4), then=((image(5), True), (image(8), False)))
+def channels_last_inputs(a):
+    return a * 2, F.conv2d(a, torch.ones(2, 3, 3, 3)), a.stride()
+
+
+@program(make=batch(0, 4), then=((batch(4, 5), True), (batch(4, 6), False), (batch(5, 6), True)))
+def offset_is_read(a):
+    return a * 2, a.storage_offset(), a[1:].storage_offset()
+
+
 def both(backend):
     """Return settings: sizes open from the first call, one graph for all of them."""
     return {"backend": backend, "dynamic": True}
