@@ -21,7 +21,7 @@ _OWN: dict[OpOverload, Decomposition] = {}
 
 # Written by torch for the same purpose; called, not copied.
 _FROM_TORCH: tuple[OpOverload, ...] = (
-    aten.addcdiv.default, aten.addcmul.default, aten.binary_cross_entropy.default,
+    aten.addcdiv.default, aten.addcmul.default,  # not binary_cross_entropy, which refuses what is no probability
     aten.binary_cross_entropy_backward.default, aten.binary_cross_entropy_with_logits.default, aten.celu.default,
     aten.elu.default, aten.elu_backward.default, aten.embedding_dense_backward.default, aten.frac.default,
     aten.glu.default, aten.glu_backward.default, aten.hardsigmoid.default, aten.hardsigmoid_backward.default,

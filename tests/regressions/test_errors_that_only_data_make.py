@@ -82,3 +82,16 @@ def test_checks_without_results_stay_in_generated_code():
         compiled(torch.zeros(2, 2), torch.ones(2))
     with pytest.raises(RuntimeError, match="nonzero"):
         compiled(torch.eye(2), -torch.ones(2))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_is_no_probability_is_refused(backend):
+    """Binary cross-entropy was taken apart into logarithms, which gave NaN."""
+    compiled = plumbline.compile(torch.nn.functional.binary_cross_entropy, backend=backend)
+    guess, truth = torch.tensor([0.2, 0.7], requires_grad=True), torch.tensor([0.0, 1.0])
+    loss = compiled(guess, truth)
+    loss.backward()
+    assert torch.allclose(loss, torch.tensor([0.2231, 0.3567]).mean(), atol=1e-4)
+    assert torch.allclose(guess.grad, torch.tensor([0.625, -0.7143]), atol=1e-4)
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        compiled(torch.tensor([1.5, 0.2]), truth)
