@@ -7,6 +7,7 @@ a new one is captured, up to the recompile limit; beyond it the code runs eagerl
 import inspect
 import threading
 import types
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import FUNCTION_MODE, LIMIT
 from ..values.source import Source
+from .dispatch_template import DEFAULT, make_template, parameter_names
 from .recompile_reasons import failing_guard, fetched
 from .residual import MISS
 from .size_marks import has_marks, size_marks
@@ -89,9 +91,11 @@ class Family:
     dynamic: bool | None = None
     user_backend: bool = False
     units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
-    templates: dict[tuple[types.CodeType, int], Callable[..., types.FunctionType]] = field(default_factory=dict)
+    templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    wrappers: WeakKeyDictionary[types.FunctionType, types.FunctionType] = field(default_factory=WeakKeyDictionary)
+    wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     @property
     def options(self) -> Options:
@@ -109,16 +113,18 @@ class Family:
     def wrap(self, function: types.FunctionType) -> types.FunctionType:
         """Return a function of the same signature that runs through the unit."""
         found = self.wrappers.get(function)
-        if found is not None:
-            return found
-        key = (function.__code__, id(function.__globals__))
+        known = found[1]() if found is not None and found[0] is function.__code__ else None
+        if known is not None:
+            return known
+        given = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
+        key = (function.__code__, id(function.__globals__), given)
         with self.lock:
             if key not in self.templates:
-                self.templates[key] = _make_template(self.unit_of(function))
-        made = self.templates[key](function.__closure__ or ())
-        made.__defaults__ = function.__defaults__
-        made.__kwdefaults__ = function.__kwdefaults__
-        self.wrappers[function] = made
+                self.templates[key] = make_template(self.unit_of(function), function.__code__, *given, self.wrap)
+        made = self.templates[key](function.__closure__ or (), function)
+        made.__defaults__ = (DEFAULT,) * given[0] or None
+        made.__kwdefaults__ = dict.fromkeys(given[1], DEFAULT) or None
+        self.wrappers[function] = (function.__code__, weakref.ref(made))  # which holds the function
         return made
 
     def callee(self, target: object) -> object:
@@ -214,13 +220,13 @@ class Unit:
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
         self.varying_numbers: set[Source] = set()  # whole numbers that changed
         self.static_only = False
+        self.may_assume = True  # that branches to an error are not taken
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
         self._eager: Callable[..., object] | None = None
         code = decoded.code
         self.name = code.co_name
         self.shown = _shown_names(places) if places else (*code.co_freevars, *parameter_names(code))
 
-        self.may_assume = True  # that branches to an error are not taken
     @property
     def parameters(self) -> list[str]:
         """Return the names of the arguments in generated code: reserved, so that no user name is shadowed."""
@@ -364,12 +370,6 @@ class Unit:
             self._eager = self._make_eager()
         return self._eager(*args)
 
-    def _make_eager(self) -> Callable[..., object]:
-        if self.places:
-            function = make_chain_function(self.places)
-            return lambda *args: function(args)
-        code, namespace = self.decoded.code, self.namespace
-        cells = len(code.co_freevars)
     def after_wrong_assumption(self, *args: object) -> object:
         """Run the original code; if it does not raise after all, compile it anew without assumptions."""
         result = self.eager(*args)
@@ -379,6 +379,12 @@ class Unit:
             self.runs.clear()
         return result
 
+    def _make_eager(self) -> Callable[..., object]:
+        if self.places:
+            function = make_chain_function(self.places)
+            return lambda *args: function(args)
+        code, namespace = self.decoded.code, self.namespace
+        cells = len(code.co_freevars)
         positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
         has_rest = bool(code.co_flags & inspect.CO_VARARGS)
         has_keywords = bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -427,51 +433,5 @@ def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
         return frozenset()
     return frozenset(range(value.dim())) - size_marks(value).fixed
 
-
-def parameter_names(code: types.CodeType) -> tuple[str, ...]:
-    """Return the names of a function's parameters in the order of its slots."""
-    count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return code.co_varnames[:count]
-
-
-def _make_template(unit: Unit) -> Callable[..., types.FunctionType]:
-    """Return make(cells) -> a function of the user's signature whose body dispatches; parsed once per code."""
-    code = unit.decoded.code
-    names = parameter_names(code)
-    positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
-    parts = [f"{name}=None" for name in names[:positional]]  # the real defaults are set on the function afterwards
-    if code.co_posonlyargcount:
-        parts.insert(code.co_posonlyargcount, "/")
-    slot = positional + keyword_only
-    if code.co_flags & inspect.CO_VARARGS:
-        parts.append(f"*{names[slot]}")
-        slot += 1
-    elif keyword_only:
-        parts.append("*")
-    parts += [f"{name}=None" for name in names[positional : positional + keyword_only]]
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        parts.append(f"**{names[slot]}")
-    arguments = ", ".join([f"*{_CELLS}", *names] if code.co_freevars else list(names))
-    tail = "," if arguments else ""
-    text = (
-        f"def {_MAKE}({_CELLS}):\n"
-        f"    def {_FUNCTION}({', '.join(parts)}):\n"
-        f"        for {_RUN} in {_RUNS}:\n"
-        f"            {_RESULT} = {_RUN}({arguments})\n"
-        f"            if {_RESULT} is not {_MISS}: return {_RESULT}\n"
-        f"        return {_MISSED}(({arguments}{tail}))\n"
-        f"    return {_FUNCTION}\n"
-    )
-    namespace: dict[str, object] = {_RUNS: unit.runs, _MISS: MISS, _MISSED: unit.miss}
-    exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)
-    make = namespace[_MAKE]
-    assert isinstance(make, types.FunctionType)
-    return make
-
-
-_MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED = (
-    f"_plumbline_{word}" for word in ("make", "cells", "call", "run", "runs", "result", "miss", "missed")
-)
 
 __all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "is_suspendable", "parameter_names"]
