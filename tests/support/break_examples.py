@@ -178,16 +178,21 @@ def doubled(x):
     ),
     "autograd-call": Example(
         """
+weight = torch.ones(3, requires_grad=True)
+doubled_weight = weight * 2
+
+
 def loss_and_backward(x):
-    loss = (x * x).sum()
+    loss = (doubled_weight * x).sum()
     loss.backward()
     return loss
 """,
         """
-def loss_alone(x):
-    return (x * x).sum()
+def loss_and_backward(x):
+    loss = (weight * 2 * x).sum()
+    loss.backward()
+    return loss
 """,
-        "torch.ones(3, requires_grad=True)",
     ),
     "unsupported-object": Example(
         """
@@ -218,29 +223,17 @@ def with_mean(x):
     "unsupported-bytecode": Example(""),
     "cannot-resume": Example(
         """
+def part(number):
+    print("part", number)
+    return number
+
+
 def parts(x):
-    for number in range(3):
-        print("part", number)
-        yield x * number
-
-
-def summed(x):
-    total = 0
-    for part in parts(x):
-        total = total + part
-    return total
+    return [x * number for number in map(part, [1, 2])]
 """,
         """
 def parts(x):
-    for number in range(3):
-        yield x * number
-
-
-def summed(x):
-    total = 0
-    for part in parts(x):
-        total = total + part
-    return total
+    return [x * number for number in [1, 2]]
 """,
     ),
     "exception": Example(
