@@ -419,7 +419,8 @@ def _all_pure(iterators: list[Value]) -> bool:
 def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     strict = ctx.real(kwargs.get("strict", Constant(False))).truth(ctx)
     iterators = _iterators(ctx, args)
-    return IteratorValue(zip, zipped(ctx, iterators, strict), ctx, pure=_all_pure(iterators))
+    return IteratorValue(zip, zipped(ctx, iterators, strict), ctx, pure=_all_pure(iterators), parts=tuple(iterators),
+                         options="strict=True" if strict else "")
 
 
 @constructs(enumerate)
@@ -427,17 +428,20 @@ def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     start = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
     assert isinstance(start, int)
     iterators = _iterators(ctx, args[:1])
-    return IteratorValue(enumerate, enumerated(ctx, iterators[0], start), ctx, pure=_all_pure(iterators))
+    steps = enumerated(ctx, iterators[0], start)
+    return IteratorValue(enumerate, steps, ctx, pure=_all_pure(iterators), parts=tuple(iterators), count=start)
 
 
 @constructs(map)
 def _map(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return IteratorValue(map, mapped(ctx, ctx.real(args[0]), _iterators(ctx, args[1:])), ctx)
+    function, iterators = ctx.real(args[0]), _iterators(ctx, args[1:])
+    return IteratorValue(map, mapped(ctx, function, iterators), ctx, parts=(function, *iterators))
 
 
 @constructs(filter)
 def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return IteratorValue(filter, filtered(ctx, ctx.real(args[0]), _iterators(ctx, args[1:])[0]), ctx)
+    function, iterator = ctx.real(args[0]), _iterators(ctx, args[1:])[0]
+    return IteratorValue(filter, filtered(ctx, function, iterator), ctx, parts=(function, iterator))
 
 
 @constructs(reversed)

@@ -12,13 +12,24 @@ from .value import CaptureContext, Raised, Rebuilder, Value
 
 
 class IteratorValue(Value):
-    """An iterator; steps: gives the elements. pure: the remaining elements may be taken early, at a break."""
+    """An iterator; steps: gives the elements. pure: the remaining elements may be taken early, at a break.
 
-    def __init__(self, kind: type, steps: Iterator[Value], ctx: CaptureContext, *, pure: bool = False) -> None:
+    parts: what the type, called with it, gives an iterator that goes on like this one.  count: for enumerate, the
+    number of the first element.  options: keywords of that call.
+    """
+
+    def __init__(
+        self, kind: type, steps: Iterator[Value], ctx: CaptureContext, *, pure: bool = False,
+        parts: tuple[Value, ...] = (), count: int | None = None, options: str = "",
+    ) -> None:  # fmt: skip
         self.kind = kind
         self.steps = steps
         self.ctx = ctx
         self.pure = pure
+        self.parts = parts
+        self.count = count
+        self.options = options
+        self.given = 0
 
     def python_type(self) -> type:
         """Return the iterator's type."""
@@ -42,6 +53,7 @@ class IteratorValue(Value):
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""
         for element in self.steps:
+            self.given += 1
             return ctx.real(element)
         ctx.throw(StopIteration)
 
@@ -55,12 +67,24 @@ class IteratorValue(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
-        if not self.pure:
+        if not self.pure and not self.parts:
             self.no("continuing an iterator across a break")
+        if not self.pure:
+            return self._made_again(out)
         rest = TupleValue(list(self.steps))
         self.steps = iter(rest.items)
         name = out.fresh()
         out.line(f"{name} = {out.inject(iter)}({out.value(rest)})")
+        return name
+
+
+    def _made_again(self, out: Rebuilder) -> str:
+        """Make it of its parts, which stand where it has moved them to."""
+        given = [out.value(part) for part in self.parts]
+        given += [str(self.count + self.given)] if self.count is not None else []
+        given += [self.options] if self.options else []
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(given)})")
         return name
 
 

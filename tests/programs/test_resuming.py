@@ -23,6 +23,11 @@ def disabled(x):
     return x * 3
 
 
+@torch.compiler.disable
+def opaque_break():
+    pass
+
+
 def prints(x, word):
     y = x * 2
     print(word)
@@ -446,6 +451,22 @@ def frame_questions(a):
     b = a * 2
     name = sys._getframe().f_code.co_name
     return b + 1, name
+
+
+@program(A, graphs=2, breaks=4)
+def lazy_iterators_live_across(a):
+    seen = []
+
+    def note(x):
+        seen.append(x)
+        return x
+
+    mapped, zipped = map(note, [1, 2, 3]), zip(map(note, (4, 5)), [6, 7], strict=True)
+    counted = enumerate(filter(None, map(note, [0, 8, 9])), 10)
+    b = a * next(mapped)
+    first = next(counted)
+    opaque_break()
+    return b + next(mapped), list(zipped), list(counted), first, seen
 
 
 @corpus.parametrize()
