@@ -61,7 +61,7 @@ def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
     if isinstance(real, type):
         return (real,)
     if getattr(real, "__origin__", None) is Union:
-        return tuple(kind for kind in real.__args__ if isinstance(kind, type))  # type: ignore[union-attr]  # a union
+        return tuple(kind for kind in getattr(real, "__args__", ()) if isinstance(kind, type))
     ctx.throw(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
 
 

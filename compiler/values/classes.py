@@ -82,7 +82,8 @@ class ClassValue(Value):
         if name in _FIXED_OF_CLASSES:
             return self._description(ctx, name)
         if name == "__dict__" and self.kind not in ctx.class_changes:
-            namespace = dict(self.kind.__dict__)
+            namespace: dict[object, object] = {}
+            namespace.update(self.kind.__dict__)
             return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
@@ -300,13 +301,13 @@ def new_object(kind: type) -> "ObjectValue":
         if issubclass(kind, base):
             return maker(kind)
     made = ObjectValue(kind)
-    base = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
-    if base in (list, collections.deque):
-        made.contents = ListValue([], kind=base)
-    elif base in (set, frozenset):
-        made.contents = SetValue(base)
-    elif base is not None:
-        made.contents = DictValue(base)
+    held: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if held is None:
+        return made
+    if held in (list, collections.deque):
+        made.contents = ListValue([], kind=held)
+    else:
+        made.contents = SetValue(held) if held in (set, frozenset) else DictValue(held)
     return made
 
 

@@ -46,7 +46,7 @@ class GroupValue(ExceptionValue):
             return self.call_method(ctx, name, args, kwargs)
         if name == "__init__":
             return NONE
-        return super().call_native(ctx, method, args, kwargs)  # type: ignore[arg-type]  # a NativeMethod
+        return super().call_native(ctx, method, args, kwargs)
 
 
 def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:

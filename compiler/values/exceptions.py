@@ -163,8 +163,9 @@ class ExceptionValue(ObjectValue):
             return self
         return super().call_method(ctx, name, args, kwargs)
 
-    def call_native(self, ctx: CaptureContext, method: NativeMethod, args: Arguments, kwargs: Keywords) -> Value:
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `BaseException.__init__`, which sets the arguments, and notes."""
+        assert isinstance(method, NativeMethod)
         if method.name == "__init__":
             self.initialise(ctx, args, kwargs)
             return Constant(None)

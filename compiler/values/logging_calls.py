@@ -2,6 +2,7 @@
 
 import functools
 import logging
+from typing import Any
 
 from .constant import Constant, calls
 from .guard import Answer, Kind
@@ -59,7 +60,8 @@ def _effective_level(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> 
 
 @calls(logging.getLevelName)
 def _level_name(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(logging.getLevelName(ctx.real(args[0]).constant()))  # type: ignore[arg-type]  # a level or a name
+    level: Any = ctx.real(args[0]).constant()
+    return Constant(logging.getLevelName(level))
 
 
 def _drop_or_break(ctx: CaptureContext, args: Arguments, kwargs: Keywords, *, name: str) -> Value:

@@ -280,7 +280,7 @@ class DictValue(Value):
         return lines
 
 
-    def _replay_past_methods(self, name: str, base: type, out: Rebuilder) -> list[str]:
+    def _replay_past_methods(self, name: str, base: Any, out: Rebuilder) -> list[str]:
         """Repeat the log on an instance of a subclass, past the methods of its class."""
         lines = []
         for operation, key, value in self.log:
@@ -519,8 +519,14 @@ _BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
 class ProxyValue(Value):
     """A `types.MappingProxyType` made while evaluating: it shows what is in the dictionary."""
 
-    def __init__(self, owner: DictValue) -> None:
+    def __init__(self, owner: DictValue, real: object = None, source: Source | None = None) -> None:
         self.owner = owner
+        self.real = real  # the proxy itself, if it comes from outside
+        self.source = source
+
+    def identity(self) -> object:
+        """Return the real proxy if there is one."""
+        return self if self.real is None else self.real
 
     def python_type(self) -> type:
         """Return the proxy type."""

@@ -343,8 +343,9 @@ class ObjectValue(Value):
             self.refuse(ctx, "membership test", lambda value: None in value)
         return super().contains(ctx, item)
 
-    def call_native(self, ctx: CaptureContext, method: NativeMethod, args: Arguments, kwargs: Keywords) -> Value:
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the few methods of object that programs call, and methods of dict and list on subclasses."""
+        assert isinstance(method, NativeMethod)
         name = method.name
         if self.contents is not None and method.kind is not object:
             if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:

@@ -5,6 +5,7 @@ makes. Where the tokens hash as the program's objects do, it has the layout of t
 iteration, and what `pop` takes, can be read off.
 """
 
+import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from .source import Listed, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
+_TRIES = 1000
 _CHANGES = frozenset(
     {"add", "discard", "remove", "pop", "clear", "update", "difference_update", "intersection_update",
      "symmetric_difference_update", "__ior__", "__iand__", "__isub__", "__ixor__"}
@@ -164,9 +166,19 @@ class SetValue(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new set."""
         name = out.fresh()
-        members = "".join(f"{out.value(self.members[token])}, " for token in self.tokens)
+        members = "".join(f"{out.value(self.members[token])}, " for token in self._insertion_order())
         out.line(f"{name} = {out.inject(self.kind)}(({members}))")
         return name
+
+    def _insertion_order(self) -> list[Hashable]:
+        """Return an order of adding the members that gives a set the order of iteration that this one has."""
+        wanted = list(self.tokens)
+        if not self._hashes_are_real():
+            return wanted
+        for order in itertools.islice(itertools.permutations(wanted), _TRIES):
+            if list(self.kind(order)) == wanted:
+                return list(order)
+        self.no("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the changes on the original."""

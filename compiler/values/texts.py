@@ -7,7 +7,7 @@ import collections
 import types
 from typing import Any
 
-from .attributes import class_lookup
+from .attributes import MISSING, class_lookup
 from .classes import constructs
 from .constant import Constant, calls, fold, string_method
 from .exception_groups import GroupValue
@@ -48,9 +48,10 @@ class Shown:
         return shown(ctx, value.get_item(ctx, ctx.known(key)))
 
 
-def _real_text(value: Value) -> Any:
-    """Return the text; anything else is refused by Python, with its own words."""
-    return value.constant()
+def _real_text(value: Value) -> str:
+    found = value.constant()
+    assert isinstance(found, str)
+    return found
 
 
 _NUMBERS = ("__int__", "__float__", "__index__", "__complex__", "__floor__", "__ceil__", "__trunc__", "__bytes__",
@@ -184,7 +185,10 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
         return Constant(f"{formatted(ctx, value.args[0], '').constant()} ({count} sub-exception{plural})")
     if isinstance(value, GroupValue):
         return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
-    if isinstance(value.native_fields(ctx).get("errno"), Constant) and value.given[0] != value.args:
+    if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
+        value.no("the text of an exception from outside, whose fields may have been set")
+    number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
+    if isinstance(number, Constant) and value.given[0] != value.args:
         return fold(ctx, str if method_name == "__str__" else repr, native_of(value.kind)(*(
             shown(ctx, arg) for arg in value.given[0])))
     args = [shown(ctx, arg) for arg in value.args]

@@ -3,9 +3,11 @@
 import collections
 import enum
 import functools
+import gc
 import operator
 import os
 import re
+import sys
 import types
 import typing
 import weakref
@@ -20,12 +22,14 @@ from .attributes import is_native
 from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .environment import EnvironmentValue
+from .exception_groups import GroupValue
 from .exceptions import ExceptionValue
 from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
-from .mappings import DictValue
+from .mappings import DictValue, ProxyValue
 from .modes import DeviceBlock
 from .modules import ModuleValue
+from .namespaces import GlobalsValue
 from .objects import ObjectValue, OpaqueValue
 from .sequences import ListValue, TupleValue
 from .sets import SetValue
@@ -83,7 +87,12 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(value, BaseException):
         args = ctx.real(ctx.wrap(value.args, Attribute(source, "args")))
         assert isinstance(args, TupleValue)
-        return ExceptionValue(kind, args.items, value, source)
+        if not isinstance(value, BaseExceptionGroup):
+            return ExceptionValue(kind, args.items, value, source)
+        group = GroupValue(kind, args.items, value, source)
+        inside = ctx.unpack(ctx.wrap(value.exceptions, Attribute(source, "exceptions")))
+        group.members = tuple(member for member in inside if isinstance(member, ExceptionValue))
+        return group
     if (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
@@ -112,16 +121,16 @@ def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | Non
             made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
         return made
     if isinstance(value, list | collections.deque):
-        base = list if isinstance(value, list) else collections.deque
-        items: list[Any] = list(base.__iter__(value))
-        ctx.guard(Plain(source, base.__len__), Kind.EQUALS, len(items))
-        lazy = [ctx.lazy(item, BaseItem(source, base, position)) for position, item in enumerate(items)]
-        held = ListValue(lazy, source, base, getattr(value, "maxlen", None))
+        owner: Any = list if isinstance(value, list) else collections.deque
+        items: list[Any] = list(owner.__iter__(value))
+        ctx.guard(Plain(source, owner.__len__), Kind.EQUALS, len(items))
+        lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
+        held = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
         held.native = True
         return held
     if isinstance(value, set | frozenset):
-        base = set if isinstance(value, set) else frozenset
-        plain = _set(ctx, base(base.__iter__(value)), Plain(source, base.copy))
+        kind: Any = set if isinstance(value, set) else frozenset
+        plain = _set(ctx, kind(kind.__iter__(value)), Plain(source, kind.copy))
         plain.source = source
         return plain
     return None
@@ -195,6 +204,10 @@ def _elements(ctx: CaptureContext, value: tuple[object, ...], source: Source, ki
 @wraps_type(dict, collections.OrderedDict, collections.defaultdict)
 def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, dict)
+    module = sys.modules.get(value["__name__"]) if type(value.get("__name__")) is str else None
+    if module is not None and vars(module) is value:
+        ctx.guard(source, Kind.IDENTITY, value)
+        return GlobalsValue(value)
     ctx.guard(source, Kind.TYPE, type(value))
     made = DictValue(type(value), source, value)
     if isinstance(value, collections.defaultdict):
@@ -302,4 +315,10 @@ def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.MappingProxyType)
     ctx.guard(source, Kind.TYPE, types.MappingProxyType)
-    return DictValue(types.MappingProxyType, source, dict(value))
+    owner = ctx.real(ctx.wrap(shown_by(value), Plain(source, shown_by)))
+    return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)
+
+
+def shown_by(proxy: object) -> object:
+    """Return the mapping that a mappingproxy shows."""
+    return gc.get_referents(proxy)[0]
