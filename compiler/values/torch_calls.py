@@ -237,7 +237,10 @@ def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
         node = ctx.size_argument(value)
         return node, value.symbol if not isinstance(node, int | float | bool) else node
     if isinstance(value, Constant | Known | ClassValue):
-        return value.constant(), value.constant()
+        constant = value.constant()
+        if isinstance(value, ClassValue):  # dtype=int: graphs cannot print the type
+            constant = _DTYPES.get(constant, constant)
+        return constant, constant
     if isinstance(value, NumpyScalar):
         number = value.value.item()
         return number, number
@@ -254,6 +257,11 @@ def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
         pairs = [to_graph(ctx, part) for part in value.parts]
         return slice(*(node for node, _ in pairs)), slice(*(fake for _, fake in pairs))
     raise Break(UNSUPPORTED_TENSOR, f"{value.describe()} as an argument of an operation")
+
+
+_DTYPES: dict[object, object] = {
+    bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128,
+}  # fmt: skip
 
 
 def _constant_rule(answer: object) -> CallRule:
