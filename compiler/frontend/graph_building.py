@@ -98,6 +98,15 @@ class GraphBuilding(CaptureContext):
         """Return the tensors from outside that were looked at so far."""
         return self.inputs
 
+    def graph_leaves(self) -> list[TensorValue]:
+        """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
+        found = {id(value): value for value in self.by_fake.values()}
+        return [value for value in found.values() if value.fake.requires_grad and value.fake.is_leaf]
+
+    def is_apart(self) -> bool:
+        """Return whether a function is being evaluated in a graph of its own."""
+        return len(self.levels) > 1
+
     def is_dropped(self) -> bool:
         """Return whether the instruction after the one being evaluated drops its result."""
         frame = self.frames[-1]

@@ -11,32 +11,107 @@ from .constant import Constant, Known, calls
 from .functions import CellValue, FunctionValue
 from .guard import Kind
 from .reasons import AUTOGRAD_CALL, Break
-from .sequences import SequenceValue
+from .sequences import SequenceValue, TupleValue
+from .spent_history import WALKED
 from .tensor import TensorHook, TensorValue, tensor_method
+from .torch_calls import to_graph
 from .value import Arguments, CaptureContext, Keywords, Value
 
 
 @calls(torch.autograd.backward)
-def _backward(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+def _backward_of_several(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     raise Break(AUTOGRAD_CALL, "torch.autograd.backward")
 
 
-@calls(torch.autograd.grad)
-def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    """Add the call as one node: the history it walks is that of the graph's own operations.
-
-    An input with a history of its own, or with hooks, would bring in code that the graph does not have.
-    """
+def _demand_own_history(ctx: CaptureContext, what: str) -> None:
+    """Break where the engine would meet code that the graph does not have: histories and hooks from outside."""
     for value in ctx.graph_inputs():
         assert isinstance(value, TensorValue)
         if not value.fake.requires_grad or value.real is None or value.source is None:
             continue
         if not value.real.is_leaf:
-            raise Break(AUTOGRAD_CALL, "torch.autograd.grad where an input has a history from outside")
+            raise Break(AUTOGRAD_CALL, f"{what} where an input has a history from outside")
         if value.real._backward_hooks or value.hooks:
-            raise Break(AUTOGRAD_CALL, "torch.autograd.grad where an input has hooks")
+            raise Break(AUTOGRAD_CALL, f"{what} where an input has hooks")
         ctx.guard(value.source, Kind.EXPRESSION, "not {0}._backward_hooks")
-    return ctx.call_torch("call_function", torch.autograd.grad, args, kwargs)
+
+
+@calls(torch.autograd.grad)
+def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Add the call as one node: the history it walks is that of the graph's own operations."""
+    _demand_own_history(ctx, "torch.autograd.grad")
+    return _add_grad(ctx, args, kwargs)
+
+
+def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    pairs = [to_graph(ctx, arg) for arg in args]
+    named = {name: to_graph(ctx, value) for name, value in kwargs.items()}
+
+    def run(*given: Any, **settings: Any) -> Any:
+        return torch.autograd.grad(*given, **settings)
+
+    result = ctx.fake_run(run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad")
+    nodes = tuple(node for node, _ in pairs)
+    made = ctx.add_call(torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()})
+    WALKED.update(value.node.graph for value in ctx.unpack(made) if isinstance(value, TensorValue))
+    return made
+
+
+@tensor_method("backward")
+def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Compute the gradients of the leaves in the graph, and add them up as the engine does.
+
+    The engine's own place for that (the accumulating node of a leaf) may have hooks that nobody can see from Python:
+    data-parallel training puts some there, so it is left alone.
+    """
+    given = dict(zip(("gradient", "retain_graph", "create_graph"), args, strict=False)) | kwargs
+    known = {name: ctx.real(given[name]) for name in ("retain_graph", "create_graph") if name in given}
+    plain = given.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.is_apart()
+    creates, keeps = (known.get(name, Constant(None)) for name in ("create_graph", "retain_graph"))
+    if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
+        return None
+    _demand_own_history(ctx, "backward")
+    leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
+    if not leaves or not all(map(_accumulates_plainly, leaves)):
+        return None
+    gradient = ctx.real(given.get("gradient", Constant(None)))
+    settings: Keywords = {"allow_unused": Constant(True), "retain_graph": keeps}
+    found = _add_grad(ctx, [tensor, TupleValue(list(leaves)), gradient], settings)
+    pairs = list(zip(leaves, ctx.unpack(found), strict=True))
+    with torch.no_grad():
+        for leaf, value in pairs:
+            if isinstance(value, TensorValue):
+                _accumulate(ctx, leaf, value)
+    return Constant(None)
+
+
+def _is_false(value: Value) -> bool:
+    return isinstance(value, Constant) and not value.value
+
+
+def _is_distributed() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _accumulates_plainly(leaf: TensorValue) -> bool:
+    late = getattr(leaf.real, "_post_accumulate_grad_hooks", None)
+    return not late and not leaf.hooks and leaf.fake.layout is torch.strided
+
+
+def _accumulate(ctx: CaptureContext, leaf: TensorValue, gradient: TensorValue) -> None:
+    before = leaf.get_attr(ctx, "grad")
+    if isinstance(before, TensorValue):
+        if before.fake.requires_grad:
+            raise Break(AUTOGRAD_CALL, "backward onto a gradient that has a history")
+        ctx.call_torch("call_method", "add_", [before, gradient], {})
+        return
+    if gradient.fake.stride() != leaf.fake.stride():  # the engine gives a gradient the strides of its leaf
+        made = ctx.call_torch("call_function", torch.empty_like, [leaf], {})
+        if not isinstance(made, TensorValue) or made.fake.stride() != leaf.fake.stride():
+            raise Break(AUTOGRAD_CALL, "backward to a leaf with gaps in its memory")
+        ctx.call_torch("call_method", "copy_", [made, gradient], {})
+        gradient = made
+    leaf.set_attr(ctx, "grad", gradient)
 
 
 class GradientHook:

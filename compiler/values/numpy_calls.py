@@ -8,7 +8,7 @@ import torch
 
 from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
-from .numpy_values import SCALARS, KnownArray, NumpyScalar, TensorArray, dtype_of, fold_known
+from .numpy_values import SCALARS, KnownArray, NumpyScalar, TensorArray, demand_quiet_errors, dtype_of, fold_known
 from .reasons import NUMPY, Break
 from .scalar import SizeValue
 from .sequences import SequenceValue, TupleValue
@@ -66,6 +66,7 @@ def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value
     array = next(value for value in values if isinstance(value, TensorArray))
     if len(values) == 2:
         return array.operate(ctx, operation, *values, inplace=False)
+    demand_quiet_errors(ctx)
     if len(values) != 1 or not array.tensor.fake.is_floating_point():
         raise Break(NUMPY, f"a function of {array.describe()}")
     return array.over(ctx, ctx.call_torch("call_function", operation, [array.tensor], {}))

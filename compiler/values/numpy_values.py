@@ -270,6 +270,7 @@ class TensorArray(Value):
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate + - * / of floating-point arrays of one dtype, and numbers, which torch rounds alike."""
+        demand_quiet_errors(ctx)
         dtypes: set[torch.dtype] = set()
         operands: list[Value] = []
         for value in (left, right):
@@ -343,6 +344,19 @@ class TensorArray(Value):
         name = out.fresh()
         out.line(f"{name} = {out.value(self.tensor)}.detach().numpy()")
         return name
+
+
+def demand_quiet_errors(ctx: CaptureContext) -> None:
+    """Hold NumPy's way with floating-point errors; Break where it does more than to warn: torch is silent."""
+    settings = error_settings()
+    if not {setting for _, setting in settings} <= {"warn", "ignore"}:
+        raise Break(NUMPY, "arithmetic whose errors are handled")
+    ctx.guard(None, Kind.STATE, (error_settings, settings))
+
+
+def error_settings() -> tuple[tuple[str, str], ...]:
+    """Return what NumPy does at floating-point errors."""
+    return tuple(sorted(numpy.geterr().items()))
 
 
 def _is_basic(key: Value) -> bool:

@@ -21,6 +21,7 @@ from .reasons import (
 from .sequences import SequenceIterator, TupleValue
 from .size_calls import flattens_first, select_item
 from .source import Attribute, Item, Source
+from .spent_history import WALKED, refusal_of, with_spent_history
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _BREAKING_METHODS: dict[str, BreakReason] = {
@@ -194,15 +195,15 @@ class TensorValue(Value):
                 raise Break(TENSOR_STATE, "grad of a tensor that is no leaf")
             self.attributes["grad"] = ctx.wrap(self.real.grad, Attribute(self.source, "grad"))
             return self.attributes["grad"]
-        if self.fake.requires_grad:
+        if self.fake.requires_grad and not self.fake.is_leaf:
             raise Break(TENSOR_STATE, "grad of a tensor made in the function")
-        return Constant(None)
+        return Constant(None)  # of a leaf made here: `backward` keeps what it adds among the attributes
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
         value = ctx.real(value)
         is_none = isinstance(value, Constant) and value.value is None
-        if name == "grad" and self.source is not None and (is_none or self._takes_gradient(value)):
+        if name == "grad" and (is_none or self._takes_gradient(value)):
             self.attributes["grad"] = value
             ctx.mutated(self)
             return
@@ -256,15 +257,27 @@ class TensorValue(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return the graph's output, with the attributes set on it."""
-        name = out.tensor(self)
+        name = self._output(out)
         if self.kind is not torch.Tensor and not self.fake.requires_grad:
             wrapped = out.fresh()  # graphs give plain tensors; a leaf that requires grad is what the node made
             out.line(f"{wrapped} = {out.inject(self.kind)}({name}, requires_grad=False)")
             name = wrapped
         out.know(self, name)
         for key, value in self.attributes.items():
-            if key != "grad":
-                out.line(f"{name}.{key} = {out.value(value)}")
+            out.line(f"{name}.{key} = {out.value(value)}")
+        return name
+
+    def _output(self, out: Rebuilder) -> str:
+        """Make it an output of the graph; a history that was used up stays in the graph."""
+        walked = self.node.graph in WALKED and self.fake.requires_grad and not self.fake.is_leaf
+        words = refusal_of(self.fake) if walked else None
+        if words is None:
+            return out.tensor(self)
+        meta = self.node.meta
+        self.node = self.node.graph.call_method("detach", (self.node,))
+        self.node.meta.update(meta)
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(with_spent_history)}({out.tensor(self)}, {words!r})")
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:

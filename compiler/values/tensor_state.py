@@ -68,11 +68,13 @@ def _set_data(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
     if not isinstance(value, TensorValue) or value is tensor or tensor.hooks:
         return False
     old, new = tensor.fake, value.fake
-    if old.dtype != new.dtype or old.device != new.device or old.is_inference() or new.is_inference():
+    if old.device != new.device or old.is_inference() or new.is_inference():
         return False
     if any(fake.is_conj() or fake.is_neg() for fake in (old, new)):
         return False
     if tensor.fake.requires_grad:
+        if not new.is_floating_point():
+            return False
         leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(), [value.fake], {}, "data")
         return _change_leaf(ctx, tensor, _SET_DATA, value.node, leaf)
     tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [value], {})))

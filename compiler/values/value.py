@@ -291,8 +291,8 @@ class CaptureContext(ABC):
         """Return the tensors from outside that were looked at so far."""
 
     @abstractmethod
-    def is_dropped(self) -> bool:
-        """Return whether the program throws away the result of the operation that is being evaluated."""
+    def graph_leaves(self) -> Sequence[Value]:
+        """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
 
     @abstractmethod
     def is_apart(self) -> bool:

@@ -143,7 +143,7 @@ def model_and_loss(m, x):
     return F.mse_loss(m(x), torch.ones(2, 1))
 
 
-@program(make=with_model, graphs=2, breaks=1)
+@program(make=with_model)
 def training_step_with_backward_inside(m, x):
     loss = m(x).sum()
     loss.backward()
@@ -151,7 +151,7 @@ def training_step_with_backward_inside(m, x):
 
 
 @program(make=lambda: (lambda m: (m, torch.optim.SGD(m.parameters(), 0.1), A.clone()))(model()),
-         stable=False, graphs=2, breaks=1)
+         stable=False)
 def whole_training_step(m, optimizer, x):
     optimizer.zero_grad()
     loss = m(x).sum()
