@@ -155,6 +155,9 @@ def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
     return fold(ctx, str if method_name == "__str__" else repr, real)
 
 
+_TELL_THEIR_CLASS = (collections.OrderedDict, collections.defaultdict, collections.deque, set, frozenset)
+
+
 def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -> Value:
     for name in (method_name, "__repr__"):
         owner = class_lookup(value.kind, name)[0]
@@ -167,6 +170,8 @@ def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -
             return found
         if owner is not object and isinstance(value, ExceptionValue):
             return _exception_text(ctx, value, name)
+        if owner in _TELL_THEIR_CLASS:
+            value.no(f"{name}()")
         if owner is not object and value.contents is not None:
             return text_of(ctx, value.contents, name)
         if owner is types.SimpleNamespace:
