@@ -1,5 +1,8 @@
 """Branches that only lead to an error do not end the graph, and the error comes as in eager."""
 
+import dataclasses
+
+import pytest
 import torch
 from torch import nn
 from torch.distributions import Bernoulli, Categorical, Gamma, Independent, MultivariateNormal, Normal, kl_divergence
@@ -170,3 +173,9 @@ def normal_distribution_of_vectors(x):
 @corpus.parametrize()
 def test_program(program):
     check(program)
+
+
+@pytest.mark.slow
+@corpus.parametrize()
+def test_program_through_our_own_tracing(program):
+    check(dataclasses.replace(program, rounding=True, settings=program.settings | {"backend": "aot_eager"}))
