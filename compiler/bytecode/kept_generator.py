@@ -36,7 +36,7 @@ class Kept:
 
 def _made(place: Place | None, values: Values) -> RealGenerator:
     if place is None:
-        ended = (item for item in ())
+        ended = _nothing()
         next(ended, None)
         return ended
     if place.layout.index:
@@ -51,6 +51,10 @@ def _made(place: Place | None, values: Values) -> RealGenerator:
     return started
 
 
+def _nothing() -> RealGenerator:
+    yield from ()
+
+
 _KEPT: WeakKeyDictionary[RealGenerator, Kept] = WeakKeyDictionary()
 
 
@@ -59,7 +63,8 @@ def new_generator(name: str, qualified_name: str) -> RealGenerator:
     kept = Kept()
     made = _steps(kept)
     next(made)
-    made.__name__, made.__qualname__ = name, qualified_name
+    for attribute, text in (("__name__", name), ("__qualname__", qualified_name)):
+        setattr(made, attribute, text)
     _KEPT[made] = kept
     return made
 

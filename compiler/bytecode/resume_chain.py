@@ -17,15 +17,17 @@ class Place:
     """Where a frame goes on. namespace: its globals.
 
     A caller goes on after its call: what the frame inside gives is pushed on top of the stack of the layout.
+    drops: that is not pushed, because the stack holds already what stands for it (a new object, inside `__init__`).
     """
 
     decoded: Decoded
     namespace: dict[str, object]
     layout: ResumeLayout
+    drops: bool = False
 
     def key(self) -> tuple[object, ...]:
         """Return what is equal for equal places."""
-        return (self.decoded.code, id(self.namespace), self.layout)
+        return (self.decoded.code, id(self.namespace), self.layout, self.drops)
 
     def size(self) -> int:
         """Return how many values the frame is given."""
@@ -51,7 +53,8 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
     """Return what runs `inner` on the first `size` values, then the caller's frame on the others."""
     layout, decoded = place.layout, place.decoded
     inner = _while_handling(layout, inner, size)
-    returns = ResumeLayout(layout.index, (*layout.stack, VALUE), layout.cells, layout.locals)
+    pushed = () if place.drops else (VALUE,)
+    returns = ResumeLayout(layout.index, layout.stack + pushed, layout.cells, layout.locals)
     resume = make_resume_function(decoded, returns, place.namespace)
     depth = size + sum(kind != NULL for kind in layout.stack)
     handle = _handler_of(place, size)
@@ -64,7 +67,8 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
                 raise
             caught = error
         else:
-            return resume((*values[size:depth], result, *values[depth:]))
+            given = () if place.drops else (result,)
+            return resume((*values[size:depth], *given, *values[depth:]))
         return handle(values, caught)
 
     return run

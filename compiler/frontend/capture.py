@@ -314,16 +314,18 @@ class _Writer:
 
     def _resume(self, frames: tuple[FrameState, ...], target: int, stack: list[str], values: list[str]) -> str:
         """Return the expression that goes on with the innermost frame at a place, and with its callers after it."""
-        places, given = [], list[str]()
+        places, given, instead = [], list[str](), None
         for frame in reversed(frames):
+            drops = frame is not frames[-1] and (frame.drops or instead is not None)
             if frame is not frames[-1]:
                 target = frame.index
-                stack, values = self._stack(frame.stack)
+                stack, values = self._stack(frame.stack if instead is None else [*frame.stack, instead])
+            instead = frame.instead
             local = kept_locals(frame, target)
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
             given += values + [self.out.value(frame.locals[name]) for name in local]
             layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)
-            places.append(Place(frame.decoded, frame.namespace, layout))
+            places.append(Place(frame.decoded, frame.namespace, layout, drops))
         target_name = self.out.inject(self.unit.resume(tuple(places)))
         if self.unit.is_resume:
             return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"

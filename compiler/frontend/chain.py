@@ -56,7 +56,7 @@ def _continued(
     """Return a frame that stands at its place; it cannot be stopped at before it has gone on."""
     layout = place.layout
     frame = FrameState(recorder, place.decoded, place.namespace, {}, {}, None, transparent=True, step=-1, resumed=True)
-    frame.index = layout.index
+    frame.index, frame.drops = layout.index, place.drops
     rest = iter(given)
     only_stored = innermost and place.decoded.instructions[layout.index].name in _ONLY_STORE
     for depth, kind in enumerate(layout.stack, 1):
@@ -81,9 +81,10 @@ _BEFORE_A_FIRST_CALL = frozenset(
 def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[int, int]]:
     """Return where a break under these frames (outermost first) may be put: (depth, step), the innermost first.
 
-    A frame can be cut if every frame from the second down to it only hands its result to its caller's stack, and if
-    it has begun the instruction it stands at in this capture.  A function that begins with graph_break() asks not to
-    be inlined, so it is not cut but called.
+    At most three: the two innermost, and the outermost, which most often works.  A frame can be cut if every frame
+    from the second down to it only hands its result to its caller's stack, and if it has begun the instruction it
+    stands at in this capture.  A function that begins with graph_break() asks not to be inlined, so it is not cut but
+    called.
     """
     if signal.reason is EXPLICIT_BREAK and len(frames) > 1 and _begins(frames[-1]):
         frames = frames[:-1]
@@ -95,7 +96,7 @@ def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[in
             break
         if frame.step >= 0:
             found.insert(0, (depth, frame.step))
-    return found
+    return found[:2] + found[2:][-1:]  # each costs a capture
 
 
 def _begins(frame: FrameState) -> bool:

@@ -41,7 +41,9 @@ def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
                 enter_handler(frame, raised)
             elif inner is not None:
                 assert inner.returned is not None
-                frame.push(inner.returned)
+                if not frame.drops:
+                    frame.push(inner.returned)
+                frame.drops = False
             raised = None
             run_frame(ctx, frame)
         except Raised as error:

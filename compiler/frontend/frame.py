@@ -48,6 +48,8 @@ class FrameState:
     resumed: it did not start here, so locals that it does not read any more are not known.
     returned, yielded: set when the frame stops.  transparent: the caller's instruction pushes what the frame returns
     and does nothing else with it, so the frame can be left and continued apart.  step: number of the instruction.
+    instead: what the caller's instruction pushes for what the frame returns.  drops: the frame waits for one inside
+    whose result is not pushed, as the stack holds already what stands for it.
     """
 
     ctx: CaptureContext
@@ -63,6 +65,8 @@ class FrameState:
     returned: Value | None = None
     yielded: Value | None = None
     transparent: bool = False
+    instead: Value | None = None
+    drops: bool = False
     resumed: bool = False
     step: int = 0
 

@@ -86,6 +86,7 @@ class Recorder(GraphBuilding):
         self.stop_at = -1
         self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
         self.stopped: tuple[FrameState, ...] = ()
+        self.instead: Value | None = None  # it pushes this for what the callee returns
         self.pushed: Value | None = None  # the running instruction pushes what a call of this gives, nothing else
         self.grad_at_entry = torch.is_grad_enabled()
         self.autocast_at_entry, self.autocast_depth_at_entry = autocast_state(), autocast_depth()
@@ -243,6 +244,12 @@ class Recorder(GraphBuilding):
         finally:
             self.pushed = None
 
+    def initialise(self, made: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of a new object."""
+        is_pushed = isinstance(self.pushed, ClassValue) and self.pushed.kind is made.python_type()
+        self.instead = made if is_pushed else None
+        (self.call_and_push if is_pushed else self.call)(init, [made, *args], kwargs)
+
     def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result is the result of calling `caller`."""
         return (self.call_and_push if self.pushed is caller else self.call)(callee, args, kwargs)
@@ -251,6 +258,7 @@ class Recorder(GraphBuilding):
         """Evaluate the body of a function, or return the generator over it."""
         assert isinstance(function, FunctionValue)
         transparent, self.pushed = self.pushed is function, None
+        instead, self.instead = self.instead, None
         if function.real is not None:
             original = compiled_original(function.real)
             if original is not None:
@@ -278,7 +286,7 @@ class Recorder(GraphBuilding):
         frame = self.new_frame(function, bound)
         if code.co_flags & inspect.CO_GENERATOR:
             return self.make_generator(self, frame)
-        frame.transparent = transparent
+        frame.transparent, frame.instead = transparent, instead if transparent else None
         self.run_frame(self, frame)
         assert frame.returned is not None
         return frame.returned

@@ -226,7 +226,7 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         made = found
     owner, raw = class_lookup(kind, "__init__")
     if isinstance(raw, types.FunctionType) and owner is not None:
-        ctx.call(ctx.wrap(raw, Injected(raw)), [made, *args], kwargs)
+        ctx.initialise(made, ctx.wrap(raw, Injected(raw)), args, kwargs)
     elif owner is types.SimpleNamespace:
         made.namespace.call_method(ctx, "update", args, kwargs)
     elif made.contents is not None and not isinstance(made.contents, Constant):

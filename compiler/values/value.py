@@ -236,6 +236,10 @@ class CaptureContext(ABC):
         """
 
     @abstractmethod
+    def initialise(self, made: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of a new object, which is the result of calling its class."""
+
+    @abstractmethod
     def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result is the result of calling `caller`, the value whose rule this is."""
 

@@ -141,6 +141,24 @@ class Outer(torch.nn.Module):
         return self.layers(x * 2) + 1
 
 
+class Built:
+    def __init__(self, x, log):
+        self.log = log
+        self.x = x * 2
+        plumbline.graph_break()
+        self.y = self.x + 1
+        log.append("built")
+
+
+class BuiltOnIt(Built):
+    def __init__(self, x, log):
+        super().__init__(x, log)
+        self.z = self.y * 3
+        plumbline.graph_break()
+        if len(log) > 1:
+            raise Problem("too many")
+
+
 class Child(Counter):
     def bump(self, x):
         return super().bump(x) * 2

@@ -97,7 +97,8 @@ def statement(draw, depth, callees, where):
         callee = draw(st.sampled_from(callees))
         calls = ("x = {c}(x, log)", "x = x + {c}(x * 2, log)", "x = {c}(*[x], **{{'log': log}})",
                  "x = torch.add({c}(x, log), {c}(x, log))", "x = [{c}(x + i, log) for i in range(2)][-1]",
-                 "return {c}(x, log)", "x = sum(x * v for v in gen_{c}(x, log, {k}))")  # fmt: skip
+                 "return {c}(x, log)", "x = x + Held_{c}(x, log).x",
+                 "x = sum(x * v for v in gen_{c}(x, log, {k}))")  # fmt: skip
         return [draw(st.sampled_from(calls)).format(c=callee, k=k)]
     inner = [f"    {line}" for line in draw(block(depth - 1, callees, where | {"loop"} if kind == "for" else where))]
     if kind == "for":
@@ -137,5 +138,10 @@ def programs(draw):
             "    for i in range(n):",
             f"        {draw(st.sampled_from(('log.append(i)', 'plumbline.graph_break()', 'x = x + 1')))}",
             "        yield i + 1", "",
+            f"class Held_f{number}:",
+            "    def __init__(self, x, log):",
+            f"        self.x = f{number}(x, log)",
+            f"        {draw(st.sampled_from(('log.append(7)', 'plumbline.graph_break()')))}",
+            "        log.append('held')", "",
         ]))  # fmt: skip
     return "\n\n".join(parts)
