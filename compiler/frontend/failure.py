@@ -15,7 +15,7 @@ from ..base.bundle import REPRO, Failure, record_failure
 from ..base.options import Options
 from ..graph.printing import graph_text
 from ..graph.stand_ins import function_script, graph_script, graph_so_far, stand_in
-from ..values.guard import Guard
+from ..values.guard import Guard, Kind
 from .unit import Unit, parameter_names
 
 
@@ -32,7 +32,7 @@ def report_failure(
     texts: dict[str, Callable[[], str | None]] = {
         "function.py": lambda: source_text(unit.decoded.code),
         "bytecode.txt": lambda: bytecode_text(unit.decoded.code),
-        "guards.txt": lambda: "\n".join(guard.words() for guard in guards),
+        "guards.txt": lambda: "\n".join(_guard_words(guard, options) for guard in guards),
         "graph.py": lambda: _graph(graph),
         "inputs.txt": lambda: "\n".join(_inputs(unit, args, options)),
         REPRO: lambda: _by_function(unit, args, title, options) or _by_graph(unit, graph, examples, title, options),
@@ -63,6 +63,14 @@ def bytecode_text(code: types.CodeType) -> str:
     out = io.StringIO()
     dis.dis(code, file=out)
     return out.getvalue()
+
+
+def _guard_words(guard: Guard, options: Options) -> str:
+    """Return a guard in words; what a text says is the user's own business."""
+    if options.bundle_inputs or not isinstance(guard.expected, str | bytes) or guard.kind is not Kind.EQUALS:
+        return guard.words()
+    place = guard.source.words() if guard.source is not None else ""
+    return f"{place} equals a text of {len(guard.expected)} letters"
 
 
 def _graph(graph: fx.Graph | None) -> str | None:

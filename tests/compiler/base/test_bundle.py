@@ -30,6 +30,10 @@ def program(x, k=2, *, scale: float = 1.5):
         return "the error reached the program"
 
 
+def named(x, name):
+    return x.sin() if name == "nobody" else x.cos()
+
+
 def planted(*_, **__):
     raise ZeroDivisionError("planted")
 
@@ -137,17 +141,19 @@ def test_errors_that_are_the_programs_own_are_not_ours():
 
 
 def test_a_bundle_holds_no_values_unless_asked_for():
-    secret = 1234.5678
-
-    def read(word):
+    def read(asked):
+        options = {"bundle_inputs": asked, "bundle_directory": f"{os.environ['PLUMBLINE_BUNDLE_DIRECTORY']}-{asked}"}
         with mock.patch.object(Recorder, "call_torch", planted), recording() as events:
-            plumbline.compile(program, backend="eager", options={"bundle_inputs": word})(torch.full((2, 2), secret))
+            plumbline.compile(named, backend="eager", options=options)(torch.full((2, 2), 1234.5678), "patient 7")
         (failure,) = [event for event in events if isinstance(event, CompilerFailed)]
         return "".join(file.read_text(encoding="utf-8") for file in Path(failure.bundle).iterdir())
 
-    assert "1234.5" not in read(False)
-    Path(os.environ["PLUMBLINE_BUNDLE_DIRECTORY"]).rename(os.environ["PLUMBLINE_BUNDLE_DIRECTORY"] + "-first")
-    assert "1234.5" in read(True)
+    kinds, values = read(False), read(True)
+    assert "1234.5" not in kinds
+    assert "patient" not in kinds
+    assert "equals a text of 9 letters" in kinds
+    assert "1234.5" in values
+    assert "patient 7" in values
 
 
 def test_the_script_of_a_bundle_runs(tmp_path):
@@ -221,3 +227,24 @@ def test_explain_says_where_the_bundle_lies():
     with mock.patch.object(Recorder, "call_torch", planted):
         explanation = plumbline.explain(program, torch.ones(2, 2))
     assert explanation.errors[0].bundle in str(explanation)
+
+
+def test_the_live_log_says_where_the_bundle_lies_and_strict_is_read_from_the_environment(tmp_path):
+    program = textwrap.dedent("""
+        import plumbline, torch
+        from plumbline.compiler.frontend.recorder import Recorder
+        def wrong(*args, **kwargs):
+            raise ZeroDivisionError("planted")
+        Recorder.call_torch = wrong
+        print(plumbline.compile(lambda x: x.sin() * 0, backend="eager")(torch.ones(1)))
+    """)
+    environment = {**os.environ, "PLUMBLINE_LOGS": "fallbacks", "PLUMBLINE_BUNDLE_DIRECTORY": str(tmp_path / "here")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "tensor([0.])\n"
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("[fallbacks] <lambda>: an error of plumbline's own in capture, run eagerly: ZeroDivision")
+    assert f"see {tmp_path / 'here'}" in line
+    environment |= {"PLUMBLINE_STRICT": "1", "PLUMBLINE_LOGS": ""}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith("ZeroDivisionError: planted")
