@@ -34,6 +34,24 @@ def _version_of(path: str) -> str:
         return ""
 
 
+def with_torch(version: Version) -> str:
+    """Return the path of an interpreter that has what the tests of programs import; skips the test without one.
+
+    The variable TEST_PYTHONS may name interpreters, parted as PATH is: environments with torch, numpy and pytest.
+    """
+    name = f"{version[0]}.{version[1]}"
+    named = [path for path in os.environ.get("TEST_PYTHONS", "").split(os.pathsep) if path]
+    for path in [*named, *([found] if (found := interpreter(version)) else [])]:
+        if _version_of(path) == name and _imports(path, "torch", "numpy", "pytest", "hypothesis"):
+            return path
+    pytest.skip(f"no Python {name} with torch, numpy, pytest and hypothesis: name one in TEST_PYTHONS")
+
+
+def _imports(path: str, *modules: str) -> bool:
+    command = [path, "-c", f"import {', '.join(modules)}"]
+    return subprocess.run(command, capture_output=True, timeout=300, check=False).returncode == 0
+
+
 def required(version: Version) -> str:
     """Return the path of an interpreter; skips the test where there is none."""
     found = interpreter(version)
