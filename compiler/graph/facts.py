@@ -62,6 +62,10 @@ _REDUCTION = _aten(
     "native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward "
     "nll_loss_forward mse_loss aminmax median nanmedian"
 )
+_FLOATS_ONLY = _aten(  # the CPU kernel refuses whole numbers; the shape rule does not
+    "celu gelu glu hardshrink huber_loss hypot log_sigmoid_forward mish nextafter "
+    "smooth_l1_loss softplus std std_mean var var_mean _softmax _log_softmax"
+)
 _CHEAP_EXTERN = _aten("cat stack slice_scatter select_scatter constant_pad_nd flip")
 
 
@@ -106,6 +110,13 @@ def facts_of(target: object) -> OpFacts | None:
 def is_random(target: object) -> bool:
     """Return whether a call of `target` draws from a generator (also in-place draws such as `normal_`)."""
     return isinstance(target, OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
+
+
+def refuses(target: object, operand: object) -> bool:
+    """Return whether eager raises because the first operand has whole numbers or truth values."""
+    if not isinstance(target, OpOverload) or target._schema.name not in _FLOATS_ONLY:
+        return False
+    return isinstance(operand, torch.Tensor) and not (operand.is_floating_point() or operand.is_complex())
 
 
 def is_mutating(target: object) -> bool:

@@ -26,6 +26,7 @@ from ..base.torch_facts import (
     decomposes_by_itself,
     lazy_module,
 )
+from .facts import refuses
 from .fx_face import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
@@ -195,7 +196,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         if self._paused or func in _QUESTIONS:
             return func(*args, **kwargs)
         rule = self._decompositions.get(func)
-        if rule is not None:
+        if rule is not None and not (args and refuses(func, args[0])):
             with self:
                 result = rule(*args, **kwargs)
             if result is not NotImplemented:

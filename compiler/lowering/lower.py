@@ -16,7 +16,7 @@ from torch import fx
 from ..base.errors import Unsupported
 from ..base.events import FellBack, is_recording, record
 from ..base.torch_facts import OpOverload
-from ..graph.facts import facts_of, is_mutating, is_random
+from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
 from ..graph.open_sizes import is_open, lowest_sizes, number_text, open_name
 from ..loops.ir import Extern, OpenNumber, Program, Ref
@@ -159,6 +159,8 @@ class _Lowering:
         view = VIEWS.get(target) if isinstance(target, OpOverload) and rule is None else None
         if rule is None and view is None:
             return "no lowering"
+        if node.args and isinstance(node.args[0], fx.Node) and refuses(target, value_of(node.args[0])):
+            return "eager has no kernel for these dtypes"
         fakes = _tensors_of(value_of(node))
         if not all(loops_can_hold(fake) for fake in fakes):
             return "a result that loops cannot hold"
