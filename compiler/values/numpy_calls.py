@@ -8,7 +8,16 @@ import torch
 
 from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
-from .numpy_values import SCALARS, KnownArray, NumpyScalar, TensorArray, demand_quiet_errors, dtype_of, fold_known
+from .numpy_values import (
+    FLOATS,
+    SCALARS,
+    KnownArray,
+    NumpyScalar,
+    TensorArray,
+    demand_quiet_errors,
+    dtype_of,
+    fold_known,
+)
 from .reasons import NUMPY, Break
 from .scalar import SizeValue
 from .sequences import SequenceValue, TupleValue
@@ -58,18 +67,28 @@ def _numpy_call(function: object) -> CallRule | None:
 CALL_FAMILIES.append(_numpy_call)
 _OPERATIONS: dict[object, Any] = {  # rounded alike in NumPy and torch
     numpy.add: operator.add, numpy.subtract: operator.sub, numpy.multiply: operator.mul, numpy.divide: operator.truediv,
-    numpy.sqrt: torch.sqrt, numpy.absolute: torch.abs, numpy.negative: torch.neg,
+    numpy.sqrt: torch.sqrt, numpy.absolute: torch.abs, numpy.negative: torch.neg, numpy.square: torch.square,
+    numpy.trunc: torch.trunc, numpy.fix: torch.trunc, numpy.floor: torch.floor, numpy.ceil: torch.ceil,
+    numpy.rint: torch.round, numpy.isnan: torch.isnan, numpy.isfinite: torch.isfinite, numpy.isinf: torch.isinf,
+    numpy.sign: torch.sign, numpy.clip: torch.clamp,
 }  # fmt: skip
 
 
 def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value:
     array = next(value for value in values if isinstance(value, TensorArray))
-    if len(values) == 2:
+    if len(values) == 2 and operation is not torch.clamp:
         return array.operate(ctx, operation, *values, inplace=False)
     demand_quiet_errors(ctx)
-    if len(values) != 1 or not array.tensor.fake.is_floating_point():
+    rest = values[1:]
+    numbers = all(isinstance(value, Constant) and type(value.value) in (int, float) for value in rest)
+    takes = 2 if operation is torch.clamp else 0
+    if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
         raise Break(NUMPY, f"a function of {array.describe()}")
-    return array.over(ctx, ctx.call_torch("call_function", operation, [array.tensor], {}))
+    found = ctx.call_torch("call_function", operation, [array.tensor, *rest], {})
+    if operation is torch.sign:  # of nan NumPy gives nan
+        is_nan = ctx.call_torch("call_function", torch.isnan, [array.tensor], {})
+        found = ctx.call_torch("call_function", torch.where, [is_nan, array.tensor, found], {})
+    return array.over(ctx, found)
 
 
 @constructs(*SCALARS, numpy.finfo, numpy.iinfo)

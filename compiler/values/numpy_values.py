@@ -269,7 +269,7 @@ class TensorArray(Value):
         return self if self.real is None else self.real
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
-        """Evaluate + - * / of floating-point arrays of one dtype, and numbers, which torch rounds alike."""
+        """Evaluate + - * / and comparisons of floating-point arrays of one dtype, and numbers: torch rounds alike."""
         demand_quiet_errors(ctx)
         dtypes: set[torch.dtype] = set()
         operands: list[Value] = []
@@ -281,7 +281,7 @@ class TensorArray(Value):
                 operands.append(value)
             else:
                 self.no("an operator", NUMPY)
-        exact = function in _EXACT and len(dtypes) == 1 and dtypes <= _FLOATS
+        exact = (function in _EXACT or function in _COMPARISONS) and len(dtypes) == 1 and dtypes <= FLOATS
         if not exact or (inplace and not isinstance(left, TensorArray)):
             self.no("an operator", NUMPY)
         chosen = _EXACT[function] if inplace else function
@@ -303,7 +303,7 @@ class TensorArray(Value):
         dtype = self.tensor.fake.dtype
         number = isinstance(value, Constant) and type(value.value) in (int, float)
         alike = isinstance(value, TensorArray) and value.tensor.fake.dtype == dtype
-        if not _is_basic(key) or not (number or alike) or dtype not in _FLOATS:
+        if not _is_basic(key) or not (number or alike) or dtype not in FLOATS:
             self.no("item assignment", NUMPY)
         self.tensor.set_item(ctx, key, value.tensor if isinstance(value, TensorArray) else value)
 
@@ -369,7 +369,8 @@ def _is_basic(key: Value) -> bool:
     return type(index) is int or index is Ellipsis or (isinstance(index, slice) and (index.step or 1) > 0)
 
 
-_FLOATS = frozenset({torch.float32, torch.float64})
+FLOATS = frozenset({torch.float32, torch.float64})
+_COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
 _EXACT: dict[Any, Any] = {
     operator.add: operator.iadd, operator.sub: operator.isub, operator.mul: operator.imul,
     operator.truediv: operator.itruediv,

@@ -212,9 +212,9 @@ def warning_of_a_known_number(a):
     return np.log(np.float64(0.0))
 
 
-@program(make=lambda: (array(1.5, -1.5, 2.5, -0.5),), graphs=0, breaks=1)
+@program(make=lambda: (array(1.5, -1.5, 2.5, -0.5, np.nan, np.inf),))
 def fix_truncates(n):
-    return np.fix(n)
+    return np.fix(n), np.floor(n), np.ceil(n), np.rint(n), np.trunc(n), np.square(n)
 
 
 @program(make=lambda: (array(8.0, -8.0),), graphs=0, breaks=1)
@@ -227,9 +227,14 @@ def clip_with_wide_bounds(n):
     return np.clip(n, -100, 1000 % 101)
 
 
-@program(make=lambda: (array(np.nan, 2.0),), graphs=0, breaks=2)
+@program(make=lambda: (array(np.nan, 2.0, -0.0, -np.inf),))
 def sign_of_nan(n):
-    return np.sign(n).tolist()
+    return np.sign(n), np.isnan(n), np.isfinite(n), n > 0, n == n
+
+
+@program(make=lambda: (array(-3.0, 0.5, np.nan, 7.0), array(-3.0, 0.5, np.nan, 7.0, dtype=np.float64)))
+def clip_of_floats(n, m):
+    return np.clip(n, -1, 2.5), np.clip(m, 2.5, -1)
 
 
 @program(make=lambda: (array(np.nan, -1.0, 0.0, 2.0),), graphs=0, breaks=2)
