@@ -22,12 +22,12 @@ from ..base.origin import Origin
 from ..base.torch_facts import has_foreign_modes, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_chain import Place, make_chain_function
-from ..bytecode.resume_code import NULL
+from ..bytecode.resume_code import NULL, VALUE
 from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
 from ..values.modules import has_global_hooks
 from ..values.reasons import FUNCTION_MODE, LIMIT
-from ..values.source import Source
+from ..values.source import Argument, Source
 from .dispatch_template import DEFAULT, make_template, parameter_names
 from .recompile_reasons import failing_guard, fetched
 from .residual import MISS
@@ -287,6 +287,8 @@ class Unit:
         """Capture one more specialisation; None, and none from now on, where there are too many."""
         if self.entries:
             self._try_to_note(self._note_recompile, args)
+        else:
+            self._try_to_note(self._note_result, args)
         if len(self.entries) >= self.family.options.recompile_limit:
             self.exhausted = True
             detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
@@ -336,6 +338,14 @@ class Unit:
             if options.strict:
                 raise
             record_failure(Failure("recompile", self.name, self.origin().place(), error), options)
+
+    def _note_result(self, args: tuple[object, ...]) -> None:
+        """Take a float that the operation at the break gave for one that varies: a time, a draw, a tensor's item."""
+        if not self.places:
+            return
+        above = sum(kind == VALUE for kind in self.places[0].layout.stack) - 1
+        if above >= 0 and type(args[above]) is float:
+            self.varying_numbers.add(Argument(self.parameters[above], self.shown[above]))
 
     def _note_recompile(self, args: tuple[object, ...]) -> None:
         guard, expected, found = failing_guard(self.entries[-1].guards, self.parameters, args)

@@ -100,7 +100,7 @@ def unbound_local(a):
         out.append(str(e))
 
     def g():
-        del q  # noqa: F821
+        del q  # noqa: F821 - unbound is what is tested
         q = 1
 
     try:
@@ -134,7 +134,7 @@ def del_cell(a):
     z = 3
 
     def f():
-        return z  # noqa: F821
+        return z  # noqa: F821 - unbound is what is tested
 
     r = f()
     del z

@@ -603,7 +603,6 @@ def typing_forms(a):
         typing.cast("int", a) * 2,
         typing.get_origin(list[int]),
         typing.get_args(dict[str, int]),
-        typing.TYPE_CHECKING,
         list[int] == list[int],
         Optional[int] == Union[int, None],
         typing.get_type_hints(CopyMe.__init__),

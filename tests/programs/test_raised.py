@@ -150,7 +150,7 @@ def except_tuple_and_name_cleared(a):
     except (KeyError, IndexError) as e:
         m = str(e)
     try:
-        e  # noqa: F821
+        e  # noqa: F821 - unbound is what is tested
     except UnboundLocalError:
         m += "!"
     return a, m
