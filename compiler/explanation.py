@@ -14,7 +14,7 @@ class Explanation:
     """The story of one run under capture.
 
     graphs: the captured modules, in the order in which they were compiled. ops_per_graph: per graph the targets of
-    its operations. out_guards: in words. break_reasons: the breaks; eager: functions that ran uncompiled; errors:
+    its operations. out_guards: in words; guard_places: the user lines that made capture look. break_reasons: the breaks; eager: functions that ran uncompiled; errors:
     those of plumbline's own, each with its bundle. compile_times: stage and wall seconds, in order of their ends.
     """
 
@@ -27,6 +27,7 @@ class Explanation:
     op_count: int
     errors: tuple[CompilerFailed, ...] = ()
     compile_times: tuple[tuple[str, float], ...] = ()
+    guard_places: tuple[str, ...] = ()
 
     @property
     def graph_break_count(self) -> int:
@@ -42,6 +43,7 @@ class Explanation:
             tuple(e for e in events if isinstance(e, RanEagerly)), graphs, operations,
             tuple(e for e in events if isinstance(e, CompilerFailed)),
             tuple((e.stage, e.seconds) for e in events if isinstance(e, StageDone)),
+            tuple(place for event in events if isinstance(event, Captured) for place in event.places),
         )
 
     def text(self) -> str:

@@ -48,7 +48,9 @@ def _recompiles(event: Event) -> str | None:
 def _guards(event: Event) -> str | None:
     if not isinstance(event, Captured):
         return None
-    return "\n  ".join([f"{_place(event.origin)}guards of {event.function}:", *event.guards])
+    read_at = [f"  (read at {place})" if place else "" for place in event.places]
+    guards = [f"{guard}{place}" for guard, place in zip(event.guards, read_at, strict=True)]
+    return "\n  ".join([f"{_place(event.origin)}guards of {event.function}:", *guards])
 
 
 def _graph_code(event: Event) -> str | None:

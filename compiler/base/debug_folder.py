@@ -134,7 +134,9 @@ def _take(page: _Page, event: Event) -> None:
         page.add("04_captured_graph.py", f"the captured graph, {event.operations} operations, for {event.backend}",
                  event.text)  # fmt: skip
     elif isinstance(event, Captured):
-        page.add("03_guards.txt", "what must hold for this form to be used", "\n".join(event.guards) + "\n")
+        places = event.places or ("",) * len(event.guards)
+        rows = [f"{guard}  ({place})" if place else guard for guard, place in zip(event.guards, places, strict=True)]
+        page.add("03_guards.txt", "what must hold for this form to be used", "\n".join(rows) + "\n")
     elif isinstance(event, StageDone):
         page.seconds[event.stage] = page.seconds.get(event.stage, 0.0) + event.seconds
     elif (remark := _remark(event)) is not None:

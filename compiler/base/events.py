@@ -38,13 +38,17 @@ class Artifact(Event):
 
 @dataclass(frozen=True, slots=True)
 class Captured(Event):
-    """A region became a graph; function: the user's name of it; nodes: operations, placeholders not counted."""
+    """A region became a graph; function: the user's name of it; nodes: operations, placeholders not counted.
+
+    guards: in words; places: for each the `file:line` that made capture look, empty for the state of torch.
+    """
 
     function: str
     nodes: int
     inputs: int
     guards: tuple[str, ...]
     origin: Origin | None
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,14 @@ def test_speedups_explanation_has_compile_times_and_no_errors():
     assert explanation.errors == ()
 
 
+def test_speedups_each_guard_has_the_line_that_needs_it():
+    explanation = plumbline.explain(toy_example)(torch.randn(10), torch.rand(10))
+    first = inspect.getsourcelines(toy_example)[1]
+    by_guard = dict(zip(explanation.out_guards, explanation.guard_places, strict=True))
+    (guard,) = [words for words in by_guard if words.startswith("a is a tensor")]
+    assert by_guard[guard].endswith(f"test_examples.py:{first + 1}")
+
+
 def test_speedups_fullgraph_raises_on_the_first_break():
     from plumbline.compiler.base.errors import Unsupported
 
