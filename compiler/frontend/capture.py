@@ -335,6 +335,7 @@ class _Writer:
         """Compile the graph and return the finished specialisation."""
         call = self._graph_call()
         sizes = self.recorder.sizes.guards()  # last: compiling the graph and writing values may assume more
+        self.recorder.sizes.record_fixed()
         self.guards += sizes
         self.checks += guard_lines(sizes, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
@@ -351,7 +352,6 @@ class _Writer:
         operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
         if not operations:
             return []
-        self.recorder.sizes.record_fixed()
         checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
         for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
             graph.erase_node(node)
@@ -404,7 +404,8 @@ class _Writer:
         family = self.unit.family
         if is_recording():
             guards = tuple(guard.words() for guard in self.guards)
-            record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin()))
+            places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
+            record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
         with stage(f"backend {family.backend_name}"), self.recorder.state_at_entry():
             try:
