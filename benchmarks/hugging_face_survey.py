@@ -136,7 +136,7 @@ def stock(case: Case, answers: dict[str, list[Any]], train: bool) -> Row:
     row: Row = {}
     try:
         actual, row["seconds"] = call(case, run, model, train)
-        row |= {who: alike(answer, actual) for who, answer in answers.items()}
+        row |= {f"against {who}": alike(answer, actual) for who, answer in answers.items()}
         row["graphs"] = counters["stats"].get("unique_graphs", 0)
         row["breaks"] = sum(counters["graph_break"].values())
         row["reasons"] = [str(reason).split("\n")[0][:110] for reason in counters["graph_break"]][:3]
@@ -198,8 +198,8 @@ def show(name: str, row: Row, verbose: bool) -> None:
         return
     mine, theirs = row["ours"], row["stock"]
     peer = theirs.get("raised") or f"{theirs['graphs']}g {theirs['breaks']}b {theirs['again']}r"
-    peer += "" if theirs.get("eager", "equal") == "equal" else ", NOT EQUAL to eager"
-    peer += ", equal to ours" if mine["equal"] != "equal" and theirs.get("ours") == "equal" else ""
+    peer += "" if theirs.get("against eager", "equal") == "equal" else ", NOT EQUAL to eager"
+    peer += ", equal to ours" if mine["equal"] != "equal" and theirs.get("against ours") == "equal" else ""
     times = f"{mine.get('seconds', 0):.2f}s/{theirs.get('seconds', 0):.2f}s"
     counts = f"{mine['graphs']}g {mine['breaks']}b {mine['eager']}e {mine['again']}r"
     print(f"{name:<24} {row['model']:<34} {mine['equal']}; {counts}; stock {peer}; {times}", flush=True)
@@ -231,7 +231,9 @@ def summary(rows: dict[str, Row]) -> None:
     good = {n: r for n, r in ran.items() if r["ours"]["equal"] == "equal"}
     tally = Counter({
         "families": len(rows), "ran": len(ran), "equal": len(good),
-        "not equal, the same as stock": sum(r["stock"].get("ours") == "equal" for n, r in ran.items() if n not in good),
+        "not equal, the same as stock": sum(
+            row["stock"].get("against ours") == "equal" for name, row in ran.items() if name not in good
+        ),
         "one graph, no break": sum(whole(row, "ours") for row in good.values()),
         "stock: one graph, no break": sum(whole(row, "stock") for row in ran.values()),
         "stock raises": sum("raised" in r["stock"] for r in ran.values()),
