@@ -71,8 +71,9 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
         return None
     _demand_own_history(ctx, "backward")
+    ctx.guard(None, Kind.STATE, (_is_distributed, False))
     leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
-    if not leaves or not all(map(_accumulates_plainly, leaves)):
+    if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
         return None
     gradient = ctx.real(given.get("gradient", Constant(None)))
     settings: Keywords = {"allow_unused": Constant(True), "retain_graph": keeps}
@@ -93,9 +94,13 @@ def _is_distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def _accumulates_plainly(leaf: TensorValue) -> bool:
-    late = getattr(leaf.real, "_post_accumulate_grad_hooks", None)
-    return not late and not leaf.hooks and leaf.fake.layout is torch.strided
+def _accumulates_plainly(ctx: CaptureContext, leaf: TensorValue) -> bool:
+    if leaf.source is not None:
+        late: Any = leaf.real
+        if late._post_accumulate_grad_hooks:
+            return False
+        ctx.guard(leaf.source, Kind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
+    return not leaf.hooks and leaf.fake.layout is torch.strided
 
 
 def _accumulate(ctx: CaptureContext, leaf: TensorValue, gradient: TensorValue) -> None:

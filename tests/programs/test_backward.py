@@ -196,6 +196,12 @@ def backward_through_a_hook_from_outside(a):
     return a.grad
 
 
+@program(make=leaf, then=((with_late_hook, True), (with_hook, False), (leaf, False)))
+def hooks_come_later(a):
+    (a**2).sum().backward()
+    return a.grad
+
+
 @program(make=with_late_hook, breaks=1)
 def backward_to_a_late_hook(a):
     (a**2).detach()
