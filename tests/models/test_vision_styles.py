@@ -403,7 +403,8 @@ def set_prediction_costs(model, memory):
     cost = cost - generalized_iou(corners(out["boxes"].flatten(0, 1)), corners(boxes))
     parts = cost.view(2, 4, -1).split([len(target["labels"]) for target in targets], -1)
     chosen = [part[index].argmin(0) for index, part in enumerate(parts)]
-    return cost.mean() + sum(part[i].gather(0, best[None]).sum() for i, (part, best) in enumerate(zip(parts, chosen)))  # noqa: B905
+    pairs = enumerate(zip(parts, chosen, strict=True))
+    return cost.mean() + sum(part[index].gather(0, best[None]).sum() for index, (part, best) in pairs)
 
 
 class FakeQuantize(nn.Module):
