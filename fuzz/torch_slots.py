@@ -131,7 +131,7 @@ add_slot(
     "total = tree.chain(total)",
     "tree.chain = torch.nn.Sequential(leaf_one)",
     "tree.chain = torch.nn.Sequential(leaf_one, leaf_two)",
-    "tree.chain[0] = leaf_two",
+    "tree.chain = torch.nn.Sequential(leaf_one); tree.chain[0] = leaf_two",
     needs="tree",
 )
 add_slot(
@@ -176,11 +176,10 @@ add_slot(
 add_slot(
     "parameter_kinds",
     "total = total + (tree.leaf.gain.sum() if tree.leaf.gain is not None else 0)",
-    "leaf_one.gain = gain_one",
+    "leaf_one.gain = gain_one; gain_one.requires_grad_(True)",
     "leaf_one.gain = None",
     "leaf_one.gain = gain_two",
     "leaf_one.gain = gain_one; gain_one.requires_grad_(False)",
-    "leaf_one.gain = gain_one; gain_one.requires_grad_(True)",
     setup="gain_one, gain_two = leaf_one.gain, torch.nn.Parameter(torch.full((1,), 5.0))",
     needs="tree",
 )
@@ -235,10 +234,9 @@ add_slot(
 add_slot(
     "autocast",
     "total = total + (torch.ones(2, 2) @ torch.ones(2, 2)).sum()",
-    "torch.set_autocast_enabled('cpu', False)",
-    "torch.set_autocast_enabled('cpu', True)",
+    "torch.set_autocast_enabled('cpu', False); torch.set_autocast_dtype('cpu', torch.bfloat16)",
+    "torch.set_autocast_enabled('cpu', True); torch.set_autocast_dtype('cpu', torch.bfloat16)",
     "torch.set_autocast_enabled('cpu', True); torch.set_autocast_dtype('cpu', torch.float16)",
-    "torch.set_autocast_dtype('cpu', torch.bfloat16)",
     always=True,
 )
 add_slot(
@@ -298,12 +296,11 @@ add_slot(
         "total = total + table.extra",
         "for key in table:\n    total = total * 2 + (1.0 if key == 'a' else 3.0)",
     ),
-    "table.clear(); table.update(a=1.0)",
-    "table.clear(); table.update(a=2.0)",
-    "table.clear()",
-    "table.extra = 2.0",
-    "table.extra = 1.0",
-    "table.clear(); table.update(b=1.0, a=1.0)",
+    "table.clear(); table.update(a=1.0); table.extra = 1.0",
+    "table.clear(); table.update(a=2.0); table.extra = 1.0",
+    "table.clear(); table.extra = 1.0",
+    "table.clear(); table.update(a=1.0); table.extra = 2.0",
+    "table.clear(); table.update(b=1.0, a=1.0); table.extra = 1.0",
     setup="class Table(dict):\n    pass\n\n\ntable = Table(a=1.0)\ntable.extra = 1.0",
 )
 add_slot(
@@ -320,7 +317,7 @@ add_slot(
     "for key, value in ordered.items():\n    total = total * 2 + value",
     "ordered = collections.OrderedDict(a=1.0, b=2.0)",
     "ordered = collections.OrderedDict(b=2.0, a=1.0)",
-    "ordered.move_to_end('a')",
+    "ordered = collections.OrderedDict(a=1.0, b=2.0); ordered.move_to_end('a')",
     setup="import collections\n\nordered = collections.OrderedDict(a=1.0, b=2.0)",
 )
 add_slot(

@@ -24,7 +24,7 @@ def process_state() -> dict[str, Any]:
     return {
         "warnings": list(warnings.filters),
         "show warning": warnings.showwarning,
-        "source lines": {name for name in linecache.cache if "plumbline" in name},
+        "source lines": {name for name in linecache.cache if name.startswith("<plumbline")},
         "environment": dict(os.environ),
         "folder": os.getcwd(),
         "path": list(sys.path),
