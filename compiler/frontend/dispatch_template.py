@@ -44,8 +44,9 @@ def default_of(function: types.FunctionType, name: str) -> object:
         place = positional.index(name) - len(positional) + len(defaults)
         if place >= 0:
             return defaults[place]
-    elif name in (function.__kwdefaults__ or {}):
-        return function.__kwdefaults__[name]
+    keyword_defaults = function.__kwdefaults__ or {}
+    if name in keyword_defaults:
+        return keyword_defaults[name]
     raise TypeError(f"{function.__name__}() missing required argument: {name!r}")
 
 
