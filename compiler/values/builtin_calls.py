@@ -353,7 +353,12 @@ def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
     if not args:
         return SetValue(kind)
     value = ctx.real(args[0])
-    return copy_of_set(value, kind) if isinstance(value, SetValue) else SetValue.of(ctx, ctx.unpack(value), kind)
+    if isinstance(value, SetValue):
+        return copy_of_set(value, kind)
+    made = SetValue.of(ctx, ctx.unpack(value), kind)
+    if isinstance(value, DictValue):
+        made.tokens = kind(dict.fromkeys(made.members))  # Python lays it out at once
+    return made
 
 
 @constructs(range)

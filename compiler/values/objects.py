@@ -4,6 +4,7 @@ import collections
 import functools
 import itertools
 import operator
+import sys
 import types
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic
@@ -23,6 +24,7 @@ from .source import Attribute, Injected, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
+_ANSWERS: dict[str, type] = {"__len__": int, "__bool__": bool, "__hash__": int, "__index__": int}
 SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
 
 
@@ -92,6 +94,8 @@ class ObjectValue(Value):
         if not answer.is_constant() or isinstance(answer, SizeValue):
             return answer
         known = answer.constant()
+        if type(known) is _ANSWERS[name] and (name != "__len__" or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
+            return Constant(hash(known)) if name == "__hash__" else answer
         return fold(ctx, function, type(self.kind.__name__, (), {name: lambda *args: known})())
 
     def as_index(self, ctx: CaptureContext) -> Value:

@@ -40,6 +40,7 @@ class SetValue(Value):
         self.tokens: Any = kind()
         self.members: dict[Hashable, Value] = {}
         self.log: list[tuple[str, Value | None]] = []
+        self.exact = source is None  # the real set has the layout of the program's
 
     @classmethod
     def of(cls, ctx: CaptureContext, items: Iterable[Value], kind: type = set) -> "SetValue":
@@ -48,7 +49,7 @@ class SetValue(Value):
         for item in items:
             value = ctx.real(item)
             made.members.setdefault(value.hash_token(ctx), value)
-        made.tokens = kind(made.members)
+        made.tokens = kind(list(made.members))  # from a dict it would be laid out otherwise
         return made
 
     @classmethod
@@ -100,6 +101,8 @@ class SetValue(Value):
         if len(self.members) < 2:
             return list(self.members.values())
         if self.source is None:
+            if not self.exact:
+                self.no("iteration over a set made of one from outside, whose layout is not known", UNSUPPORTED_OBJECT)
             if not self._hashes_are_real():
                 self.no("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
             return [self.members[token] for token in self.tokens]
@@ -136,7 +139,8 @@ class SetValue(Value):
         if kwargs or not hasattr(self.kind, name):
             self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name)(**kwargs))
         if name in _CHANGES:
-            if name == "pop" and len(self.members) > 1 and (self.source is not None or not self._hashes_are_real()):
+            known = self.exact and self.source is None and self._hashes_are_real()
+            if name == "pop" and len(self.members) > 1 and not known:
                 self.no("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
             one = name in ("add", "discard", "remove")
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
@@ -155,6 +159,7 @@ class SetValue(Value):
         before = dict(self.members)
         found = pool.run(lambda: act(self.tokens, *reals))
         self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
+        self.exact = self.exact and pool.exact
         if self.source is not None:
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]
@@ -173,7 +178,7 @@ class SetValue(Value):
     def _insertion_order(self) -> list[Hashable]:
         """Return an order of adding the members that gives a set the order of iteration that this one has."""
         wanted = list(self.tokens)
-        if not self._hashes_are_real():
+        if not self._hashes_are_real() or not self.exact:
             return wanted
         for order in itertools.islice(itertools.permutations(wanted), _TRIES):
             if list(self.kind(order)) == wanted:
@@ -210,12 +215,14 @@ class _Pool:
 
     def __init__(self, ctx: CaptureContext, *sets: SetValue) -> None:
         self.ctx = ctx
+        self.exact = True
         self.values: dict[int, tuple[Hashable, Value]] = {}
         self.outside = next((one for one in sets if one.source is not None), None)
         for one in sets:
             self._add(one)
 
     def _add(self, one: SetValue) -> None:
+        self.exact = self.exact and one.exact and one.source is None
         for token in one.tokens:
             self.values[id(token)] = (token, one.members[token])
 
@@ -281,6 +288,7 @@ class _Pool:
             return Constant(found)
         made = SetValue(type(found))
         made.tokens = found
+        made.exact = self.exact
         made.members = {token: self._member(token) for token in found}
         return made
 
@@ -316,4 +324,5 @@ def copy_of_set(value: SetValue, kind: type) -> SetValue:
         return value
     made = SetValue(kind)
     made.tokens, made.members = kind(value.tokens), dict(value.members)
+    made.exact = value.exact
     return made
