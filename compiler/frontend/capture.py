@@ -458,7 +458,7 @@ _DRAWING = ("rand", "normal", "dropout", "bernoulli", "multinomial", "exponentia
 
 
 def _sets_state(node: fx.Node) -> bool:
-    return node.op == "call_function" and node.target is set_grad_mode
+    return node.target is set_grad_mode or bool(getattr(node.target, "sets_state", False))
 
 
 def _identifier(name: str) -> str:

@@ -131,9 +131,13 @@ class GraphBuilding(CaptureContext):
     def set_default_dtype(self, dtype: torch.dtype) -> None:
         """Change the default dtype for what is captured next, and when the graph has run."""
         set_default_dtype(dtype)
+        if block is not None:
+            self.blocks.open.append(block)
+        else:
+            self.blocks.open.pop()
 
-    def change_block(self, change: Callable[[], None]) -> None:
-        """Enter or leave a block, now and in the graph."""
+    def change_block(self, change: Callable[[], None], block: Value | None) -> None:
+        """Enter or leave a block, now and in the graph; block: the one that is entered."""
         change()
         node = self.graph.call_function(change)
         node.meta["origin"] = self.here()

@@ -12,8 +12,8 @@ import torch
 
 from ..base.torch_facts import device_constructors, set_default_dtype
 from ..values.modes import block_depth, unwind_blocks
-from ..values.reasons import CANNOT_RESUME, TENSOR_STATE, Break, SkipFrame
-from ..values.value import Rebuilder
+from ..values.reasons import TENSOR_STATE, Break
+from ..values.value import Rebuilder, Value
 
 
 class TorchBlocks:
@@ -25,6 +25,7 @@ class TorchBlocks:
         self.dtype_at_entry = torch.get_default_dtype()
         self.depth_at_entry = block_depth()
         self.in_graph = False  # nodes enter or leave blocks
+        self.open: list[Value] = []  # the blocks that are entered now
         self.constructors = device_constructors()
 
     def extra_arguments(self, target: object, args: list[object], kwargs: dict[str, object]) -> dict[str, object]:
@@ -64,10 +65,10 @@ class TorchBlocks:
 
     def write(self, out: Rebuilder) -> None:
         """Write what leaves the settings as the captured code left them."""
-        if block_depth() != self.depth_at_entry:
-            raise SkipFrame(CANNOT_RESUME, "a break inside a block that the graph has entered")
         if torch.get_default_dtype() is not self.dtype_at_entry:
             out.line(f"{out.inject(set_default_dtype)}({out.inject(torch.get_default_dtype())})")
+        for block in self.open:  # the graph has left them at its end
+            out.line(f"{out.value(block)}.__enter__()")
         for device in self.left:
             out.line(f"{out.inject(device)}.__exit__(None, None, None)")
         for device in self.devices:

@@ -35,6 +35,8 @@ class EnterBlock:
         self.__name__ = "enter"
         self.__module__ = __name__
 
+    sets_state = True
+
     def __call__(self) -> None:
         """Enter."""
         block = self.function(*self.args)
@@ -45,6 +47,9 @@ class EnterBlock:
 def leave_block() -> None:
     """Leave the innermost block: a node of a graph."""
     _ENTERED.blocks.pop().__exit__(None, None, None)
+
+
+leave_block.sets_state = True  # type: ignore[attr-defined]  # as of EnterBlock: a graph of nothing else is none
 
 
 def block_depth() -> int:
@@ -125,12 +130,19 @@ class GraphBlock(Value):
 
     def enter(self, ctx: CaptureContext) -> Value:
         """Enter the block, now and in the graph."""
-        ctx.change_block(EnterBlock(self.function, self.args))
+        ctx.change_block(EnterBlock(self.function, self.args), self)
         return Constant(None)
 
     def leave(self, ctx: CaptureContext) -> None:
         """Leave the block, now and in the graph."""
-        ctx.change_block(leave_block)
+        ctx.change_block(leave_block, None)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the block; it is entered by whoever goes on inside it."""
+        name = out.fresh()
+        args = ", ".join(out.inject(arg) for arg in self.args)
+        out.line(f"{name} = {out.inject(self.function)}({args})")
+        return name
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the two methods."""

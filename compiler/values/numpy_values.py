@@ -356,7 +356,7 @@ def demand_quiet_errors(ctx: CaptureContext) -> None:
 
 def error_settings() -> tuple[tuple[str, str], ...]:
     """Return what NumPy does at floating-point errors."""
-    return tuple(sorted(numpy.geterr().items()))
+    return tuple((name, str(setting)) for name, setting in sorted(numpy.geterr().items()))
 
 
 def _is_basic(key: Value) -> bool:

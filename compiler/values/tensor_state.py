@@ -110,7 +110,8 @@ def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -
 @tensor_method("storage_offset")
 def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value:
     """Give the offset, which is known once the offsets of the inputs that share the storage are."""
-    place, moved = storage_key(tensor.fake), 0
+    place = storage_key(tensor.fake)
+    moved: Any = 0
     for value in ctx.graph_inputs():
         assert isinstance(value, TensorValue)
         if storage_key(value.fake) == place and value.source is not None and value.real is not None:

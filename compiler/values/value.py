@@ -392,8 +392,8 @@ class CaptureContext(ABC):
         """Change the default dtype for what is captured next, and when the graph has run."""
 
     @abstractmethod
-    def change_block(self, change: Callable[[], None]) -> None:
-        """Enter or leave a block, now and in the graph."""
+    def change_block(self, change: Callable[[], None], block: Value | None) -> None:
+        """Enter or leave a block, now and in the graph; block: the one that is entered."""
 
     @abstractmethod
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:

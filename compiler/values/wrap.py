@@ -17,7 +17,7 @@ from typing import Any
 import torch
 import torch.nn.attention
 
-from ..base.torch_facts import operator_kinds, operator_namespaces
+from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
 from .attributes import is_native
 from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
@@ -289,6 +289,20 @@ def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
         return OpaqueValue(value, source)
     ctx.guard(source, Kind.IDENTITY, value)
     return EnvironmentValue()
+
+
+class OpenBlock(OpaqueValue):
+    """An inference block that was entered before the code that is captured."""
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give the two methods: calling one is what breaks."""
+        return MethodOf(self, name) if name in ("__enter__", "__exit__") else super().get_attr(ctx, name)
+
+
+@wraps_type(inference_block)
+def _open_block(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.TYPE, inference_block)
+    return OpenBlock(value, source)
 
 
 class WeakReference(OpaqueValue):

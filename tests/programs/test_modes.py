@@ -2,7 +2,9 @@
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812 - as everyone writes it
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from support.programs import Corpus, check
 
@@ -151,6 +153,37 @@ def default_device_of_the_process(a):
     with torch.device("meta"):
         c = torch.ones(2)
     return a + b, b.device, c.device, torch.get_default_device()
+
+
+@program(A, graphs=2, breaks=2)
+def break_in_an_inference_block(a):
+    with torch.inference_mode():
+        b = a * 2
+        print(torch.is_inference_mode_enabled())
+        c = b + 1
+    return c, marks(c), torch.is_inference_mode_enabled()
+
+
+@program(A, graphs=2, breaks=2)
+def break_in_a_block_of_kernels(a):
+    q = a[None, None]
+    with sdpa_kernel(SDPBackend.MATH):
+        b = F.scaled_dot_product_attention(q, q, q)
+        print("x")
+        c = F.scaled_dot_product_attention(b, q, q)
+    return c
+
+
+@program(A, graphs=2, breaks=1)
+def break_under_another_dtype(a):
+    torch.set_default_dtype(torch.float64)
+    try:
+        b = torch.ones(2)
+        print("x")
+        c = torch.ones(2)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return b, c, a + 1
 
 
 @program(A)
