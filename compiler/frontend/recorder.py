@@ -52,11 +52,10 @@ from .frame import FrameState, handled_in
 from .graph_building import GraphBuilding
 from .kept_generators import revived
 from .lazy import LazyValue
-from .sizes import SymbolicDimensions, size_value, stride_text
+from .sizes import LARGE, SymbolicDimensions, size_value, stride_text
 from .skip_rules import compiled_original, is_torch_file, refusal
 
 _SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
-_LARGE = 1e150  # products of smaller floats are finite
 _UNTOUCHED = object()
 _BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
 
@@ -131,12 +130,10 @@ class Recorder(GraphBuilding):
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
-        if type(value) is int and source in self.sizes.varying_numbers:
-            self.guard(source, Kind.TYPE, int)
-        if type(value) is float and source in self.sizes.varying_numbers and abs(value) < _LARGE:
-            self.guard(source, Kind.TYPE, float)
-            self.guard(source, Kind.EXPRESSION, f"-{_LARGE} < {{0}} < {_LARGE}")  # arithmetic of symbols knows no NaN
-            return self.sizes.number(value, source)
+        if isinstance(value, int | float) and self.sizes.is_open_number(value, source):
+            self.guard(source, Kind.TYPE, type(value))
+            if type(value) is float:  # arithmetic of symbols knows no NaN
+                self.guard(source, Kind.EXPRESSION, f"-{LARGE} < {{0}} < {LARGE}")
             return self.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:

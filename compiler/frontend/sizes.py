@@ -25,10 +25,11 @@ from ..base.torch_facts import (
 from ..values.constant import Constant
 from ..values.guard import Guard, Kind
 from ..values.scalar import SizeValue
-from ..values.source import Source
+from ..values.source import Argument, Source
 from ..values.value import Value
 from .size_marks import size_marks
 
+LARGE = 1e150  # products of smaller floats are finite
 SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 
 
@@ -80,6 +81,13 @@ class Sizes:
                 bound_size(fake.shape[index], *ranges[index])
             name = str(size_expression(fake.shape[index]))
             self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index, fake.shape[index])
+
+    def is_open_number(self, value: object, source: Source) -> bool:
+        """Return whether a number from outside is to be a symbol: it changed, or all whole arguments are to be."""
+        if source in self.varying_numbers:
+            return type(value) is int or (type(value) is float and abs(value) < LARGE)
+        every = self.symbolic is every_dimension and isinstance(source, Argument)
+        return every and type(value) is int and value not in (0, 1)
 
     def number(self, value: int | float, source: Source) -> Value:
         """Return the symbol of a number that has changed between calls."""
@@ -209,6 +217,14 @@ def no_symbols(value: torch.Tensor, source: Source) -> frozenset[int]:
     """Say that no dimension of any input is a symbol."""
     del value, source
     return frozenset()
+
+
+def every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
+    """Make every dimension of an input a symbol, but not of parameters, and not those marked static."""
+    del source
+    if isinstance(value, torch.nn.Parameter):
+        return frozenset()
+    return frozenset(range(value.dim())) - size_marks(value).fixed
 
 
 def stride_text(order: tuple[int, ...]) -> str:

@@ -32,7 +32,7 @@ from .dispatch_template import DEFAULT, make_template, parameter_names
 from .recompile_reasons import failing_guard, fetched
 from .residual import MISS
 from .size_marks import has_marks, size_marks
-from .sizes import SymbolicDimensions, no_symbols
+from .sizes import SymbolicDimensions, every_dimension, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
 
@@ -306,7 +306,7 @@ class Unit:
         if wanted is False or self.static_only:
             return no_symbols
         if wanted:
-            return _every_dimension
+            return every_dimension
         varying = self.varying
 
         def chosen(value: torch.Tensor, source: Source) -> frozenset[int]:
@@ -434,14 +434,6 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
         shown += [f"stack[{position}]" for position, kind in enumerate(layout.stack) if kind != NULL]
         shown += [*layout.cells, *layout.locals]
     return tuple(shown)
-
-
-def _every_dimension(value: torch.Tensor, source: Source) -> frozenset[int]:
-    """Make every dimension of an input a symbol, but not of parameters, and not those marked static."""
-    del source
-    if isinstance(value, torch.nn.Parameter):
-        return frozenset()
-    return frozenset(range(value.dim())) - size_marks(value).fixed
 
 
 __all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "is_suspendable", "parameter_names"]

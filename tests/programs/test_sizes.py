@@ -326,6 +326,13 @@ def offset_is_read(a):
     return a * 2, a.storage_offset(), a[1:].storage_offset()
 
 
+@program(make=lambda: (rows(4)()[0], 2), then=(
+    (lambda: (rows(5)()[0], 3), False), (lambda: (rows(4)()[0], -5), False), (lambda: (rows(4)()[0], 0), False),
+), dynamic=True)
+def whole_numbers_are_open_from_the_start(a, k):
+    return a * k + k, k - 1
+
+
 def both(backend):
     """Return settings: sizes open from the first call, one graph for all of them."""
     return {"backend": backend, "dynamic": True}
