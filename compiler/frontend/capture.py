@@ -134,6 +134,8 @@ def _attempt_by(
             run_chain(recorder, frames)
         except StopAtBreak as stopped:
             assert stop is not None
+            if len(stopped.frames) - 1 != stop.places[0][0]:
+                raise SkipFrame(CANNOT_RESUME, "evaluated again, the program took another way", None) from None
             return _finish_break(unit, recorder, stopped.frames, stop)
         except Break as signal:
             if unit.family.fullgraph or stop is not None:
