@@ -19,7 +19,7 @@ def put_back() -> None:
     torch.set_num_threads(1)
     torch.set_anomaly_enabled(False)
     torch.backends.mkldnn.set_flags(True)  # type: ignore[no-untyped-call]  # torch has no types here
-    torch.nn.modules.module._global_forward_hooks.clear()
+    vars(torch.nn.modules.module)["_global_forward_hooks"].clear()
     os.environ.pop("PLUMBLINE_FUZZ_SLOT", None)
 
 

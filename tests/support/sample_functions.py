@@ -1,4 +1,3 @@
-# ruff: noqa: B023, C416, F821, PIE800, PIE804, RUF015, RUF021, SIM201, UP008, UP031
 """Functions of plain Python whose frames hold everything that a frame can hold, each with a maker of its arguments.
 
 Written as users write, some of it oddly on purpose. They append to a log where they have effects, and use no
