@@ -223,17 +223,22 @@ def with_mean(x):
     "unsupported-bytecode": Example(""),
     "cannot-resume": Example(
         """
-def part(number):
-    print("part", number)
-    return number
+import functools
 
 
-def parts(x):
-    return [x * number for number in map(part, [1, 2])]
+def weighted(x):
+    @functools.lru_cache
+    def weight(number):
+        return number * 2
+
+    y = x * weight(3)
+    print("halfway")
+    return y + weight(3)
 """,
         """
-def parts(x):
-    return [x * number for number in [1, 2]]
+def weighted(x):
+    weight = 3 * 2
+    return x * weight + weight
 """,
     ),
     "exception": Example(
