@@ -107,6 +107,9 @@ class _Forms:
             return op_by_op(self.gm)
         with assumptions() as assumed:
             run = _compiled_or_slow(self.gm, (), self.options, dict(zip(self.names, sizes, strict=True)))
+        for each in assumed:
+            if " == " in each and not each.startswith("not "):
+                record(FellBack("open size", f"kernels are built for {each}"))
         self.made.append((condition(self.names, list(assumed)), run))
         return run
 

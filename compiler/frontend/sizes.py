@@ -61,15 +61,19 @@ class Sizes:
         self.varying_numbers: frozenset[Source] = frozenset()
         self.nodes: dict[str, object] = {}
         self.fixed: dict[str, Origin | None] = {}  # symbols that the program needed as numbers, and where
+        self.with_gaps: list[tuple[Source, Origin | None]] = []  # inputs whose sizes were to be open and cannot be
         self._known = 0
         self._line: Origin | None = None
 
     def varying(self, value: torch.Tensor, source: Source) -> frozenset[int]:
         """Return the dimensions of an input that are to be symbols; 0 and 1 never are, nor sizes with gaps between."""
-        if self.environment is None or not value.dim() or dense_order(value.shape, value.stride()) is None:
+        if self.environment is None or not value.dim():
             return frozenset()
-        wanted = self.symbolic(value, source)
-        return frozenset(index for index in wanted if value.shape[index] > 1)
+        wanted = frozenset(index for index in self.symbolic(value, source) if value.shape[index] > 1)
+        if wanted and dense_order(value.shape, value.stride()) is None:
+            self.with_gaps.append((source, self.here()))
+            return frozenset()
+        return wanted
 
     def note_input(
         self, fake: torch.Tensor, varying: frozenset[int], source: Source, node: fx.Node, value: torch.Tensor
@@ -85,7 +89,7 @@ class Sizes:
     def is_open_number(self, value: object, source: Source) -> bool:
         """Return whether a number from outside is to be a symbol: it changed, or all whole arguments are to be."""
         if source in self.varying_numbers:
-            return type(value) is int or (type(value) is float and abs(value) < LARGE)
+            return type(value) is int or (type(value) is float and 0 < abs(value) < LARGE)
         every = self.symbolic is every_dimension and isinstance(source, Argument)
         return every and type(value) is int and value not in (0, 1)
 
@@ -125,6 +129,9 @@ class Sizes:
 
     def record_fixed(self) -> None:
         """Put every size on record that is a number now although it was to be open."""
+        for source, where in self.with_gaps:
+            what = f"the sizes of {source.words()} are fixed: its elements do not fill their memory"
+            record(FellBack("open size", what, where))
         for name, origin in self.origins.items():
             expression = size_expression(origin.symbol)
             if expression.is_number:

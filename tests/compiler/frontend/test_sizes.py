@@ -45,6 +45,18 @@ def test_a_fixed_size_is_on_record_with_its_line(function: Callable[..., torch.T
     assert event.origin.source_line().endswith("# here")
 
 
+def test_an_input_with_gaps_is_on_record() -> None:
+    compiled = plumbline.compile(left_open_by_row, backend="eager", dynamic=True)
+    with recording() as events:
+        compiled(torch.ones(4, 8)[:, :3])
+    (event,) = [event for event in events if isinstance(event, FellBack) and event.operation == "open size"]
+    assert event.why.startswith("the sizes of a are fixed")
+
+
+def left_open_by_row(a: torch.Tensor) -> torch.Tensor:
+    return a.sum(1) * a.shape[0]
+
+
 def test_an_open_size_is_not_on_record() -> None:
     assert events_of(left_open) == []
 
