@@ -11,7 +11,7 @@ import torch.utils.checkpoint
 from .attributes import class_lookup
 from .classes import ClassValue
 from .constant import Constant, Known, calls
-from .functions import FunctionValue
+from .functions import FunctionValue, PartialValue
 from .guard import Kind
 from .reasons import AUTOGRAD_CALL, UNKNOWN_CALLEE, Break
 from .sequences import SequenceValue, TupleValue
@@ -118,7 +118,9 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
     ctx.call(backward, [state, *gradients], {})
 
 
-_CHECKPOINT_SETTINGS = frozenset({"use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"})
+_CHECKPOINT_SETTINGS = frozenset(
+    {"use_reentrant", "preserve_rng_state", "determinism_check", "early_stop", "context_fn"}
+)
 
 
 @calls(torch.utils.checkpoint.checkpoint)
@@ -127,7 +129,8 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     known = {name: ctx.real(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
     reentrant = known.get("use_reentrant")
     is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
-    if not is_known or kwargs.keys() & {"context_fn", "debug"}:
+    selects = "context_fn" not in kwargs or _chooses_what_is_kept(ctx.real(kwargs["context_fn"]))
+    if not is_known or "debug" in kwargs or not selects:
         raise Break(UNKNOWN_CALLEE, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
     if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
@@ -139,6 +142,13 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
         raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint with results that need no gradient")
     return result
+
+
+def _chooses_what_is_kept(function: Value) -> bool:
+    """Return whether the contexts of a checkpoint only say which results to keep, and change no value."""
+    chosen = function.function if isinstance(function, PartialValue) else function
+    real = chosen.real if isinstance(chosen, FunctionValue) else None
+    return real is torch.utils.checkpoint.create_selective_checkpoint_contexts
 
 
 def _needs_gradient(value: Value) -> bool:

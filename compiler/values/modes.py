@@ -195,6 +195,11 @@ def _set_default_dtype(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -
     return Constant(None)
 
 
+@calls(torch.set_default_device)
+def _set_default_device(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(UNKNOWN_CALLEE, "torch.set_default_device")  # it puts a mode on the stack: one break for all of it
+
+
 @calls(torch.get_default_device)
 def _get_default_device(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.known(ctx.default_device())

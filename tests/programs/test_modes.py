@@ -186,6 +186,14 @@ def break_under_another_dtype(a):
     return b, c, a + 1
 
 
+@program(A, graphs=2, breaks=2)
+def default_device_is_set_for_a_while(a):
+    torch.set_default_device("meta")
+    b = torch.ones(2) + 1
+    torch.set_default_device(None)
+    return b.device, torch.ones(2), a + 1
+
+
 @program(A)
 def default_dtype_in_factories(a):
     before = torch.get_default_dtype()

@@ -4,6 +4,7 @@ rounding=True: torch.optim keeps its step counts as tensors when it is compiled,
 """
 
 import copy
+import functools
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everyone writes it
@@ -222,6 +223,20 @@ def autograd_function_that_computes_again(a):
 def gradient_of_an_autograd_function(a):
     (g,) = torch.autograd.grad(Square.apply(a).sum(), a, create_graph=True)
     return torch.autograd.grad(g.sum(), a)[0]
+
+
+def keep_products(ctx, operator, *args, **kwargs):
+    kept = operator is torch.ops.aten.mul.Tensor
+    return torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE if kept else (
+        torch.utils.checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+    )
+
+
+@program(make=leaf, backward=True)
+def checkpoint_that_keeps_some_results(a):
+    contexts = functools.partial(torch.utils.checkpoint.create_selective_checkpoint_contexts, keep_products)
+    run = torch.utils.checkpoint.checkpoint
+    return run(lambda x: (x * 2).sin(), a, use_reentrant=False, context_fn=contexts).sum()
 
 
 @program(make=leaf, backward=True)
