@@ -116,6 +116,8 @@ class DictValue(Value):
                 continue
             known = early.pop(token, None)
             place = self.item(key) if wrapped.is_constant() else ListedValue(source, position)
+            if known is not None:
+                known.key = wrapped  # asked for by an equal key, it is still the one that was there: 1 for True
             self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
         self.entries.update(early)
         return self.entries

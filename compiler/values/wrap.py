@@ -273,12 +273,21 @@ def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args.items, kwargs, source)
 
 
+def _is_empty(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - reading it is the question
+    except ValueError:
+        return True
+    return False
+
+
 @wraps_type(types.CellType)
 def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.CellType)
     try:
         content = value.cell_contents
     except ValueError:
+        ctx.guard(Plain(source, _is_empty), Kind.EQUALS, True)
         return CellValue(None, source)
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
 

@@ -52,3 +52,10 @@ def test_floats_of_symbols_are_rounded_in_the_order_of_the_program(formula):
         return formula(n), x * formula(n), formula(x.shape[0])
 
     same_as_eager(function, [(torch.ones(n, dtype=torch.float64), n) for n in range(2, 24)])
+
+
+def test_zeros_keep_their_sign():
+    def function(x, a):
+        return x * a, min(a, 1.0), sorted([a, 0.0])
+
+    same_as_eager(function, [(torch.ones(1), a) for a in (0.5, 2.0, -0.0, 0.0, -3.5, -0.0)])
