@@ -123,26 +123,22 @@ class GraphBuilding(CaptureContext):
     def default_device(self) -> torch.device:
         """Return where tensors are made."""
         return self.blocks.devices[-1] if self.blocks.devices else torch.get_default_device()
-    def is_apart(self) -> bool:
-        """Return whether a function is being evaluated in a graph of its own."""
-        return len(self.levels) > 1
-
 
     def set_default_dtype(self, dtype: torch.dtype) -> None:
         """Change the default dtype for what is captured next, and when the graph has run."""
         set_default_dtype(dtype)
-        if block is not None:
-            self.blocks.open.append(block)
-        else:
-            self.blocks.open.pop()
 
     def change_block(self, change: Callable[[], None], block: Value | None) -> None:
         """Enter or leave a block, now and in the graph; block: the one that is entered."""
         change()
+        if block is not None:
+            self.blocks.open.append(block)
+        else:
+            self.blocks.open.pop()
         node = self.graph.call_function(change)
         node.meta["origin"] = self.here()
-        self.blocks.has_inference = True
-        self.changed_states.add("inference")
+        self.blocks.in_graph = True
+        self.changed_states.add("block")
 
     def size_argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size."""
@@ -159,7 +155,11 @@ class GraphBuilding(CaptureContext):
         extra = self.blocks.extra_arguments(target, fake_args, fake_kwargs)
         fake_kwargs |= extra
         versions = [_version(value) for value in self.inputs]
+        written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
+        before = getattr(written, "_version", 0)
         result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        if getattr(written, "_version", 0) != before:  # eager refuses most of these, the shape rules none
+            raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
         if any(_version(value) != old for value, old in zip(self.inputs, versions, strict=True)):
             self.mutates_inputs = True
         if target is torch.nn.functional.batch_norm or target is torch.nn.functional.instance_norm:
@@ -192,6 +192,7 @@ class GraphBuilding(CaptureContext):
         """Add a call whose result on fake tensors is known."""
         given: Any = (args, kwargs or {})  # what graphs carry: to_graph saw to it
         node = self.graph.call_function(target, *fx.map_arg(given, self._carried))
+        self.mutates_inputs = self.mutates_inputs or getattr(target, "mutates_inputs", False)
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
 
@@ -208,7 +209,6 @@ class GraphBuilding(CaptureContext):
             values = [self._entering(arg) for arg in args]
             named = {name: self._entering(value) for name, value in kwargs.items()}
             nodes, fakes = to_graph(self, self.call(function, values, named))
-        self.mutates_inputs = self.mutates_inputs or getattr(target, "mutates_inputs", False)
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
             if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:
@@ -320,6 +320,14 @@ class GraphBuilding(CaptureContext):
     def storage_pattern(self) -> tuple[int, ...]:
         """Return which inputs share storage."""
         return storage_pattern(*(value.real for value in self.inputs if value.real is not None))
+
+
+def _repeats_elements(value: object) -> bool:
+    """Return whether a tensor was expanded: several of its elements are one in memory."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_inference():
+        return False
+    return any(type(stride) is int and stride == 0 and (type(size) is not int or size > 1)
+               for size, stride in zip(value.shape, value.stride(), strict=True))  # fmt: skip
 
 
 def _version(value: TensorValue) -> int:

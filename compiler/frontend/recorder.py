@@ -42,7 +42,7 @@ from ..values.reasons import (
 )
 from ..values.sequences import ListValue, TupleValue, tuple_fields
 from ..values.sets import SetValue
-from ..values.source import Injected, Item, Source
+from ..values.source import Attribute, Injected, Item, Source
 from ..values.tensor import TensorValue
 from ..values.torch_calls import is_graph_break_mark
 from ..values.value import Arguments, Keywords, Raised, Value
@@ -132,8 +132,8 @@ class Recorder(GraphBuilding):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.sizes.is_open_number(value, source):
             self.guard(source, Kind.TYPE, type(value))
-            if type(value) is float:  # arithmetic of symbols knows no NaN
-                self.guard(source, Kind.EXPRESSION, f"-{LARGE} < {{0}} < {LARGE}")
+            if type(value) is float:  # arithmetic of symbols knows no NaN and no sign of zero
+                self.guard(source, Kind.EXPRESSION, f"0 < abs({{0}}) < {LARGE}")
             return self.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:
@@ -146,7 +146,21 @@ class Recorder(GraphBuilding):
         if isinstance(made, _SHARED) or type(value) is types.GeneratorType:
             self.shared[id(value)] = made
             self.alive.append(value)
+        if isinstance(made, ObjectValue):
+            self._share_namespace(value, made, source)
         return made
+
+    def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
+        """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""
+        namespace = getattr(value, "__dict__", None)
+        if type(namespace) is not dict:
+            return
+        known = self.shared.setdefault(id(namespace), made.namespace)
+        if known is made.namespace:
+            self.alive.append(namespace)
+        elif isinstance(known, DictValue) and known.source is not None:
+            self.guard(Attribute(source, "__dict__"), Kind.SAME_AS, id(namespace), (known.source,))
+            made.namespace = known
 
     def lazy(self, value: object, source: Source) -> Value:
         """Return a value that is wrapped on first use."""
@@ -492,6 +506,7 @@ class Recorder(GraphBuilding):
     def step(self) -> None:
         """Count an instruction; raise when the capture grew too long."""
         self.steps += 1
+        self.sizes.watch(self.user_line)
         if self.steps > self.options.instruction_limit:
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
 
@@ -510,4 +525,3 @@ def _holds_by_construction(value: object, kind: Kind) -> bool:
         root = str(getattr(value, "__module__", "")).partition(".")[0]
         return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
     return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
-        self.sizes.watch(self.user_line)

@@ -303,6 +303,10 @@ class CaptureContext(ABC):
         """Return whether a function is being evaluated in a graph of its own."""
 
     @abstractmethod
+    def is_dropped(self) -> bool:
+        """Return whether the program throws away the result of the operation that is being evaluated."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 
@@ -359,23 +363,6 @@ class CaptureContext(ABC):
         """Evaluate `list(value)`."""
 
     @abstractmethod
-    def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
-        """Change a global state of torch (grad mode, autocast) in the graph and for the rest of the capture."""
-
-    @abstractmethod
-    def global_value(self, namespace: dict[str, object], name: str) -> Value:
-        """Evaluate a global name: the namespace, then builtins."""
-
-    @abstractmethod
-    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
-        """Assign a global name; None deletes it."""
-
-    @abstractmethod
-    def calling_class_cell(self) -> tuple[Value, Value]:
-        """Return (`__class__`, first argument) of the running frame, for `super()`."""
-
-    @abstractmethod
-    @abstractmethod
     def enter_device(self, device: torch.device) -> None:
         """Make tensors on a device from here on."""
 
@@ -403,6 +390,15 @@ class CaptureContext(ABC):
     def global_value(self, namespace: dict[str, object], name: str) -> Value:
         """Evaluate a global name: the namespace, then builtins."""
 
+    @abstractmethod
+    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
+        """Assign a global name; None deletes it."""
+
+    @abstractmethod
+    def calling_class_cell(self) -> tuple[Value, Value]:
+        """Return (`__class__`, first argument) of the running frame, for `super()`."""
+
+    @abstractmethod
     def class_attr(self, instance: Value, kind: type, name: str) -> Value:
         """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""
 
