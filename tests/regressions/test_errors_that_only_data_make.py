@@ -95,3 +95,23 @@ def test_what_is_no_probability_is_refused(backend):
     assert torch.allclose(guess.grad, torch.tensor([0.625, -0.7143]), atol=1e-4)
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         compiled(torch.tensor([1.5, 0.2]), truth)
+
+
+def test_a_write_into_an_expanded_tensor_is_refused_where_it_stands():
+    """Shape rules let it pass: the error came out of the graph, and the changes before it were lost."""
+    log = []
+
+    def writes(x):
+        log.append("before")
+        y = x.expand(3, 2)
+        try:
+            y.add_(1)
+        except RuntimeError as error:
+            log.append(str(error)[:21])
+        return x * 2
+
+    compiled = plumbline.compile(writes, backend="eager")
+    assert torch.equal(compiled(torch.ones(1, 2)), torch.full((1, 2), 2.0))
+    assert log == ["before", "unsupported operation"]
+    whole = torch.ones(3, 2)
+    assert torch.equal(compiled(whole), torch.full((3, 2), 4.0))
