@@ -179,7 +179,7 @@ def main() -> None:
             fixed = plumbline.compile(model, backend="inductor", dynamic=False)
             runs = {"open": compiled, "fixed": fixed, "eager": model, **({"stock": stock} if stock is not None else {})}
             calls = {
-                kind: (lambda run=run, inputs=inputs: step(run, model, inputs, arguments.train))
+                kind: (lambda run=run, model=model, inputs=inputs: step(run, model, inputs, arguments.train))
                 for kind, run in runs.items()
             }
             found = fastest(calls, arguments.seconds)

@@ -14,7 +14,9 @@ from torch import nn
 import plumbline
 from plumbline.compiler.base.events import Broke, Captured, KernelBuilt, RanEagerly, recording
 
-transformers = pytest.importorskip("transformers", reason="the models come from the optional hf dependency")
+pytest.importorskip("transformers", reason="the models come from the optional hf dependency")
+
+import transformers
 
 from support.hugging_face import FAMILIES, tokens
 
