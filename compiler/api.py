@@ -296,8 +296,8 @@ def _tensors(value: Any, device: torch.device | None) -> Any:
     return value
 
 
-for _function in (_arrays, _tensors):
-    _function._plumbline_inline = True  # type: ignore[attr-defined]  # functions take attributes; capture looks inside
+for _conversion in (_arrays, _tensors):
+    vars(_conversion)["_plumbline_inline"] = True  # capture looks inside
 
 
 def mark_dynamic(

@@ -14,8 +14,9 @@ class Explanation:
     """The story of one run under capture.
 
     graphs: the captured modules, in the order in which they were compiled. ops_per_graph: per graph the targets of
-    its operations. out_guards: in words; guard_places: the user lines that made capture look. break_reasons: the breaks; eager: functions that ran uncompiled; errors:
-    those of plumbline's own, each with its bundle. compile_times: stage and wall seconds, in order of their ends.
+    its operations. out_guards: in words; guard_places: for each the user's line that made capture look.
+    break_reasons: the breaks; eager: functions that ran uncompiled; errors: those of plumbline's own, each with its
+    bundle. compile_times: stage and wall seconds, in order of their ends.
     """
 
     graphs: tuple[torch.fx.GraphModule, ...]
