@@ -53,6 +53,7 @@ def _made(place: Place | None, values: Values) -> RealGenerator:
 
 def _nothing() -> RealGenerator:
     yield from ()
+    return None
 
 
 _KEPT: WeakKeyDictionary[RealGenerator, Kept] = WeakKeyDictionary()

@@ -17,6 +17,7 @@ from ..values import (  # noqa: F401 - fill the tables of callables
     logging_calls,
     numpy_calls,
     outer_iterators,
+    outer_views,
     pure_calls,
     reflection_calls,
     single_dispatch,

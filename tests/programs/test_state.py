@@ -319,6 +319,17 @@ def dict_view_lives_across_a_break(a):
     return sum(values)
 
 
+@program(make=lambda: ({"x": A.clone(), "y": A + 1},), graphs=2, breaks=1)
+def dict_views_of_an_argument_across_a_break(d):
+    keys, items, values = d.keys(), d.items(), d.values()
+    same = values
+    b = d["x"] * 2
+    print("between")
+    d["z"] = b
+    del d["x"]
+    return list(keys), len(items), sum(values) + 1, same is values, "z" in keys, d.values() is values
+
+
 @program(make=lambda: (A.clone(),), graphs=0)
 def augmented_assignment_on_containers(a):
     xs, d, t = [a], {"n": 1}, (1,)
