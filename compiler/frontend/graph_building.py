@@ -141,8 +141,8 @@ class GraphBuilding(CaptureContext):
         self.changed_states.add("block")
 
     def size_argument(self, value: Value) -> object:
-        """Return the node that computes a symbolic size."""
-        return self.sizes.argument(value)
+        """Return the node that computes a symbolic size; under a transform the size as it is now, which is guarded."""
+        return value.constant() if self.is_apart() else self.sizes.argument(value)
 
     def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""

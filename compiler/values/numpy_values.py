@@ -1,5 +1,6 @@
 """NumPy values: scalars and arrays that are known while capturing, and arrays that lie over the memory of a tensor."""
 
+import math
 import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -313,7 +314,8 @@ class TensorArray(Value):
         if name == "shape":
             return ctx.known(tuple(fake.shape))
         if name in ("ndim", "size", "itemsize", "nbytes"):
-            amount = {"ndim": fake.dim(), "size": fake.numel(), "itemsize": fake.itemsize, "nbytes": fake.nbytes}
+            size = math.prod(fake.shape)  # which may be open
+            amount = {"ndim": fake.dim(), "size": size, "itemsize": fake.itemsize, "nbytes": size * fake.itemsize}
             return ctx.known(amount[name])
         if name == "dtype":
             return ctx.known(dtype_of(fake.dtype))

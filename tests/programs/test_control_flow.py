@@ -93,6 +93,11 @@ def linear_recurrence(a, b):
     return associative_scan(step, (a, b), dim=0, reverse=True, combine_mode="generic")
 
 
+@program(A, dynamic=True)
+def branch_with_an_open_size(a):
+    return torch.cond(a.sum() > 0, lambda z: z * a.shape[0], lambda z: z.cos(), (a,))
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)

@@ -247,6 +247,12 @@ def list_of_tensors_becomes_a_tensor(a):
     return torch.tensor([a[0, 0], a[0, 1]]), torch.tensor(a.shape)
 
 
+@program(A, dynamic=True, then=((lambda: (torch.ones(4, 3),), False),))
+def array_of_open_size(a):
+    n = a.numpy()
+    return torch.from_numpy(n * 2) + n.shape[0], n.size, n.nbytes
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)

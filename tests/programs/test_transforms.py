@@ -229,6 +229,17 @@ def module_under_two_names(m, x):
     return functional_call(m, {"first.weight": m.first.weight * 2}, (x,))
 
 
+@program(A, dynamic=True, then=((lambda: (torch.ones(4, 3),), True), (lambda: (torch.zeros(4, 3),), False)))
+def open_size_is_fixed_under_a_transform(a):
+    return vmap(grad(lambda row: (row**2).sum() * a.shape[0]))(a)
+
+
+@program(A, dynamic=True, then=((lambda: (torch.ones(4, 3),), False),))
+def open_size_around_a_transform(a):
+    y, pull = vjp(torch.sin, a)
+    return pull(y)[0] * a.shape[0]
+
+
 @corpus.parametrize()
 def test_program(program):
     check(program)
