@@ -466,6 +466,8 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         return ctx.known(value.value[::-1]).iterate(ctx)
     if isinstance(value, SequenceValue):
         return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
+    if isinstance(value, Constant) and not isinstance(value.value, str | bytes):
+        value.refuse(ctx, "reversed", reversed)
     if isinstance(value, Constant | TensorValue):
         return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
     if isinstance(value, DictValue | DictView):

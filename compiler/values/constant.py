@@ -4,9 +4,10 @@ import enum
 import operator
 import types
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from .guard import Kind
-from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -125,7 +126,11 @@ class Constant(Value):
         """Iterate over the known elements."""
         if not isinstance(self.value, str | bytes | range):
             self.refuse(ctx, "iteration", iter)
-        return RangeIterator(self.value) if isinstance(self.value, range) else ctx.known(tuple(self.value)).iterate(ctx)
+        if isinstance(self.value, range):
+            return RangeIterator(self.value)
+        made: Any = ctx.known(tuple(self.value)).iterate(ctx)
+        made.kind = type(iter(self.value))
+        return made  # type: ignore[no-any-return]  # a SequenceIterator
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the known length."""
@@ -276,7 +281,21 @@ class Known(Value):
         rule = call_rule(self.value)
         if rule is None:
             self.no("call", UNKNOWN_CALLEE)
-        return rule(ctx, args, kwargs)
+        try:
+            return rule(ctx, args, kwargs)
+        except (IndexError, KeyError, ValueError):
+            self._refuse_arguments(ctx, args, kwargs)  # rules do not count their arguments
+            raise
+
+    def _refuse_arguments(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
+        function: Any = self.value
+        try:
+            function(*(ctx.real(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
+        except TypeError as error:
+            ctx.throw(TypeError, *error.args)
+        except (Exception, Break):
+            return
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over a flag, or over an enum member that is text; other objects are not iterable here."""
@@ -292,7 +311,9 @@ class Known(Value):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test flags and text."""
-        if isinstance(self.value, enum.Enum) and item.is_constant():
+        if isinstance(self.value, enum.Enum) and not item.is_constant():
+            self.refuse(ctx, "membership test", lambda value: None in value)
+        if isinstance(self.value, enum.Enum):
             return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
         return super().contains(ctx, item)
 

@@ -8,10 +8,13 @@ import torch
 
 from .classes import constructs
 from .constant import Constant, calls, fold
+from .functions import BoundMethod, FunctionValue, PartialValue
+from .mappings import DictView
 from .objects import ObjectValue
 from .operators import binary
 from .reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
 from .scalar import SizeValue
+from .sequences import SequenceIterator
 from .size_calls import size_call
 from .tensor import TensorValue
 from .texts import number_of
@@ -26,8 +29,14 @@ def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
     if isinstance(value, ObjectValue):
         return number_of(ctx, value)
     if not value.is_constant():
-        raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}")
+        try:
+            return value.stand_in() if isinstance(value, _NEVER_NUMBERS) else value.constant()
+        except Break:
+            raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}") from None
     return value.constant()
+
+
+_NEVER_NUMBERS = (FunctionValue, BoundMethod, PartialValue, DictView, SequenceIterator)  # refused for their type alone
 
 
 def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
@@ -68,7 +77,7 @@ for _pure in (*_MATH, ord, chr, hex, oct, bin, operator.index):
 
 @calls(divmod)
 def _divmod(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    left, right = (ctx.real(arg) for arg in args)
+    left, right = ctx.real(args[0]), ctx.real(args[1])
     for owner, name, other in ((left, "__divmod__", right), (right, "__rdivmod__", left)):
         method = owner.method(ctx, name) if isinstance(owner, ObjectValue) else None
         if method is not None:

@@ -62,6 +62,12 @@ class ExceptionValue(ObjectValue):
         self.raised_at: Origin | None = None
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
 
+    def stand_in(self) -> object:
+        """Return an exception of the class, or one of a class of the same name."""
+        if native_of(self.kind) is not self.kind or issubclass(self.kind, UnicodeError | BaseExceptionGroup):
+            return super().stand_in()
+        return self.kind()
+
     def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
         self.args = [ctx.real(arg) for arg in args]

@@ -379,6 +379,10 @@ class PartialValue(Value):
         """Partials are true."""
         return True
 
+    def stand_in(self) -> object:
+        """Return a partial."""
+        return functools.partial(len)
+
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the stored arguments in front."""
         return ctx.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})

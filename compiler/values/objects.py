@@ -61,6 +61,8 @@ class ObjectValue(Value):
 
     def stand_in(self) -> object:
         """Return an instance of a class of the same name without methods, derived from the same builtin type."""
+        if self.kind is types.SimpleNamespace:
+            return types.SimpleNamespace()
         bases = () if self.contents is None else (self.contents.python_type(),)
         namespace = {name: None for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
                      if class_lookup(self.kind, name)[1] is None}  # fmt: skip
@@ -80,6 +82,8 @@ class ObjectValue(Value):
             self.refuse(ctx, "hash", hash)
         method = self.method(ctx, "__hash__")
         if method is None and self.contents is not None:
+            if self.contents.python_type().__hash__ is None:
+                self.refuse(ctx, "hash", hash)
             return self.contents.hash_token(ctx)
         found = ctx.real(ctx.call(method, [], {})) if method is not None else self
         number = self.answered(ctx, "__hash__", found, hash).constant() if found is not self else None
@@ -285,7 +289,7 @@ class ObjectValue(Value):
             if not hasattr(found.python_type(), "__next__"):
                 ctx.throw(TypeError, f"iter() returned non-iterator of type '{found.python_type().__name__}'")
             return found
-        if self.contents is not None:
+        if self.contents is not None and hasattr(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
             return IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx)
@@ -303,7 +307,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__len__")
         if found is not None:
             return self.answered(ctx, "__len__", found, len)
-        if self.contents is None:
+        if self.contents is None or not hasattr(self.contents.python_type(), "__len__"):
             self.refuse(ctx, "len", len)
         return self.contents.length(ctx)
 
@@ -312,7 +316,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__getitem__", key)
         if found is not None:
             return found
-        if self.contents is None:
+        if self.contents is None or not hasattr(self.contents.python_type(), "__getitem__"):
             self.refuse(ctx, "subscript", operator.getitem, key)
         if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
             missing = self._special(ctx, "__missing__", key)
@@ -339,7 +343,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__contains__", item)
         if found is not None:
             return found.truth(ctx)
-        if self.contents is not None:
+        if self.contents is not None and hasattr(self.contents.python_type(), "__contains__"):
             return self.contents.contains(ctx, item)
         if class_lookup(self.kind, "__contains__")[0] is not None or not any(
             self.method(ctx, name) is not None for name in ("__iter__", "__getitem__")

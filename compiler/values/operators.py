@@ -69,6 +69,7 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
     if held(left) is not left or held(right) is not right:
         if any(held(value) is not value and held(value).python_type() in OF_OWN_CLASS for value in (left, right)):
             raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
+        _refuse_by_name(ctx, symbol, assigning if inplace else plain, left, right)
         made = binary(ctx, symbol, held(left), held(right), inplace=inplace)
         return left if inplace and made is held(left) else made
     if isinstance(left, SizeValue) or isinstance(right, SizeValue):
@@ -82,10 +83,24 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
     if found is not None:
         return found
     if left.is_constant() and right.is_constant():
-        return fold(ctx, plain, left.constant(), right.constant())
+        return fold(ctx, assigning if inplace else plain, left.constant(), right.constant())
     if symbol == "%" and isinstance(left, Constant) and isinstance(left.value, str | bytes):
         return left.call_method(ctx, "__mod__", [right], {})
     left.refuse(ctx, symbol, assigning if inplace else plain, right)
+
+
+def _refuse_by_name(
+    ctx: CaptureContext, symbol: str, function: Callable[..., object], left: Value, right: Value
+) -> None:
+    """Raise the TypeError for operands of which one is of a subclass, under the subclass's own name."""
+    if symbol == "%" and issubclass(left.python_type(), str | bytes):
+        return  # its errors are about the text
+    try:
+        function(left.stand_in(), right.stand_in())
+    except TypeError:
+        left.refuse(ctx, symbol, function, right)
+    except (Exception, Break):
+        return
 
 
 def held(value: Value) -> Value:
@@ -114,6 +129,9 @@ def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, 
         same = isinstance(right, SequenceValue) and _family(left) is _family(right)
         return left.sliced([*left.items, *right.items]) if same else None  # type: ignore[attr-defined]  # a sequence
     if symbol == "*" and isinstance(right, SequenceValue) and not isinstance(left, SequenceValue):
+        number = ctx.real(left).as_index(ctx)
+        if not (number.is_constant() and isinstance(number.constant(), int)):
+            left.refuse(ctx, symbol, operator.imul if inplace else operator.mul, right)
         left, right = right, left
     if symbol == "*" and isinstance(left, SequenceValue):
         return left.sliced(left.items * _count(ctx, left, right))
@@ -122,7 +140,7 @@ def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, 
     if isinstance(left, DictValue) and symbol == "|" and inplace and left.kind is not types.MappingProxyType:
         left.call_method(ctx, "update", [right], {})
         return left
-    if symbol in PLAIN and any(isinstance(value, SetValue | DictView) for value in (left, right)):
+    if symbol in PLAIN and any(map(_is_set_like, (left, right))):
         return set_operation(ctx, symbol, left, right, inplace=inplace)
     return None
 
@@ -233,6 +251,10 @@ def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
     if method is not None:
         return ctx.call(method, [], {})
     if held(value) is not value:
+        try:
+            function(value.stand_in())
+        except TypeError:
+            value.refuse(ctx, symbol, function)
         return unary(ctx, symbol, held(value))
     if value.is_constant():
         return fold(ctx, function, value.constant())
@@ -262,6 +284,8 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
     if isinstance(left, SequenceValue) and isinstance(right, SequenceValue):
         return _compare_sequences(ctx, symbol, left, right)
     if any(_is_set_like(value) for value in (left, right)) and left is not right:
+        if not (_is_set_like(left) and _is_set_like(right)) and symbol not in ("==", "!="):
+            left.refuse(ctx, symbol, function, right)
         return compare_sets(ctx, function, left, right)
     left, right = (value.owner if isinstance(value, ProxyValue) else value for value in (left, right))
     if isinstance(left, DictValue) and isinstance(right, DictValue) and symbol in ("==", "!="):
@@ -317,6 +341,7 @@ def _compare_objects(
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         return None
     if held(left) is not left or held(right) is not right:
+        _refuse_by_name(ctx, symbol, _COMPARISONS[symbol][0], left, right)
         return compare(ctx, symbol, held(left), held(right))
     if not isinstance(left, ObjectValue) and not isinstance(right, ObjectValue):
         return None

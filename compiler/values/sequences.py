@@ -55,10 +55,11 @@ class SequenceIterator(Value):
     def __init__(self, owner: "SequenceValue", position: int = 0) -> None:
         self.owner = owner
         self.position = position
+        self.kind: type | None = None  # where it is not that of lists or tuples
 
     def python_type(self) -> type:
         """Return the iterator type."""
-        return type(iter([])) if isinstance(self.owner, ListValue) else type(iter(()))
+        return self.kind or type(iter([])) if isinstance(self.owner, ListValue) else type(iter(()))
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""

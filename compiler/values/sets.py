@@ -15,7 +15,7 @@ from .guard import Kind
 from .identities import token_among
 from .mappings import DictValue, DictView, HashToken
 from .reasons import UNSUPPORTED_OBJECT, Break
-from .sequences import SequenceIterator, SequenceValue, TupleValue, call_dunder
+from .sequences import SequenceIterator, TupleValue, call_dunder
 from .source import Listed, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 
@@ -242,6 +242,8 @@ class _Pool:
         if isinstance(value, SetValue):
             self._add(value)
             return value.tokens
+        if operand and not isinstance(value, DictView | Constant):
+            return value.stand_in()
         if isinstance(value, DictValue):
             return dict.fromkeys(self.token(entry.key) for entry in value.read_all(self.ctx).values())
         if isinstance(value, DictView) and value.part == "keys":
@@ -250,10 +252,9 @@ class _Pool:
             return self._items(value)
         if isinstance(value, Constant):
             return value.constant()
-        if operand and not isinstance(value, SequenceValue):
+        if operand or not hasattr(value.python_type(), "__iter__"):
             return value.stand_in()
-        made = [self.token(element) for element in self.ctx.unpack(value)]
-        return tuple(made) if operand and value.python_type() is tuple else made
+        return [self.token(element) for element in self.ctx.unpack(value)]
 
     def _items(self, view: DictView) -> object:
         made: dict[Hashable, Hashable] = {}
@@ -309,7 +310,8 @@ def set_operation(ctx: CaptureContext, symbol: str, left: Value, right: Value, *
 def compare_sets(ctx: CaptureContext, function: Callable[[Any, Any], object], left: Value, right: Value) -> Value:
     """Evaluate an operator on sets or views that changes nothing."""
     pool = _Pool(ctx)
-    first, second = pool.real(left, operand=True), pool.real(right, operand=True)
+    looked_into = any(isinstance(value, DictView) for value in (left, right))  # views take any iterable
+    first, second = (pool.real(value, operand=not looked_into) for value in (left, right))
     return pool.result(lambda: function(first, second))
 
 

@@ -62,8 +62,8 @@ def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
     """Return a real object with the number that an object stands for: a literal, or one that asks the program."""
     own = any(value.method(ctx, name) is not None for name in _NUMBERS)
     if value.contents is not None and value.contents.is_constant() and not own:
-        return value.contents.constant()
-    return _shown_object(ctx, value)
+        return value.contents.constant() if isinstance(value.contents, Constant) else value.stand_in()
+    return _shown_object(ctx, value) if own else value.stand_in()
 
 
 def _number(name: str) -> Any:
