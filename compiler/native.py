@@ -267,7 +267,10 @@ def _rescue(gm: fx.GraphModule, options: Options, *, repeats: bool) -> Rescue:
     def run_op_by_op(error: Exception, inputs: Sequence[object]) -> object:
         if options.strict or not repeats:
             raise error
-        result = slow(*inputs)
+        try:
+            result = slow(*inputs)
+        except Exception as eagers:
+            raise eagers from None
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
         return result
 

@@ -115,3 +115,18 @@ def test_a_write_into_an_expanded_tensor_is_refused_where_it_stands():
     assert log == ["before", "unsupported operation"]
     whole = torch.ones(3, 2)
     assert torch.equal(compiled(whole), torch.full((3, 2), 4.0))
+
+
+@pytest.mark.cc
+def test_eagers_error_comes_without_the_one_before():
+    kept = torch.zeros(1, 8, 2)
+
+    def stores(x, place):
+        kept.index_copy_(1, place, x[:, None])
+        return kept.sum()
+
+    compiled = plumbline.compile(stores, backend="inductor")
+    compiled(torch.ones(1, 2), torch.tensor([1]))
+    with pytest.raises(IndexError) as caught:
+        compiled(torch.ones(1, 2), torch.tensor([9]))
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
