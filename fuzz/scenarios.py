@@ -89,12 +89,13 @@ def _setup(name: str) -> str:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, judged: bool = True) -> Scenario:
+def scenarios(draw: st.DrawFn, judged: bool = True, among: tuple[str, ...] = ()) -> Scenario:
     """Draw a scenario: one to four slots, some of them unread, and a history that begins and ends with a call.
 
-    judged: only slots that the judge can rewind.
+    judged: only slots that the judge can rewind.  among: only these slots, if any are named.
     """
     drawn_from = sorted(name for name, slot in SLOTS.items() if slot.rewound or not judged)
+    drawn_from = [name for name in drawn_from if not among or name in among]
     names = draw(st.lists(st.sampled_from(drawn_from), min_size=1, max_size=MOST_SLOTS, unique=True))
     slots = []
     for name in names:
