@@ -26,7 +26,6 @@ from ..base.torch_facts import (
     size_expression,
     symbol_name,
 )
-from ..graph.fx_face import map_leaves
 from ..graph.node_values import placeholders
 from ..graph.open_sizes import is_open
 
@@ -143,20 +142,24 @@ def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], An
 
     names: the symbols' names, in the order in which their sizes will be given.
     """
-    formulas: dict[str, Fits] = {}
+    scope: dict[str, Any] = {"math": math}
+    found: list[str] = []
 
-    def note(leaf: object) -> object:
-        if is_open(leaf):
-            expression = size_expression(leaf)
-            formulas[str(expression)] = formula(expression_text(expression), names)
-        return leaf
+    def shown(part: Any) -> str:
+        if is_open(part):
+            found.append(expression_text(size_expression(part)))
+            return f"({found[-1]})"
+        if isinstance(part, list | tuple):
+            inside = "".join(f"{shown(each)}, " for each in part)
+            return f"[{inside}]" if isinstance(part, list) else f"({inside})"
+        if isinstance(part, dict):
+            return f"{{{', '.join(f'{key!r}: {shown(each)}' for key, each in part.items())}}}"
+        name = f"constant_{len(scope)}"
+        scope[name] = part
+        return name
 
-    map_leaves(value, note)
-    if not formulas:
+    text = shown(value)
+    if not found:
         return None
-
-    def bound(sizes: Sequence[float]) -> Any:
-        known = {text: each(*sizes) for text, each in formulas.items()}
-        return map_leaves(value, lambda leaf: known[str(size_expression(leaf))] if is_open(leaf) else leaf)
-
-    return bound
+    made = eval(f"lambda {', '.join(names)}: {text}", scope)
+    return lambda sizes: made(*sizes)
