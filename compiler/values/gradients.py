@@ -53,7 +53,9 @@ def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     result = ctx.fake_run(run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad")
     nodes = tuple(node for node, _ in pairs)
     made = ctx.add_call(torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()})
-    WALKED.update(value.node.graph for value in ctx.unpack(made) if isinstance(value, TensorValue))
+    for value in ctx.unpack(made):
+        if isinstance(value, TensorValue):
+            WALKED[value.node.graph] = list(ctx.graph_leaves())
     return made
 
 

@@ -1,16 +1,18 @@
 """Results whose history a captured backward has used up: they require grad, and refuse a backward as in eager."""
 
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import fx
 
-WALKED: WeakSet[fx.Graph] = WeakSet()  # graphs in which the autograd engine runs
+from .value import Value
+
+WALKED: WeakKeyDictionary[fx.Graph, list[Value]] = WeakKeyDictionary()  # graph with the engine in it -> its leaves
 
 
-def refusal_of(fake: torch.Tensor) -> str | None:
-    """Return what the engine says to a backward through a fake tensor, None if it can still go."""
+def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:
+    """Return the leaves that the history of a tensor leads to."""
     leaves: dict[int, torch.Tensor] = {}
     seen: set[Any] = set()
     waiting: list[Any] = [fake.grad_fn]
@@ -23,9 +25,14 @@ def refusal_of(fake: torch.Tensor) -> str | None:
         if leaf is not None:
             leaves[id(leaf)] = leaf
         waiting += [following for following, _ in function.next_functions]
-    inputs, seed = list(leaves.values()), torch.ones_like(fake)
+    return list(leaves.values())
+
+
+def refusal_of(fake: torch.Tensor) -> str | None:
+    """Return what the engine says to a backward through a fake tensor, None if it can still go."""
+    seed = torch.ones_like(fake)
     try:
-        torch.autograd.grad([fake], inputs, [seed], retain_graph=True, allow_unused=True)
+        torch.autograd.grad([fake], leaves_of(fake), [seed], retain_graph=True, allow_unused=True)
     except RuntimeError as error:
         return str(error)
     return None
@@ -33,7 +40,7 @@ def refusal_of(fake: torch.Tensor) -> str | None:
 
 class _Spent(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, anchor: torch.Tensor, words: str) -> torch.Tensor:
+    def forward(ctx: Any, tensor: torch.Tensor, words: str, *leaves: torch.Tensor) -> torch.Tensor:
         ctx.words = words
         return tensor.view_as(tensor)
 
@@ -42,8 +49,12 @@ class _Spent(torch.autograd.Function):
         raise RuntimeError(ctx.words)
 
 
-def with_spent_history(tensor: torch.Tensor, words: str) -> torch.Tensor:
-    """Return the tensor as one that requires grad and whose backward raises RuntimeError."""
+def with_spent_history(tensor: torch.Tensor, words: str, *leaves: torch.Tensor) -> torch.Tensor:
+    """Return the tensor as one that requires grad and whose backward raises RuntimeError.
+
+    leaves: where the history led to; the engine walks only where a gradient is asked for.
+    """
+    anchors = [*leaves, torch.zeros((), requires_grad=True)]
     with torch.enable_grad():
-        made: torch.Tensor = _Spent.apply(tensor.detach(), torch.zeros((), requires_grad=True), words)  # type: ignore[no-untyped-call]  # torch's own
+        made: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
     return made

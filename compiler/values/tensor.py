@@ -21,7 +21,7 @@ from .reasons import (
 from .sequences import SequenceIterator, TupleValue
 from .size_calls import flattens_first, select_item
 from .source import Attribute, Item, Source
-from .spent_history import WALKED, refusal_of, with_spent_history
+from .spent_history import WALKED, leaves_of, refusal_of, with_spent_history
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _BREAKING_METHODS: dict[str, BreakReason] = {
@@ -276,8 +276,11 @@ class TensorValue(Value):
         meta = self.node.meta
         self.node = self.node.graph.call_method("detach", (self.node,))
         self.node.meta.update(meta)
+        reached = {id(leaf) for leaf in leaves_of(self.fake)}
+        known = [v for v in WALKED[self.node.graph] if isinstance(v, TensorValue) and v.source is not None]
+        leaves = "".join(f", {out.value(leaf)}" for leaf in known if id(leaf.fake) in reached)
         name = out.fresh()
-        out.line(f"{name} = {out.inject(with_spent_history)}({out.tensor(self)}, {words!r})")
+        out.line(f"{name} = {out.inject(with_spent_history)}({out.tensor(self)}, {words!r}{leaves})")
         return name
 
     def replay(self, out: Rebuilder) -> list[str]:

@@ -37,3 +37,11 @@ def test_the_result_shares_memory_and_refuses():
     assert y.data_ptr() == x.data_ptr()
     with pytest.raises(RuntimeError, match="used up"):
         y.sum().backward()
+
+
+def test_a_gradient_for_a_leaf_of_the_history_is_refused_too():
+    w, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    y = with_spent_history(torch.ones(3), "used up", w)
+    with pytest.raises(RuntimeError, match="used up"):
+        torch.autograd.grad(y.sum(), w)
+    assert torch.autograd.grad(y.sum(), other, allow_unused=True) == (None,)
