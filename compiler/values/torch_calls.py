@@ -415,6 +415,13 @@ def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return Constant(None)
 
 
+@calls(torch.jit.annotate)
+def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 2 or kwargs:
+        raise Break(UNKNOWN_CALLEE, "torch.jit.annotate by keywords")
+    return ctx.real(args[1])
+
+
 def _mark_on_sizes(function: object) -> CallRule | None:
     """Give stock's marks that sizes stay as they are, which tell a capture in progress nothing."""
     name = getattr(function, "__name__", "")
