@@ -477,7 +477,8 @@ def rounded_symbol(symbol: Any) -> Any:
     node = symbol.node
     if not (node.expr.is_Add or node.expr.is_Mul):
         return symbol
-    return torch.SymFloat(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
+    made: Callable[[SymNode], Any] = torch.SymFloat
+    return made(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
 
 
 def bound_size(symbol: Any, least: int | None, greatest: int | None) -> None:

@@ -19,6 +19,6 @@ def test_a_tuple_stays_one_across_a_break():
         first = second = (1, x)
         shape = same_shape = x.shape
         plumbline.graph_break()
-        return first is second, shape is same_shape, tuple() is tuple([])  # noqa: C408, C409
+        return first is second, shape is same_shape, tuple() is tuple([])  # noqa: C408, C409 - not folded
 
     assert plumbline.compile(function, backend="eager")(torch.ones(1)) == (True, True, True)
