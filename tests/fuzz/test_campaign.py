@@ -13,6 +13,7 @@ from plumbline.fuzz.findings import Signature, Tried
 from plumbline.fuzz.isolation import Workshop
 from plumbline.fuzz.leftovers import clear_leftovers
 from plumbline.fuzz.modes import find_mode
+from plumbline.fuzz.scenarios import scenarios
 from plumbline.oracle.verdict import Kind, Verdict
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 from support.planted_faults import FreezingCompiler
@@ -55,7 +56,9 @@ def test_a_seed_repeats_a_campaign():
 
 
 def test_a_failure_found_once_is_not_found_again():
-    report = run_campaign(GUARDS, FreezingCompiler("thing.gain"), "eager", Settings(80, seed=3, shrink_tries=40))
+    few = scenarios(among=("instance_attribute", "class_attribute", "global_number", "list_items", "module_training"))
+    mode = replace(GUARDS, examples=few)
+    report = run_campaign(mode, FreezingCompiler("thing.gain"), "eager", Settings(80, seed=3, shrink_tries=40))
     assert report.examples == 80
     assert report.duplicates > 0
     assert len({found.signature for found in report.found}) == len(report.found)
