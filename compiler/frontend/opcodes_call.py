@@ -10,7 +10,7 @@ from ..values.mappings import DictValue
 from ..values.operators import unary
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ..values.sequences import TupleValue
-from ..values.value import Value
+from ..values.value import Value, defines
 from .frame import NULL, FrameState
 from .opcode_table import opcode
 from .opcodes_data import function_words, push_callable
@@ -64,7 +64,7 @@ def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     """Call with `*args` and `**kwargs`."""
     callee, args, kwargs = split_star_call(frame, instruction)
     kind = args.python_type()
-    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+    if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         words = f"{function_words(callee)} argument after * must be an iterable, not {kind.__name__}"
         frame.ctx.throw(TypeError, words)
     positional, named = frame.ctx.unpack(args), keywords_of(frame, kwargs)

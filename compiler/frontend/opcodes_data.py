@@ -35,7 +35,7 @@ from ..values.reasons import UNSUPPORTED_OPERATION, Break
 from ..values.sequences import ListValue, TupleValue
 from ..values.sets import SetValue
 from ..values.texts import formatted, text_of
-from ..values.value import Value
+from ..values.value import Value, defines
 from .frame import NULL, FrameState
 from .opcode_table import opcode
 
@@ -487,7 +487,7 @@ def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:
     """Extend a list display."""
     value = frame.pop()
     kind = value.python_type()
-    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+    if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         frame.ctx.throw(TypeError, f"Value after * must be an iterable, not {kind.__name__}")
     frame.stack[-instruction.argument].call_method(frame.ctx, "extend", [value], {})
 
@@ -545,7 +545,7 @@ def _unpacked(frame: FrameState) -> list[Value]:
     """Take a value off the stack and return its elements."""
     value = frame.pop()
     kind = value.python_type()
-    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+    if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         frame.ctx.throw(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
     return unpack(frame.ctx, value)
 

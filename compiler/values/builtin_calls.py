@@ -188,7 +188,7 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = value.method(ctx, "__hash__")
         if method is not None:
             return value.answered(ctx, "__hash__", ctx.real(ctx.call(method, [], {})), hash)
-        if value.contents is None:
+        if value.contents is None or value.contents.python_type().__hash__ is None:
             value.refuse(ctx, "hash", hash)
         value = value.contents
     if not value.is_constant():

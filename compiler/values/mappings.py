@@ -16,7 +16,7 @@ from .guard import Kind
 from .identities import token_among
 from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
 from .source import BaseItem, Item, ListedItem, ListedValue, Source
-from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 
 
 @dataclass(slots=True)
@@ -363,15 +363,30 @@ def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: K
 
 def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for arg in args:
-        for key, value in pairs_of(ctx, ctx.real(arg)):
+        for key, value in pairs_of(ctx, ctx.real(arg), self.kind):
             self.set_item(ctx, key, value)
     for name, value in kwargs.items():
         self.set_item(ctx, Constant(name), value)
     return Constant(None)
 
 
-def pairs_of(ctx: CaptureContext, value: Value) -> list[tuple[Value, Value]]:
-    """Return the pairs that `dict(value)` would take."""
+def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> list[Value]:
+    """Return the two parts of an element that a dictionary is updated with, or raise what that kind raises."""
+    ordered = kind is collections.OrderedDict
+    if not ordered and not any(defines(element.python_type(), name) for name in ("__iter__", "__getitem__")):
+        ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
+    parts = ctx.unpack(element)
+    size = len(parts)
+    if size == 2:
+        return parts
+    if not ordered:
+        ctx.throw(ValueError, f"dictionary update sequence element #{position} has length {size}; 2 is required")
+    few = f"need more than {size} value{'' if size == 1 else 's'} to unpack"
+    ctx.throw(ValueError, few if size < 2 else "too many values to unpack (expected 2)")
+
+
+def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple[Value, Value]]:
+    """Return the pairs that `dict(value)` would take, or the update of a dictionary of another kind."""
     if isinstance(value, DictValue):
         return [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
     if hasattr(value.python_type(), "keys"):
@@ -379,12 +394,7 @@ def pairs_of(ctx: CaptureContext, value: Value) -> list[tuple[Value, Value]]:
         return [(key, value.get_item(ctx, key)) for key in keys]
     pairs = []
     for position, item in enumerate(ctx.unpack(value)):
-        if not any(hasattr(ctx.real(item).python_type(), name) for name in ("__iter__", "__getitem__")):
-            ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
-        parts = ctx.unpack(ctx.real(item))
-        if len(parts) != 2:
-            words = f"dictionary update sequence element #{position} has length {len(parts)}; 2 is required"
-            ctx.throw(ValueError, words)
+        parts = _pair(ctx, kind, position, ctx.real(item))
         pairs.append((parts[0], parts[1]))
     return pairs
 

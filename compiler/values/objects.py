@@ -21,7 +21,7 @@ from .scalar import SizeValue
 from .sequences import ListValue
 from .sets import SetValue
 from .source import Attribute, Injected, Source
-from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
 _ANSWERS: dict[str, type] = {"__len__": int, "__bool__": bool, "__hash__": int, "__index__": int}
@@ -289,7 +289,7 @@ class ObjectValue(Value):
             if not hasattr(found.python_type(), "__next__"):
                 ctx.throw(TypeError, f"iter() returned non-iterator of type '{found.python_type().__name__}'")
             return found
-        if self.contents is not None and hasattr(self.contents.python_type(), "__iter__"):
+        if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
             return IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx)
@@ -307,7 +307,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__len__")
         if found is not None:
             return self.answered(ctx, "__len__", found, len)
-        if self.contents is None or not hasattr(self.contents.python_type(), "__len__"):
+        if self.contents is None or not defines(self.contents.python_type(), "__len__"):
             self.refuse(ctx, "len", len)
         return self.contents.length(ctx)
 
@@ -316,7 +316,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__getitem__", key)
         if found is not None:
             return found
-        if self.contents is None or not hasattr(self.contents.python_type(), "__getitem__"):
+        if self.contents is None or not defines(self.contents.python_type(), "__getitem__"):
             self.refuse(ctx, "subscript", operator.getitem, key)
         if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
             missing = self._special(ctx, "__missing__", key)
@@ -343,7 +343,7 @@ class ObjectValue(Value):
         found = self._special(ctx, "__contains__", item)
         if found is not None:
             return found.truth(ctx)
-        if self.contents is not None and hasattr(self.contents.python_type(), "__contains__"):
+        if self.contents is not None and defines(self.contents.python_type(), "__contains__"):
             return self.contents.contains(ctx, item)
         if class_lookup(self.kind, "__contains__")[0] is not None or not any(
             self.method(ctx, name) is not None for name in ("__iter__", "__getitem__")

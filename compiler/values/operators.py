@@ -130,7 +130,8 @@ def _on_containers(ctx: CaptureContext, symbol: str, left: Value, right: Value, 
         return left.sliced([*left.items, *right.items]) if same else None  # type: ignore[attr-defined]  # a sequence
     if symbol == "*" and isinstance(right, SequenceValue) and not isinstance(left, SequenceValue):
         number = ctx.real(left).as_index(ctx)
-        if not (number.is_constant() and isinstance(number.constant(), int)):
+        odd = inplace and isinstance(left, Known)  # `*=` asks a class made in Python for repetition of its own
+        if odd or not (number.is_constant() and isinstance(number.constant(), int)):
             left.refuse(ctx, symbol, operator.imul if inplace else operator.mul, right)
         left, right = right, left
     if symbol == "*" and isinstance(left, SequenceValue):

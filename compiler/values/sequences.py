@@ -59,7 +59,9 @@ class SequenceIterator(Value):
 
     def python_type(self) -> type:
         """Return the iterator type."""
-        return self.kind or type(iter([])) if isinstance(self.owner, ListValue) else type(iter(()))
+        if self.kind is not None:
+            return self.kind
+        return type(iter([])) if isinstance(self.owner, ListValue) else type(iter(()))
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""

@@ -17,7 +17,7 @@ from .mappings import DictValue, DictView, HashToken
 from .reasons import UNSUPPORTED_OBJECT, Break
 from .sequences import SequenceIterator, TupleValue, call_dunder
 from .source import Listed, Source
-from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000
@@ -118,8 +118,11 @@ class SetValue(Value):
         return SetIterator(self, self.ordered(ctx))
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
-        """Test by hash."""
-        return token_among(ctx, self, ctx.real(item)) in self.tokens
+        """Test by hash; a set is looked for as the frozen set that is equal to it."""
+        value = ctx.real(item)
+        if isinstance(value, SetValue) and value.kind is set:
+            return frozenset(value.tokens) in self.tokens
+        return token_among(ctx, self, value) in self.tokens
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -252,7 +255,7 @@ class _Pool:
             return self._items(value)
         if isinstance(value, Constant):
             return value.constant()
-        if operand or not hasattr(value.python_type(), "__iter__"):
+        if operand or not defines(value.python_type(), "__iter__"):
             return value.stand_in()
         return [self.token(element) for element in self.ctx.unpack(value)]
 
@@ -301,7 +304,7 @@ class _Pool:
 def set_operation(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool) -> Value:
     """Evaluate `left <symbol> right` where one of them is a set or a view of a dictionary."""
     if inplace and isinstance(left, SetValue) and left.kind is set:
-        if not isinstance(right, SetValue | DictView):
+        if not isinstance(right, SetValue | DictView) or (isinstance(right, DictView) and right.part == "values"):
             left.refuse(ctx, f"{symbol}=", _ASSIGNING[symbol], right)
         return left.change(ctx, _ASSIGNING[symbol], [right])
     return compare_sets(ctx, _ASSIGNING[symbol] if inplace else PLAIN[symbol], left, right)
@@ -310,7 +313,7 @@ def set_operation(ctx: CaptureContext, symbol: str, left: Value, right: Value, *
 def compare_sets(ctx: CaptureContext, function: Callable[[Any, Any], object], left: Value, right: Value) -> Value:
     """Evaluate an operator on sets or views that changes nothing."""
     pool = _Pool(ctx)
-    looked_into = any(isinstance(value, DictView) for value in (left, right))  # views take any iterable
+    looked_into = any(isinstance(value, DictView) and value.part != "values" for value in (left, right))
     first, second = (pool.real(value, operand=not looked_into) for value in (left, right))
     return pool.result(lambda: function(first, second))
 

@@ -43,7 +43,8 @@ class Shown:
             raise AttributeError(name)
         return shown(ctx, value.get_attr(ctx, name))
 
-    def __getitem__(self, key: object) -> object:
+    def item(self, key: object) -> object:
+        """Evaluate `value[key]`."""
         ctx, value = self._asked
         return shown(ctx, value.get_item(ctx, ctx.known(key)))
 
@@ -77,6 +78,8 @@ def _number(name: str) -> Any:
 def _shown_object(ctx: CaptureContext, value: Value) -> object:
     kind = value.python_type()
     numbers = {name: _number(name) for name in _NUMBERS if isinstance(value, ObjectValue) and hasattr(kind, name)}
+    if hasattr(kind, "__getitem__"):  # what has none is no mapping for `%`
+        numbers["__getitem__"] = Shown.item
     return type(kind.__name__, (Shown,), numbers)(ctx, value)
 
 

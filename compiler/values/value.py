@@ -18,6 +18,11 @@ Arguments = Sequence["Value"]
 Keywords = dict[str, "Value"]
 
 
+def defines(kind: type, name: str) -> bool:
+    """Return whether instances of a class have a special method; what only its metaclass has does not count."""
+    return any(name in base.__dict__ for base in kind.__mro__)
+
+
 class Raised(Signal):
     """The evaluated program raised; value: the exception under evaluation."""
 
