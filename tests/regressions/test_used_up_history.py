@@ -1,4 +1,4 @@
-"""A captured training step gave a loss that took a second backward, for its parameters, without a word; eager refuses."""
+"""A captured training step gave a loss that took a second backward without a word; eager refuses."""
 
 import pytest
 import torch
