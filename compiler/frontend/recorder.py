@@ -321,7 +321,9 @@ class Recorder(GraphBuilding):
 
     def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
-        raise Raised(ExceptionValue(kind, [self.known(arg) for arg in args]))
+        made = ExceptionValue(kind, [self.known(arg) for arg in args])
+        made.of_interpreter = True
+        raise Raised(made)
 
     def stand_for(self, real: object, value: Value) -> None:
         """Give a value to whoever wraps the real object."""

@@ -8,6 +8,7 @@ from .attributes import MISSING, NativeMethod, class_lookup, class_name, is_nati
 from .classes import INSTANCES
 from .constant import Constant
 from .objects import ObjectValue
+from .reasons import UNSUPPORTED_OPERATION, SkipFrame
 from .sequences import ListValue, TupleValue
 from .source import Attribute, Source
 from .traces import give_traceback
@@ -59,6 +60,7 @@ class ExceptionValue(ObjectValue):
         self.context: Value | None = None
         self.suppressed = False
         self.raised = False
+        self.of_interpreter = False  # raised by Python: the name and the object that were looked up are not kept
         self.raised_at: Origin | None = None
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
 
@@ -108,6 +110,8 @@ class ExceptionValue(ObjectValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give args, the chain and the fields of the class, else look up as for any object."""
+        if self.of_interpreter and name in ("name", "obj"):
+            raise SkipFrame(UNSUPPORTED_OPERATION, f"attribute {name!r} of an error that Python itself raised")
         if name == "args":
             return TupleValue(list(self.args))
         if self.real is not MISSING:

@@ -30,3 +30,13 @@ def test_an_exception_that_leaves_the_function_is_whole():
 
     plumbline.compile(keeps, backend="eager")(torch.ones(1))
     assert (kept[0].value, kept[1].code, str(kept[2])) == (4, 3, "words")
+
+
+def test_an_error_of_python_itself_tells_what_was_looked_up():
+    def function(x):
+        try:
+            return x.shape.nothing
+        except AttributeError as error:
+            return x + 1, error.name, type(error.obj).__name__
+
+    assert plumbline.compile(function, backend="eager")(torch.ones(1))[1:] == ("nothing", "Size")
