@@ -81,7 +81,7 @@ class Recorder(GraphBuilding):
         self.entered: list[FrameState] = []  # the frames that the unit goes on with
         self.steps = 0
         self.class_changes = {}
-        self.hashed: list[Value] = []  # objects from outside that were told apart by identity
+        self.hashed: dict[int, Value] = {}  # objects from outside that were told apart by identity
         self.stop_at = -1
         self.stopped_by: BaseException | None = None  # the last Break or SkipFrame, and the frames it came from
         self.stopped: tuple[FrameState, ...] = ()
@@ -353,8 +353,8 @@ class Recorder(GraphBuilding):
 
     def told_apart(self, value: Value) -> None:
         """Note an object from outside whose identity the program relies on."""
-        if value.source is not None and not any(value is seen for seen in self.hashed):
-            self.hashed.append(value)
+        if value.source is not None:
+            self.hashed[id(value)] = value
 
     def handled_exception(self) -> Value | None:
         """Return the exception that is being handled."""

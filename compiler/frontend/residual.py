@@ -175,7 +175,7 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
             guards.append(Guard(None, Kind.DISTINCT, "distinct", None, outside))
-    hashed = tuple(value.source for value in recorder.hashed if value.source is not None)
+    hashed = tuple(value.source for value in recorder.hashed.values() if value.source is not None)
     if len(hashed) > 1 and not all(map(_is_fixed, hashed)):
         guards.append(Guard(None, Kind.DISTINCT, "distinct", None, hashed))
     if recorder.mutates_inputs and len(recorder.inputs) > 1:
