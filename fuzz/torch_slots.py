@@ -58,9 +58,9 @@ add_slot(
     "gradient_of_a_tensor",
     "total = total + (1.0 if leaf.grad is None else leaf.grad)",
     "leaf.grad = None",
-    "leaf.grad = torch.ones(1)",
-    "leaf.grad = torch.full((1,), 3.0)",
-    setup="leaf = torch.zeros(1, requires_grad=True)",
+    "leaf.grad = torch.ones(1, dtype=torch.float32, device='cpu')",
+    "leaf.grad = torch.full((1,), 3.0, dtype=torch.float32, device='cpu')",
+    setup="leaf = torch.zeros(1, requires_grad=True, dtype=torch.float32, device='cpu')",
 )
 add_slot(
     "requires_grad_flipped",
@@ -72,11 +72,11 @@ add_slot(
 add_slot(
     "data_of_a_tensor",
     "total = total + held",
-    "held.data = torch.ones(1)",
-    "held.data = torch.full((1,), 2.0)",
-    "held.data = torch.ones(1, dtype=torch.float64)",
-    "held.data = torch.ones(2, 1)",
-    setup="held = torch.ones(1)",
+    "held.data = torch.ones(1, device='cpu')",
+    "held.data = torch.full((1,), 2.0, device='cpu')",
+    "held.data = torch.ones(1, dtype=torch.float64, device='cpu')",
+    "held.data = torch.ones(2, 1, device='cpu')",
+    setup="held = torch.ones(1, device='cpu')",
 )
 add_slot(
     "attribute_of_a_tensor",

@@ -40,9 +40,8 @@ def play(scenario: Scenario, **settings: Any) -> Played:
     try:
         for number, event in enumerate(scenario.events):
             if event.slot:
-                exec(event.text, eager)
-                exec(event.text, other)
-                values[event.slot] = event.value
+                if _change(event.text, eager) and _change(event.text, other):
+                    values[event.slot] = event.value
                 continue
             _call(eager, other, run, f"call at event {number}", played)
             played.states.append(tuple(values.values()))
@@ -50,6 +49,15 @@ def play(scenario: Scenario, **settings: Any) -> Played:
     finally:
         put_back()
     return played
+
+
+def _change(text: str, namespace: dict[str, Any]) -> bool:
+    """Make a change; return False where torch refuses it in the state that other slots have made."""
+    try:
+        exec(text, namespace)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _call(eager: dict[str, Any], other: dict[str, Any], run: Any, what: str, played: Played) -> None:

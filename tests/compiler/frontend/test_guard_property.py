@@ -51,7 +51,7 @@ def test_unread_places_are_not_guarded(name: str) -> None:
         assert sum(played.compilations[1:]) == 0, played.reasons
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(scenarios(judged=False))
 def test_random_histories(scenario: Scenario) -> None:
     played = play(scenario, recompile_limit=64)
@@ -60,7 +60,7 @@ def test_random_histories(scenario: Scenario) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(scenarios(judged=False))
 def test_many_random_histories(scenario: Scenario) -> None:
     played = play(scenario, recompile_limit=64)

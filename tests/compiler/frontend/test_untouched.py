@@ -191,7 +191,7 @@ def test_an_error_of_ours_in_the_middle(
     assert other.picture() == expected[0]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(scenarios(judged=False))
 def test_random_histories_leave_the_process_alone(scenario: Scenario) -> None:
     """The namespaces of histories are compared in test_guard_property; here what lies around them."""
