@@ -201,8 +201,8 @@ add_slot(
 add_slot(
     "named_modules_walked",
     "total = total + len(list(tree.named_modules()))",
-    "tree._modules.pop('late', None)",
-    "tree.late = torch.nn.Identity()",
+    "tree._modules.pop('later', None)",
+    "tree.later = torch.nn.Identity()",
     needs="tree",
 )
 add_slot(
