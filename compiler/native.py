@@ -228,7 +228,7 @@ def _bind(
     """Return the host function, guarded against inputs laid out otherwise than the examples were."""
     scope: dict[str, object] = {
         "torch": torch, "empty": torch.empty, "empty_strided": torch.empty_strided, "restride": _restride,
-        "on_failure": _failure_signal, "math": math, **FUNCTIONS, **host.objects,
+        "cpu": torch.device("cpu"), "on_failure": _failure_signal, "math": math, **FUNCTIONS, **host.objects,
     }  # fmt: skip
     for number, segment in enumerate(host.segments):
         if library is None:
@@ -364,4 +364,4 @@ def _failure_signal(code: int) -> _Failed:
 
 def _restride(value: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
     """Return a copy in the layout that kernels were compiled for (an operator's fake result promised another one)."""
-    return torch.empty_strided(shape, strides, dtype=value.dtype).copy_(value)
+    return torch.empty_strided(shape, strides, dtype=value.dtype, device=value.device).copy_(value)

@@ -121,7 +121,7 @@ class _SecondBackward(torch.autograd.Function):
 
 def _refuse_second(found: tuple[Any, ...]) -> tuple[Any, ...]:
     present = [index for index, value in enumerate(found) if value is not None]
-    anchor = torch.empty(0, requires_grad=True)
+    anchor = torch.empty(0, requires_grad=True, device="cpu")
     handed = _SecondBackward.apply(anchor, *(found[index] for index in present))  # type: ignore[no-untyped-call]  # torch's own
     results = list(found)
     for index, value in zip(present, handed, strict=True):

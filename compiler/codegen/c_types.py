@@ -71,7 +71,7 @@ def number_text(value: float | int | bool, register: str) -> str:
         if number in (float("inf"), float("-inf")):
             return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
         if register == "f":
-            number = torch.tensor(number, dtype=torch.float32).item()
+            number = torch.tensor(number, dtype=torch.float32, device="cpu").item()
             if number in (float("inf"), float("-inf")):
                 return f"{'-' if number < 0 else ''}__builtin_inff()"
         return f"{number.hex()}{suffix}"

@@ -162,7 +162,8 @@ def _last_uses(runs: Sequence[tuple[Loop, ...] | Extern], program: Program) -> d
 
 def _allocation(buffer: Buffer) -> str:
     return (
-        f"{local(buffer.name)} = empty_strided({buffer.shape}, {buffer.strides}, dtype=torch.{str(buffer.dtype)[6:]})"
+        f"{local(buffer.name)} = empty_strided({buffer.shape}, {buffer.strides}, dtype=torch.{str(buffer.dtype)[6:]}, "
+        "device=cpu)"  # said: the default device may be another one
     )
 
 
@@ -200,7 +201,7 @@ def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str],
             builder.lines.append(_allocation(buffers[name]))
             allocated.add(name)
     if not isinstance(plan.arena_bytes, int) or plan.arena_bytes:
-        builder.lines.append(f"arena = empty({plan.arena_bytes}, dtype=torch.uint8)")
+        builder.lines.append(f"arena = empty({plan.arena_bytes}, dtype=torch.uint8, device=cpu)")
         builder.lines.append("base = arena.data_ptr()")
     elif inside:
         builder.lines.append("base = 0")  # tensors without elements

@@ -174,7 +174,7 @@ class Call:
             return builder.constant(value, dtype)
         if isinstance(value, float | int):
             if rounded in STORAGE_ONLY:
-                value = float(torch.tensor(value, dtype=rounded).item())
+                value = float(torch.tensor(value, dtype=rounded, device="cpu").item())
             check_fits(value, dtype)
             return builder.constant(value, dtype)
         raise NoLowering(f"argument {value!r} is neither tensor nor number")

@@ -24,7 +24,7 @@ class Body:
         if any(map(_writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
-        given = tensors_in(operands) + [node.meta["example_value"] for node in self.lifted]
+        given = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
         places = {storage_key(tensor) for tensor in given}
         if any(storage_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")

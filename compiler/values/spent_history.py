@@ -54,7 +54,7 @@ def with_spent_history(tensor: torch.Tensor, words: str, *leaves: torch.Tensor) 
 
     leaves: where the history led to; the engine walks only where a gradient is asked for.
     """
-    anchors = [*leaves, torch.zeros((), requires_grad=True)]
+    anchors = [*leaves, torch.zeros((), requires_grad=True, device="cpu")]
     with torch.enable_grad():
         made: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
     return made
