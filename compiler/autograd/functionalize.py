@@ -455,7 +455,7 @@ def _overlap(first: Handle, second: Handle) -> bool:
     end = max(a_last, b_last) // a.element_size() + 1
     if a.dtype != b.dtype or end > _COUNTED_ELEMENTS:
         return True
-    places = torch.zeros(end, dtype=torch.bool, device="cpu")  # interleaved parts, as the two ends of a circular padding
+    places = torch.zeros(end, dtype=torch.bool, device="cpu")  # parts may interleave: the ends of a circular padding
     places.as_strided(a.shape, a.stride(), int(a.storage_offset())).fill_(True)
     return bool(places.as_strided(b.shape, b.stride(), int(b.storage_offset())).any())
 

@@ -422,7 +422,7 @@ def make_symbolic_fake(
         plain = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
     if isinstance(tensor, torch.nn.Parameter):
         plain = torch.nn.Parameter(plain, tensor.requires_grad)
-    twin = mode.from_tensor(plain, symbolic_context=context)
+    twin: torch.Tensor = mode.from_tensor(plain, symbolic_context=context)
     if order != tuple(range(tensor.dim())):
         with mode, torch.no_grad(), torch.inference_mode(tensor.is_inference()):
             strides = dense_strides(twin.shape, order)

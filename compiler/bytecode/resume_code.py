@@ -10,6 +10,7 @@ import dis
 import inspect
 import types
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType
 
 from .instruction import Decoded, encode_exception_table, exception_table
@@ -155,7 +156,7 @@ def _cache_entries(name: str) -> int:
 def _measure_caches() -> dict[str, int]:
     code = compile("a[b]\nc, d = e", "<measure>", "exec")
     shown = list(dis.get_instructions(code))
-    return {item.opname: (after.offset - item.offset) // 2 - 1 for item, after in zip(shown, shown[1:], strict=False)}
+    return {item.opname: (after.offset - item.offset) // 2 - 1 for item, after in pairwise(shown)}
 
 
 _CACHES = _measure_caches()

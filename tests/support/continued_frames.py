@@ -77,14 +77,20 @@ def yields_in_a_handler(log):
     yield handled()
 
 
+def raised_by(call, kind):
+    """Return the exception of a call that must raise one; here is no pytest."""
+    try:
+        call()
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
 def check_exception_is_handled_without_being_raised():
     error = ValueError("x")
     assert run_handling(error, handled) == "ValueError('x')"
     assert (handled(), error.__traceback__, error.__context__) == ("None", None, None)
-    try:
-        run_handling(error, lambda: {}["k"])
-    except KeyError as other:
-        assert other.__context__ is error
+    assert raised_by(lambda: run_handling(error, lambda: {}["k"]), KeyError).__context__ is error
     assert handled() == "None"
 
 
@@ -94,10 +100,7 @@ def check_frames_inside_see_what_a_caller_handles():
     log, error = [], ValueError("outer")
     assert run((5, error, log)) == ("ValueError('outer')", 2)
     assert log == ["ValueError('outer')", "None"]
-    try:
-        run((0, error, log))
-    except ZeroDivisionError as raised:
-        assert raised.__context__ is error
+    assert raised_by(lambda: run((0, error, log)), ZeroDivisionError).__context__ is error
     assert handled() == "None"
 
 
@@ -129,20 +132,14 @@ def check_generator_goes_on():
     log = []
     made = suspended(log)
     assert (made.send("sent"), made.throw(ValueError("thrown"))) == (7, 18)
-    try:
-        next(made)
-    except StopIteration as stop:
-        assert stop.value == "end"
+    assert raised_by(lambda: next(made), StopIteration).value == "end"
     assert log == ["sent", "thrown", None, "finally"]
 
 
 def check_generator_is_closed_where_it_stands():
     log = []
     suspended(log).close()
-    try:
-        suspended(log).throw(KeyError("k"))
-    except KeyError as error:
-        assert error.__context__ is None
+    assert raised_by(lambda: suspended(log).throw(KeyError("k")), KeyError).__context__ is None
     assert log == ["finally", "finally"]
 
 
@@ -161,12 +158,7 @@ def check_generator_that_raises_stop_iteration():
 
     made = new_generator("name", "name")
     set_state(made, behind(stops, "YIELD_VALUE"), ())
-    try:
-        next(made)
-    except RuntimeError as error:
-        assert "StopIteration" in str(error)
-    else:
-        raise AssertionError("no error")
+    assert "StopIteration" in str(raised_by(lambda: next(made), RuntimeError))
 
 
 CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
