@@ -52,7 +52,9 @@ SLOWER = [
 
 
 WORDS = {re.split(r"\W", place)[0] for place in (*FROZEN_PLACES, *FROZEN_ARGUMENTS)}
-TOUCHED = tuple(name for name, slot in SLOTS.items() if WORDS & set(re.findall(r"\w+", " ".join(slot.values))))
+TOUCHED = tuple(
+    name for name, slot in SLOTS.items() if WORDS & set(re.findall(r"\w+", " ".join((*slot.values, *slot.reads))))
+)
 ON_TOUCHED = replace(GUARDS, examples=scenarios(among=TOUCHED))  # all slots together would dilute what is looked for
 
 
