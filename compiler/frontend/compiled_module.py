@@ -21,7 +21,7 @@ class CompiledModule(torch.nn.Module):
     Methods of the original's class are found through `__getattr__`.
     """
 
-    __slots__ = ("_entry", "_original")
+    __slots__ = ("_entry", "_original", "_running")
     _plumbline_compiled = True  # inside other compiled code the original is evaluated
 
     def __new__(cls, original: torch.nn.Module, entry: object) -> "CompiledModule":
@@ -36,7 +36,9 @@ class CompiledModule(torch.nn.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the module, hooks included, through the compiler."""
-        return self._entry(self._original)(*args, **kwargs)
+        run = self._entry(self._original)
+        _hold(self, run)  # the family knows it weakly: without a holder each call would make it again
+        return run(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the original's forward, uncompiled."""
@@ -84,6 +86,9 @@ class CompiledModule(torch.nn.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Copy the original; the copy is uncompiled."""
         return copy.deepcopy(self._original, memo)
+
+
+_hold: Callable[[CompiledModule, object], None] = vars(CompiledModule)["_running"].__set__  # past the module's own
 
 
 _CONTAINER = ("__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__contains__", "__reversed__",

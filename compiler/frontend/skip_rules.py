@@ -78,10 +78,9 @@ def refusal(function: FunctionType) -> Break | None:
 
 def is_disabled(function: object) -> bool:
     """Return whether `disable` of ours or of torch was applied; torch leaves `_torchdynamo_disable`."""
-    if left_by_stock(function) is not None:
-        return False
     namespace = getattr(function, "__dict__", {})
-    return bool(namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable"))
+    marked = namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable")
+    return bool(marked) and left_by_stock(function) is None
 
 
 def left_by_stock(function: object) -> FunctionType | None:
