@@ -63,6 +63,7 @@ def matches(expected: str, actual: str) -> bool:
 def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     """Blocks of one document share their names; a block marked `output` is what was printed since the last one."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("plumbline.compiler.backends._USERS", {})  # what a document registers is its own
     names: dict[str, object] = {"__name__": "document"}
     for block in blocks_of(path.read_text(encoding="utf-8")):
         if block.language == "output":

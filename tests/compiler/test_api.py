@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from plumbline.compiler import api
+from plumbline.compiler import api, backends
 from plumbline.compiler.base.errors import Unsupported, UserError
 from plumbline.compiler.base.events import Captured, CompilerFailed, Recompiled, recording
 from plumbline.compiler.base.options import Options
@@ -148,7 +148,8 @@ def test_error_of_a_user_backend_reaches_the_user():
         api.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
 
 
-def test_register_backend():
+def test_register_backend(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(backends, "_USERS", {})  # for this test alone
     @api.register_backend
     def my_backend(graph, inputs):
         return graph.forward
