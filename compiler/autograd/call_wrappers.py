@@ -12,9 +12,6 @@ from .signature import CallSignature, OutputFact, OutputKind
 from .view_writes import take_views
 
 Values = Sequence[torch.Tensor]
-GraphCall = Callable[[Sequence[torch.Tensor]], Values]
-
-
 Finish = Callable[[Sequence[object], Values, tuple[float, ...]], tuple[object, ...]]
 
 

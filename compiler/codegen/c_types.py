@@ -49,11 +49,6 @@ ELEMENT = {"f": "float", "d": "double", "i": "int", "l": "long long", "b": "int"
 WIDTH = {"f": 4, "d": 8, "i": 4, "l": 8, "b": 4}
 
 
-def item_size(dtype: torch.dtype) -> int:
-    """Return bytes per element in memory."""
-    return dtype.itemsize
-
-
 def typed(register: str, lanes: int) -> str:
     """Return the C name of a register type; masks are ints."""
     return f"{'i' if register == 'b' else register}_{lanes}"

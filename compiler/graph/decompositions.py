@@ -64,15 +64,6 @@ def default_decompositions() -> Mapping[OpOverload, Decomposition]:
     return table
 
 
-def select_decompositions(operators: Sequence[OpOverload]) -> Mapping[OpOverload, Decomposition]:
-    """Return the part of the default table for `operators`; raises InternalError for one without a rule."""
-    table = default_decompositions()
-    missing = [str(operator) for operator in operators if operator not in table]
-    if missing:
-        raise InternalError(f"no decomposition of {', '.join(missing)}", hint="see default_decompositions()")
-    return {operator: table[operator] for operator in operators}
-
-
 # -- activations ---------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -40,23 +40,6 @@ def _same(first: object, second: object) -> bool:
     if is_open(first) or is_open(second):
         return is_open(first) and is_open(second) and bool(size_expression(first) == size_expression(second))
     return first == second
-
-
-def symbol_names(values: Iterable[object]) -> tuple[str, ...]:
-    """Return the names of the symbols behind numbers and in the sizes of tensors, sorted."""
-    found: set[str] = set()
-
-    def look(value: object) -> object:
-        if isinstance(value, torch.Tensor):
-            for size in (*value.shape, *value.stride(), value.storage_offset()):
-                look(size)
-        elif is_open(value):
-            found.update(str(symbol) for symbol in size_expression(value).free_symbols)
-        return value
-
-    for value in values:
-        map_leaves(value, look)
-    return tuple(sorted(found))
 
 
 def open_name(node: fx.Node) -> str:

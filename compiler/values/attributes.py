@@ -103,12 +103,6 @@ def _look_at_changes(
     return (None, MISSING) if deleted else None
 
 
-def guard_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> None:
-    """Demand that looking the name up still gives this; every `class_lookup` of a capture does so by itself."""
-    del ctx, owner, raw
-    class_lookup(kind, name)
-
-
 @functools.lru_cache(maxsize=4096)
 def may_change(kind: type) -> bool:
     """Return whether a class is the user's, whose attributes may change; torch's and Python's own are fixed."""

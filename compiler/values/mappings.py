@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from .constant import Constant, MethodOf
 from .guard import Kind
 from .identities import token_among
-from .sequences import ListValue, SequenceIterator, TupleValue, call_dunder
+from .sequences import SequenceIterator, TupleValue, call_dunder
 from .source import BaseItem, Item, ListedItem, ListedValue, Source
 from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 
@@ -592,8 +592,3 @@ class ProxyValue(Value):
         name = out.fresh()
         out.line(f"{name} = {out.inject(types.MappingProxyType)}({out.value(self.owner)})")
         return name
-
-
-def list_of_keys(ctx: CaptureContext, value: DictValue) -> ListValue:
-    """Return the keys as a new list."""
-    return ListValue([entry.key for entry in value.read_all(ctx).values()])

@@ -11,7 +11,6 @@ from support.programs import Corpus, check
 corpus = Corpus()
 program = corpus.program
 A = torch.linspace(-1, 1, 6).reshape(2, 3)
-NOTES = []
 
 
 def seeded(make):

@@ -9,7 +9,6 @@ program = corpus.program
 A, B = torch.linspace(-1, 1, 6).reshape(2, 3), torch.linspace(0.5, 2, 6).reshape(2, 3)
 WORLD = {"items": [], "table": {}, "names": set(), "n": 0, "t": torch.zeros(2, 3)}
 total = 0
-CELLS = []
 
 
 class Node:
