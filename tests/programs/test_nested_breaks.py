@@ -164,6 +164,28 @@ class Child(Counter):
         return super().bump(x) * 2
 
 
+@program(A, list, graphs=2, breaks=1)
+def break_inside_an_initialiser(a, make):
+    log = make()
+    made = Built(a, log)
+    return made.x + made.y, log, made.log is log
+
+
+@program(A, lambda: [], graphs=3, breaks=2)
+def breaks_in_an_initialiser_and_the_one_above(a, make):
+    made = BuiltOnIt(a, make())
+    return made.x + made.y + made.z
+
+
+@program(A, lambda: ["before"], graphs=3, breaks=2)
+def initialiser_raises_after_its_break(a, make):
+    log = make()
+    try:
+        return BuiltOnIt(a, log).z, log
+    except Problem:
+        return a - len(log), log
+
+
 @program(A, graphs=2, breaks=1)
 def tails_share_a_graph(a):
     return broken(a) * 3
