@@ -229,19 +229,24 @@ def summary(rows: dict[str, Row]) -> None:
     """Print what the run comes to."""
     ran = {name: row for name, row in rows.items() if "ours" in row}
     good = {n: r for n, r in ran.items() if r["ours"]["equal"] == "equal"}
-    tally = Counter({
-        "families": len(rows), "ran": len(ran), "equal": len(good),
-        "not equal, the same as stock": sum(
-            row["stock"].get("against ours") == "equal" for name, row in ran.items() if name not in good
-        ),
-        "one graph, no break": sum(whole(row, "ours") for row in good.values()),
-        "stock: one graph, no break": sum(whole(row, "stock") for row in ran.values()),
-        "stock raises": sum("raised" in r["stock"] for r in ran.values()),
-        "errors of ours": sum(bool(r["ours"]["failed"]) for r in ran.values()),
-        "compiled again at an equal call": sum(r["ours"]["again"] > 0 for r in ran.values()),
-        "stock does so": sum(r["stock"].get("again", 0) > 0 for r in ran.values()),
-        "worse than stock": sum(map(worse, ran.values())), "died": sum("died" in row for row in rows.values()),
-    })  # fmt: skip
+    tally = Counter(
+        {
+            "families": len(rows),
+            "ran": len(ran),
+            "equal": len(good),
+            "not equal, the same as stock": sum(
+                row["stock"].get("against ours") == "equal" for name, row in ran.items() if name not in good
+            ),
+            "one graph, no break": sum(whole(row, "ours") for row in good.values()),
+            "stock: one graph, no break": sum(whole(row, "stock") for row in ran.values()),
+            "stock raises": sum("raised" in r["stock"] for r in ran.values()),
+            "errors of ours": sum(bool(r["ours"]["failed"]) for r in ran.values()),
+            "compiled again at an equal call": sum(r["ours"]["again"] > 0 for r in ran.values()),
+            "stock does so": sum(r["stock"].get("again", 0) > 0 for r in ran.values()),
+            "worse than stock": sum(map(worse, ran.values())),
+            "died": sum("died" in row for row in rows.values()),
+        }
+    )
     print("\n" + "\n".join(f"{what:<34} {number}" for what, number in tally.items()))
     print("worse than stock:", " ".join(name for name, row in ran.items() if worse(row)))
     ratios = [r["ours"]["seconds"] / r["stock"]["seconds"] for r in good.values() if "raised" not in r["stock"]]

@@ -51,8 +51,15 @@ def compile(  # noqa: A001 - the name users know
     """
     if model is None:
         return functools.partial(
-            compile, backend=backend, fullgraph=fullgraph, dynamic=dynamic, mode=mode, options=options,
-            disable=disable, recompile_limit=recompile_limit, nopython=nopython,
+            compile,
+            backend=backend,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            mode=mode,
+            options=options,
+            disable=disable,
+            recompile_limit=recompile_limit,
+            nopython=nopython,
         )
     if mode not in _MODES:
         known = ", ".join(sorted(name for name in _MODES if name))
@@ -104,6 +111,7 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
     `explain(f)(*args)` and `explain(f, *args)` do the same. The result prints as the FAQ shows and unpacks as
     (explanation, guards, graphs, operations per graph).
     """
+
     def run(*run_args: Any, **run_kwargs: Any) -> Explanation:
         def family(backend: Callable[..., Any]) -> Any:
             return compile_callable(
@@ -123,8 +131,9 @@ def run(function: Any) -> Any:
     if isinstance(function, torch.nn.Module):
         original = _original(function)
         return CompiledModule(original, lambda _: _frozen(_newest(function)))
-    return functools.update_wrapper(_frozen(lambda *args, **kwargs: _newest(function)(*args, **kwargs)), function,
-                                    updated=())  # fmt: skip
+    return functools.update_wrapper(
+        _frozen(lambda *args, **kwargs: _newest(function)(*args, **kwargs)), function, updated=()
+    )
 
 
 def _newest(function: Any) -> Any:
@@ -408,8 +417,25 @@ def explanation_of_events(events: list[Event], graphs: int, operations: int) -> 
 
 
 __all__ = [
-    "CompileProfiler", "allow_in_graph", "assume_constant_result", "compile", "compile_times", "disable",
-    "disallow_in_graph", "explain", "graph_break", "is_compiling", "is_dynamo_compiling", "list_backends",
-    "mark_dynamic", "mark_static", "mark_unbacked", "maybe_mark_dynamic", "register_backend", "reset", "run", "skip",
+    "CompileProfiler",
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "compile_times",
+    "disable",
+    "disallow_in_graph",
+    "explain",
+    "graph_break",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_unbacked",
+    "maybe_mark_dynamic",
+    "register_backend",
+    "reset",
+    "run",
+    "skip",
     "wrap_numpy",
 ]

@@ -40,8 +40,13 @@ class Explanation:
         """Return the story that events tell when the graphs themselves were not kept."""
         guards = tuple(guard for event in events if isinstance(event, Captured) for guard in event.guards)
         return cls(
-            (), (), guards, tuple(e for e in events if isinstance(e, Broke)),
-            tuple(e for e in events if isinstance(e, RanEagerly)), graphs, operations,
+            (),
+            (),
+            guards,
+            tuple(e for e in events if isinstance(e, Broke)),
+            tuple(e for e in events if isinstance(e, RanEagerly)),
+            graphs,
+            operations,
             tuple(e for e in events if isinstance(e, CompilerFailed)),
             tuple((e.stage, e.seconds) for e in events if isinstance(e, StageDone)),
             tuple(place for event in events if isinstance(event, Captured) for place in event.places),
@@ -77,7 +82,8 @@ class Explanation:
 
 def explanation_of(
     compiled_with: Callable[[Callable[..., Any]], Callable[..., Any]],
-    args: tuple[Any, ...], kwargs: dict[str, Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Explanation:
     """Run what `compiled_with(backend)` gives once, under a backend that keeps the graphs."""
     kept: list[torch.fx.GraphModule] = []

@@ -227,9 +227,16 @@ def _bind(
 ) -> Compiled:
     """Return the host function, guarded against inputs laid out otherwise than the examples were."""
     scope: dict[str, object] = {
-        "torch": torch, "empty": torch.empty, "empty_strided": torch.empty_strided, "restride": _restride,
-        "cpu": torch.device("cpu"), "on_failure": _failure_signal, "math": math, **FUNCTIONS, **host.objects,
-    }  # fmt: skip
+        "torch": torch,
+        "empty": torch.empty,
+        "empty_strided": torch.empty_strided,
+        "restride": _restride,
+        "cpu": torch.device("cpu"),
+        "on_failure": _failure_signal,
+        "math": math,
+        **FUNCTIONS,
+        **host.objects,
+    }
     for number, segment in enumerate(host.segments):
         if library is None:
             raise InternalError("segments without a library", hint="report the graph")
@@ -278,9 +285,14 @@ def _rescue(gm: fx.GraphModule, options: Options, *, repeats: bool) -> Rescue:
 
 
 def _guarded(
-    run: Callable[..., object], expected: Sequence[object], gm: fx.GraphModule, rescue: Rescue, *, repeats: bool,
+    run: Callable[..., object],
+    expected: Sequence[object],
+    gm: fx.GraphModule,
+    rescue: Rescue,
+    *,
+    repeats: bool,
     calls_aten: bool,
-) -> Compiled:  # fmt: skip
+) -> Compiled:
     """Return run with its inputs checked; an unexpected layout or a failed kernel goes op by op.
 
     repeats: whether running the graph again from the start is harmless (no random draws, no mutation).
@@ -311,9 +323,14 @@ def _guarded(
 
 
 def _guarded_open(
-    run: Callable[..., object], program: Program, gm: fx.GraphModule, rescue: Rescue, *, repeats: bool,
+    run: Callable[..., object],
+    program: Program,
+    gm: fx.GraphModule,
+    rescue: Rescue,
+    *,
+    repeats: bool,
     calls_aten: bool,
-) -> Compiled:  # fmt: skip
+) -> Compiled:
     """Return run with its inputs checked against layouts computed from open sizes."""
     slow = op_by_op(gm)
     words = []

@@ -39,9 +39,7 @@ from .frontend.unit import Family, Specialisation, Unit, is_suspendable
 from .values.reasons import SUSPENDABLE
 
 
-def make_family(
-    backend: object, settings: Settings, *, fullgraph: bool, dynamic: bool | None
-) -> Family:
+def make_family(backend: object, settings: Settings, *, fullgraph: bool, dynamic: bool | None) -> Family:
     """Return what the units of one `compile()` call share; settings: as for `resolve_backend`."""
     run, name, is_users = resolve_backend(backend, settings)
     return Family(run, name, settings, _capture, fullgraph=fullgraph, dynamic=dynamic, user_backend=is_users)

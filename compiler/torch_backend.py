@@ -15,9 +15,12 @@ from .native import compile_graph, extra_decompositions
 
 
 def torch_backend(
-    graph: fx.GraphModule, example_inputs: Sequence[object], *, options: Mapping[str, Any] | None = None,
+    graph: fx.GraphModule,
+    example_inputs: Sequence[object],
+    *,
+    options: Mapping[str, Any] | None = None,
     mode: str | None = None,
-) -> Callable[..., tuple[object, ...]]:  # fmt: skip
+) -> Callable[..., tuple[object, ...]]:
     """Return a callable of the meaning of a graph that stock captured, with a compiled backward where one is needed.
 
     options: fields of `plumbline.config`. mode: accepted, and changes nothing.  Compiles when it is first called with

@@ -172,8 +172,14 @@ SLOTS: dict[str, Slot] = {}
 
 
 def add_slot(
-    name: str, reads: str | tuple[str, ...], *values: str, setup: str = "", needs: str = "", moving: bool = False,
-    always: bool = False, rewound: bool = True,
+    name: str,
+    reads: str | tuple[str, ...],
+    *values: str,
+    setup: str = "",
+    needs: str = "",
+    moving: bool = False,
+    always: bool = False,
+    rewound: bool = True,
 ) -> None:
     """Register a slot."""
     ways = (reads,) if isinstance(reads, str) else reads
@@ -241,8 +247,9 @@ add_slot(
 )  # fmt: skip
 add_slot("global_tuple", "for part in PARTS:\n    total = total * part + 1", "PARTS = (1.0, 2.0)", "PARTS = (2.0, 1.0)",
      "PARTS = (2.0,)", "PARTS = ()")  # fmt: skip
-add_slot("global_set", "total = total + (1.0 if 'a' in TAGS else 2.0)", "TAGS = {'a'}", "TAGS = {'b'}",
-         "TAGS = {'b', 'a'}")
+add_slot(
+    "global_set", "total = total + (1.0 if 'a' in TAGS else 2.0)", "TAGS = {'a'}", "TAGS = {'b'}", "TAGS = {'b', 'a'}"
+)
 add_slot(
     "global_function", "total = helper(total)",
     "helper = helper_one", "helper = helper_two",

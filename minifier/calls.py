@@ -68,10 +68,23 @@ def minify_node(
     Never raises for what the test or the minifier does: the result says the reason in words.
     """
     command = [
-        sys.executable, "-m", "plumbline.minifier.command", node_id, "--json", "--out", str(out), "--level", str(level),
-        "--compiler", compiler, "--backend", backend, "--proofs", str(proofs),
+        sys.executable,
+        "-m",
+        "plumbline.minifier.command",
+        node_id,
+        "--json",
+        "--out",
+        str(out),
+        "--level",
+        str(level),
+        "--compiler",
+        compiler,
+        "--backend",
+        backend,
+        "--proofs",
+        str(proofs),
         *(["--after", after] if after else []),
-    ]  # fmt: skip
+    ]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:

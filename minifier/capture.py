@@ -121,15 +121,28 @@ class FailureSession(JudgeSession):
             failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
             if failed is not None and self.failure is None:
                 failing = FailingCall(
-                    target, request, args, kwargs, before, failed.verdict, self.compiler.name, self.backend,
-                    failed.boundary, failed.user_file, failed.user_line,
-                )  # fmt: skip
+                    target,
+                    request,
+                    args,
+                    kwargs,
+                    before,
+                    failed.verdict,
+                    self.compiler.name,
+                    self.backend,
+                    failed.boundary,
+                    failed.user_file,
+                    failed.user_line,
+                )
                 self._deal_with(failing)
 
     def _call_in_child(
-        self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any],
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         before: Snapshot,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         def judge() -> Verdict:
             with contextlib.suppress(Exception):  # the verdict tells
                 super(FailureSession, self).call(target, request, args, kwargs)
@@ -141,9 +154,18 @@ class FailureSession(JudgeSession):
         if verdict.failed and self.failure is None:
             frame = user_frame()
             failing = FailingCall(
-                target, request, args, kwargs, before, verdict, self.compiler.name, self.backend, self._label(target),
-                frame.f_code.co_filename if frame else "", frame.f_lineno if frame else 0,
-            )  # fmt: skip
+                target,
+                request,
+                args,
+                kwargs,
+                before,
+                verdict,
+                self.compiler.name,
+                self.backend,
+                self._label(target),
+                frame.f_code.co_filename if frame else "",
+                frame.f_lineno if frame else 0,
+            )
             self._deal_with(failing)
         self.mode = "reference"
         try:
@@ -184,7 +206,7 @@ def failing_call(
     backend: str,
     request: CompileRequest | None = None,
 ) -> FailingCall | Verdict:
-    """Judge one call; return it with the state from before it if it fails, else the verdict."""  # fmt: skip
+    """Judge one call; return it with the state from before it if it fails, else the verdict."""
     wish = request or CompileRequest()
     roots = call_roots(target, "function", args, kwargs)
     before = Snapshot.take(roots)

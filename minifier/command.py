@@ -72,9 +72,17 @@ _PROOFS = "Fresh processes that must reproduce."
 @click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
-    case: str, after: str | None, level: str | None, compiler: str | None, backend: str | None, out: Path | None,
-    queries: int, seconds: float, proofs: int, as_json: bool,
-) -> int:  # fmt: skip
+    case: str,
+    after: str | None,
+    level: str | None,
+    compiler: str | None,
+    backend: str | None,
+    out: Path | None,
+    queries: int,
+    seconds: float,
+    proofs: int,
+    as_json: bool,
+) -> int:
     """Minify the first failing compiled call of CASE, a Python script or a pytest node id, into a script."""
     node_id, named_compiler, named_backend = split_variant(case)
     options = MinifyOptions(

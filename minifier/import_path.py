@@ -14,9 +14,12 @@ def import_path(value: object) -> tuple[str, str] | None:
         return None
     # A builtin method of Tensor says neither module nor class of its own.
     homes = [
-        (module, attribute), ("builtins", attribute), ("torch", f"Tensor.{name}"), ("torch", name),
+        (module, attribute),
+        ("builtins", attribute),
+        ("torch", f"Tensor.{name}"),
+        ("torch", name),
         ("torch.nn.functional", name),
-    ]  # fmt: skip
+    ]
     return next((home for home in homes if _found_at(*home) is value), None)
 
 

@@ -153,9 +153,14 @@ def _compile_with(compiler: GraphCompiler, call: FailingCall, stage: str, after:
 
 
 def _judged(
-    call: FailingCall, compiler: GraphCompiler, graph: CapturedGraph, case: GraphCase, stage: str, after: str,
+    call: FailingCall,
+    compiler: GraphCompiler,
+    graph: CapturedGraph,
+    case: GraphCase,
+    stage: str,
+    after: str,
     options: MinifyOptions,
-) -> Report:  # fmt: skip
+) -> Report:
     program = _compile_with(compiler, call, stage, after)
     return _asked(case, program, RULES[after], options)
 
@@ -183,9 +188,13 @@ def _reduced(found: _Found, options: MinifyOptions) -> Reduced:
         return Reduced(found.case, found.report, found.signature, found.rules, found.queries, True, (), count)
     narrow = found.rules.only(found.signature.aspect)
     reduced = reduce_graph(
-        found.case, found.report, found.compile, found.rules,
-        budget=options.budget, ask=lambda case: _asked(case, found.compile, narrow, options),
-    )  # fmt: skip
+        found.case,
+        found.report,
+        found.compile,
+        found.rules,
+        budget=options.budget,
+        ask=lambda case: _asked(case, found.compile, narrow, options),
+    )
     return replace(reduced, queries=reduced.queries + found.queries - 1)
 
 
@@ -195,9 +204,14 @@ def _written(
     """Write the script where nobody sees it, prove it, and only then put it in its place."""
     place = place_of(call)
     history = History(
-        f"{call.label}, call of {call.compiler}:{call.backend}", place, found.graph.label, reduced.ops_before,
-        reduced.queries, reduced.report.sentence, options.command,
-    )  # fmt: skip
+        f"{call.label}, call of {call.compiler}:{call.backend}",
+        place,
+        found.graph.label,
+        reduced.ops_before,
+        reduced.queries,
+        reduced.report.sentence,
+        options.command,
+    )
     try:
         pipeline = replace(found.pipeline, settings=compiler.settings())
         script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)

@@ -48,7 +48,7 @@ def reduce_graph(
 
     ask: how a candidate is judged, for judging elsewhere (a child process); by default here.
     Raises UserError for a case that does not fail.
-    """  # fmt: skip
+    """
     if first.signature is None:
         raise UserError("the graph does not fail", why=first.sentence, hint="nothing to minify")
     sought = Sought(first.signature)

@@ -113,9 +113,7 @@ class _Comparer:
         """Objects that existed before must be the same ones; new ones must be shared alike."""
         if eager.identity is None or actual.identity is None or eager.kind in ("tensor", "tuple", "opaque"):
             return
-        if (eager.identity < 0) != (actual.identity < 0) or (
-            eager.identity < 0 and eager.identity != actual.identity
-        ):
+        if (eager.identity < 0) != (actual.identity < 0) or (eager.identity < 0 and eager.identity != actual.identity):
             self.wrong("python", eager.path, "is another object than the one eager leaves there")
         elif eager.identity >= 0 and self.objects.setdefault(eager.identity, actual.identity) != actual.identity:
             self.wrong("python", eager.path, "is not the object that eager shares here")

@@ -6,9 +6,20 @@ from .verdict import Finding, Kind
 
 # Failures of a compiler itself, by class name along the class's ancestry: no user program raises them.
 COMPILER_FAILURES = frozenset(
-    {"InternalTorchDynamoError", "BackendCompilerFailed", "InductorError", "Unsupported", "InternalError", "BuildError",
-     "FailOnRecompileLimitHit", "RecompileError", "CppCompileError", "LoweringException", "UserError"}
-)  # fmt: skip
+    {
+        "InternalTorchDynamoError",
+        "BackendCompilerFailed",
+        "InductorError",
+        "Unsupported",
+        "InternalError",
+        "BuildError",
+        "FailOnRecompileLimitHit",
+        "RecompileError",
+        "CppCompileError",
+        "LoweringException",
+        "UserError",
+    }
+)
 
 
 def _first_line(error: BaseException) -> str:

@@ -72,9 +72,7 @@ def _normal(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return drawn.to(device=output.device, dtype=output.dtype)
 
 
-def gradients_of(
-    outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tensor], kind: str, seed: int
-) -> Gradients:
+def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tensor], kind: str, seed: int) -> Gradients:
     """Run one backward from the outputs with a cotangent of this kind.
 
     outputs: by path; the order of paths decides the order of draws, so equal paths give equal cotangents.

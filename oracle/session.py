@@ -105,9 +105,7 @@ class JudgeSession:
         self._watch_modules(True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._watch_modules(False)
         for handler in self._unheard:
             _TRACE_LOG.addHandler(handler)

@@ -76,9 +76,7 @@ def _sharing(group: list[torch.Tensor]) -> list[StandIn]:
     length = first.untyped_storage().nbytes() // first.element_size()
     leaf = first.as_strided((length,), (1,), 0).clone().requires_grad_()
     base = leaf.clone()
-    return [
-        StandIn(t, base.as_strided(tuple(t.shape), tuple(t.stride()), t.storage_offset()), leaf) for t in group
-    ]
+    return [StandIn(t, base.as_strided(tuple(t.shape), tuple(t.stride()), t.storage_offset()), leaf) for t in group]
 
 
 def _copy_with_strides(tensor: torch.Tensor) -> torch.Tensor:

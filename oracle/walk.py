@@ -30,22 +30,59 @@ LARGEST_WALK = 60_000
 """Objects visited at most; a test's own state is far smaller, an application object that leaks in may not be."""
 
 ATOMS = (
-    type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis), type(NotImplemented),
-    torch.dtype, torch.device, torch.Size, torch.layout, torch.memory_format, numpy.dtype, numpy.generic,
-    enum.Enum, re.Pattern, pathlib.PurePath, types.BuiltinFunctionType, types.CodeType, property, staticmethod,
-    classmethod, types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType,
-    types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias,
-)  # fmt: skip
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    slice,
+    type(Ellipsis),
+    type(NotImplemented),
+    torch.dtype,
+    torch.device,
+    torch.Size,
+    torch.layout,
+    torch.memory_format,
+    numpy.dtype,
+    numpy.generic,
+    enum.Enum,
+    re.Pattern,
+    pathlib.PurePath,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    property,
+    staticmethod,
+    classmethod,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.GenericAlias,
+)
 
 # Never entered: nothing a program computes with, or the test runner's own world.
 CLOSED = (
-    types.ModuleType, types.FrameType, types.TracebackType, logging.Logger, logging.Handler, threading.Thread,
-    type(threading.Lock()), type(threading.RLock()), threading.local, threading.Event, weakref.ReferenceType,
-    weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet, types.MappingProxyType,
-)  # fmt: skip
-CLOSED_PACKAGES = frozenset(
-    {"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"}
+    types.ModuleType,
+    types.FrameType,
+    types.TracebackType,
+    logging.Logger,
+    logging.Handler,
+    threading.Thread,
+    type(threading.Lock()),
+    type(threading.RLock()),
+    threading.local,
+    threading.Event,
+    weakref.ReferenceType,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+    weakref.WeakSet,
+    types.MappingProxyType,
 )
+CLOSED_PACKAGES = frozenset({"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"})
 CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"})
 # Marks that a compiler leaves on functions, modules and tensors; they mean nothing to the program.
 COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")

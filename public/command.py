@@ -126,8 +126,14 @@ def gate(
 @click.option("--backend", metavar="NAME", help="Its backend.  [default: inductor]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="It repeats a campaign.")
 @_database
-@click.option("--save", type=click.Path(path_type=Path), default=Path(".plumbline/fuzz"), show_default=True,
-              metavar="DIR", help="Where failures go: JSON that replays, a script that stands alone.")  # fmt: skip
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    default=Path(".plumbline/fuzz"),
+    show_default=True,
+    metavar="DIR",
+    help="Where failures go: JSON that replays, a script that stands alone.",
+)
 @click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Try a saved failure again.")
 def fuzz(
     mode: str | None,

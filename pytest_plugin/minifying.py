@@ -53,8 +53,13 @@ def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified
         try:
             done = subprocess.run(
                 [*command, "--out", str(script), "--json"],
-                cwd=root, capture_output=True, text=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL,
-            )  # fmt: skip
+                cwd=root,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
         except subprocess.TimeoutExpired:
             yield Minified(named, f"not made small within {SECONDS:.0f} s; run repro-minify by hand", good=False)
             continue

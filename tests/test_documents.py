@@ -49,17 +49,27 @@ def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         "PLUMBLINE_DB": str(folder / "results.sqlite"),
     }
     return subprocess.run(
-        ["sh", "-c", command], cwd=ROOT, env=environment, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
-    )  # fmt: skip
+        ["sh", "-c", command],
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+        check=False,
+    )
 
 
 def matches(expected: str, actual: str) -> bool:
     return doctest.OutputChecker().check_output(expected, actual, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
-                         ids=lambda path: path.relative_to(ROOT).as_posix())  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     """Blocks of one document share their names; a block marked `output` is what was printed since the last one."""
     monkeypatch.chdir(tmp_path)

@@ -23,8 +23,11 @@ def files_of(root: Path) -> list[Path]:
     """Return every file that is, or would be, under version control."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=root, capture_output=True, check=True, text=True,
-    )  # fmt: skip
+        cwd=root,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
     return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
 
 
@@ -58,8 +61,11 @@ PLANTED = [
     ("stock_compiler_is_named_in_its_own_files_only", "oracle/x.py", "from torch import compile as c"),
     ("stock_compiler_is_named_in_its_own_files_only", "oracle/x.py", "from torch._functorch.partitioners import x"),
     ("stock_compiler_is_named_in_its_own_files_only", "fuzz/x.py", "import torch\ntorch._C._dynamo.guards"),
-    ("stock_compiler_is_named_in_its_own_files_only", "fuzz/x.py",
-     "import importlib\nimportlib.import_module('torch.export')"),
+    (
+        "stock_compiler_is_named_in_its_own_files_only",
+        "fuzz/x.py",
+        "import importlib\nimportlib.import_module('torch.export')",
+    ),
     ("private_torch_names_live_in_torch_facts", "oracle/x.py", "from torch.utils._pytree import tree_map"),
     ("private_torch_names_live_in_torch_facts", "oracle/x.py", "import torch\ntorch._C._get_tracing_state()"),
     ("file_is_named_for_its_idea", "oracle/utils.py", ""),
@@ -71,7 +77,7 @@ PLANTED = [
     ("suppression_gives_its_reason", "tests/x.py", "x = 1  # type: ignore  # torch has no stubs here"),
     ("suppression_gives_its_reason", "tests/x.py", "x = 1  # type: ignore[misc]"),
     ("suppression_gives_its_reason", "tests/x.py", "# mypy: ignore-errors because it is easier"),
-]  # fmt: skip
+]
 
 ALLOWED = [
     ("oracle/x.py", "from .verdict import Kind\nfrom plumbline.compiler.base.errors import UserError\n"),
@@ -280,8 +286,12 @@ def contracts_say(root: Path) -> subprocess.CompletedProcess[str]:
     main = "from importlinter.cli import lint_imports_command as main; main()"
     return subprocess.run(
         [sys.executable, "-c", main, "--no-logo", "--no-cache", "--config", str(root / "pyproject.toml")],
-        cwd=root, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(links)},
-    )  # fmt: skip
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(links)},
+    )
 
 
 FLOORS = [

@@ -66,9 +66,7 @@ def _write_back(target: object, value: torch.Tensor, *, tracked: bool) -> None:
         target.copy_(value)
 
 
-def _output(
-    fact: OutputFact, tensors: Sequence[object], values: Values, outputs: Sequence[object]
-) -> object:
+def _output(fact: OutputFact, tensors: Sequence[object], values: Values, outputs: Sequence[object]) -> object:
     if fact.kind is OutputKind.CONSTANT:
         return fact.constant
     if fact.kind is OutputKind.SAME:

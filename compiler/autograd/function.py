@@ -79,9 +79,7 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
     return apply
 
 
-def _forward(
-    ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Tensor, ...]
-) -> tuple[torch.Tensor, ...]:
+def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     count = len(pair.signature.requires_grad)
     results = run_plain(pair.forward, (*tensors, *pair.constants, *sizes))
     returned = [_own(value) for value in results[:count]]

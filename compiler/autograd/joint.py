@@ -171,9 +171,7 @@ class _Run:
             raise Unsupported("an output is made in inference mode", hint="expected: the graph runs eagerly")
         self.worker.take(list(self.recorder.graph.nodes))
         node_of, object_of = self.recorder.node_of, self.recorder.object_of
-        call = TracedCall(
-            self.worker, input_nodes, call_inputs, born, self.primals, results, node_of, object_of
-        )
+        call = TracedCall(self.worker, input_nodes, call_inputs, born, self.primals, results, node_of, object_of)
         with torch.inference_mode(False), torch.set_grad_enabled(self.program.grad_enabled):
             return analyze(call, self.positions)
 

@@ -94,9 +94,10 @@ def write_through(write: Write) -> fx.Node:
     rule = _RULES.get(write.step.target)
     if rule is None:
         raise Unsupported(
-            f"a write through {write.step.target}", why="no rule gives the source's new value",
+            f"a write through {write.step.target}",
+            why="no rule gives the source's new value",
             hint="expected: the graph runs eagerly",
-        )  # fmt: skip
+        )
     return rule(write)
 
 

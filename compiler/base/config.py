@@ -64,8 +64,9 @@ class Config:
         return f"plumbline.config({', '.join(f'{name}={getattr(self, name)!r}' for name in _NAMES)})"
 
     @contextmanager
-    def patch(self, changes: Mapping[str, object] | str | None = None, value: object = None,
-              /, **named: object) -> Iterator["Config"]:  # fmt: skip
+    def patch(
+        self, changes: Mapping[str, object] | str | None = None, value: object = None, /, **named: object
+    ) -> Iterator["Config"]:
         """Set options inside a block or, as a decorator, in each call of a function.
 
         `patch(recompile_limit=2)`, `patch({"recompile_limit": 2})` and `patch("recompile_limit", 2)` do the same.

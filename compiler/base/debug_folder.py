@@ -131,8 +131,11 @@ def _take(page: _Page, event: Event) -> None:
     if isinstance(event, Artifact):
         _take_artifact(page, event)
     elif isinstance(event, BackendCalled):
-        page.add("04_captured_graph.py", f"the captured graph, {event.operations} operations, for {event.backend}",
-                 event.text)  # fmt: skip
+        page.add(
+            "04_captured_graph.py",
+            f"the captured graph, {event.operations} operations, for {event.backend}",
+            event.text,
+        )
     elif isinstance(event, Captured):
         places = event.places or ("",) * len(event.guards)
         rows = [f"{guard}  ({place})" if place else guard for guard, place in zip(event.guards, places, strict=True)]

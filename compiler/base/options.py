@@ -30,7 +30,8 @@ class Options:
     # capture
     recompile_limit: int = option(8, "specialisations of one function before further misses run eager")
     dynamic_shapes: bool | None = option(
-        None, "True: sizes are symbols; False: never; None: a size becomes a symbol after it first changed",
+        None,
+        "True: sizes are symbols; False: never; None: a size becomes a symbol after it first changed",
         environment="TORCHDYNAMO_DYNAMIC_SHAPES",
     )
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")

@@ -362,7 +362,12 @@ def size_lines(sizes: Sequence[str]) -> list[str]:
 
 
 def write_kernel(
-    loop: Loop, buffers: Mapping[str, Buffer], library: Library, name: str, vector_bytes: int, threads: int = 0,
+    loop: Loop,
+    buffers: Mapping[str, Buffer],
+    library: Library,
+    name: str,
+    vector_bytes: int,
+    threads: int = 0,
     sizes: Sequence[str] = (),
 ) -> tuple[str, tuple[str, ...]]:
     """Return a loop as the C function `static int <name>(void **p)`, and the names of the buffers in p.
@@ -388,9 +393,7 @@ def write_kernel(
     else:
         versions.append((enough, first))
     if not wide:
-        narrow = KernelWriter(
-            shape_kernel(loop, buffers, vector_bytes, scalar=True), buffers, library, stashes=False
-        )
+        narrow = KernelWriter(shape_kernel(loop, buffers, vector_bytes, scalar=True), buffers, library, stashes=False)
         if narrow.buffer_order != writer.buffer_order:
             raise ValueError("two versions of a kernel take different tensors")
         versions.append(("1", narrow.write(f"{name}_third", threads, sizes)))

@@ -266,12 +266,7 @@ class ValueWriter:
         elif scalar.name == "index":
             text = self._index(scalar, lanes, name)
         else:
-            args = [
-                self._uniform(arg, lanes)
-                if is_uniform(arg)
-                else self.names[id(arg), lanes]
-                for arg in scalar.args
-            ]
+            args = [self._uniform(arg, lanes) if is_uniform(arg) else self.names[id(arg), lanes] for arg in scalar.args]
             text = self._operation(scalar, args, lanes)
         if text is not None:
             self.line(f"{self.library.type(register, lanes)} {name} = {text};")
@@ -314,12 +309,7 @@ class ValueWriter:
         """Emit a load whose place was read from memory; a place out of range sets *error and reads element zero."""
         access, register = scalar.access, REGISTER[scalar.dtype]
         vector = self.shape.vector
-        args = [
-            self._uniform(arg, lanes)
-            if is_uniform(arg)
-            else self.names[id(arg), lanes]
-            for arg in scalar.args
-        ]
+        args = [self._uniform(arg, lanes) if is_uniform(arg) else self.names[id(arg), lanes] for arg in scalar.args]
         self.line(f"{self.library.type(register, lanes)} {name};")
         offset = access.index[0]
         names = {}

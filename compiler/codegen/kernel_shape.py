@@ -110,9 +110,12 @@ def _flattened(loop: Loop, buffers: Mapping[str, Buffer]) -> Loop:
         return Access(access.buffer, (total(parts),), access.looked_up)
 
     return _with_accesses(
-        loop, flat, gone,
-        tuple(s for s in loop.kept if not same(s.size, 1)), tuple(s for s in loop.reduced if not same(s.size, 1)),
-    )  # fmt: skip
+        loop,
+        flat,
+        gone,
+        tuple(s for s in loop.kept if not same(s.size, 1)),
+        tuple(s for s in loop.reduced if not same(s.size, 1)),
+    )
 
 
 def _with_accesses(
@@ -174,9 +177,7 @@ def _partner(loop: Loop, high: Symbol, variables: Sequence[Symbol]) -> Symbol | 
             continue
         partners = [coefficient(value, low) for value in values]
         pairs = zip(factors, partners, strict=True)
-        if all(
-            first is not None and second is not None and same(first, second * low.size) for first, second in pairs
-        ):
+        if all(first is not None and second is not None and same(first, second * low.size) for first, second in pairs):
             return low
     return None
 

@@ -58,4 +58,3 @@ def leaves_no_trace(graph: fx.Graph, mutates_inputs: bool, changed_states: set[s
 
 
 _HOOKS = ("register_hook", "register_post_accumulate_grad_hook", "backward", "retain_grad")
-

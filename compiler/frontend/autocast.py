@@ -8,8 +8,11 @@ AutocastState = tuple[bool, torch.dtype, bool, torch.dtype, bool]
 def autocast_state() -> AutocastState:
     """Return what autocast does now, on the devices that have a kernel for it here."""
     return (
-        torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"), torch.is_autocast_enabled("cuda"),
-        torch.get_autocast_dtype("cuda"), torch.is_autocast_cache_enabled(),
+        torch.is_autocast_enabled("cpu"),
+        torch.get_autocast_dtype("cpu"),
+        torch.is_autocast_enabled("cuda"),
+        torch.get_autocast_dtype("cuda"),
+        torch.is_autocast_cache_enabled(),
     )
 
 

@@ -205,8 +205,9 @@ def _format(frame: FrameState, instruction: Instruction, out: Residual, _: Compi
     operand = out.value(frame.pop())
     conversion = {0: "{}", 1: "str({})", 2: "repr({})", 3: "ascii({})"}[instruction.argument & 3].format(operand)
     name = out.fresh()
-    return Operation((f"{name} = format({conversion}, {specification})",),
-                     (Branch("", (name,), instruction.index + 1),))
+    return Operation(
+        (f"{name} = format({conversion}, {specification})",), (Branch("", (name,), instruction.index + 1),)
+    )
 
 
 _RULES["FORMAT_VALUE"] = _format
@@ -278,8 +279,15 @@ def _in_place(method: str) -> Rule:
     return rule
 
 
-_RULES.update({"LIST_EXTEND": _in_place("extend"), "SET_UPDATE": _in_place("update"),
-               "DICT_UPDATE": _in_place("update"), "SET_ADD": _in_place("add"), "LIST_APPEND": _in_place("append")})
+_RULES.update(
+    {
+        "LIST_EXTEND": _in_place("extend"),
+        "SET_UPDATE": _in_place("update"),
+        "DICT_UPDATE": _in_place("update"),
+        "SET_ADD": _in_place("add"),
+        "LIST_APPEND": _in_place("append"),
+    }
+)
 
 
 def _import_name(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:

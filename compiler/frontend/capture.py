@@ -67,9 +67,7 @@ class BackendError(Exception):
     """A backend given by the user failed; its own error is the cause."""
 
 
-def _after_failure(
-    unit: Unit, error: Exception, args: tuple[object, ...], recorder: Recorder | None
-) -> Specialisation:
+def _after_failure(unit: Unit, error: Exception, args: tuple[object, ...], recorder: Recorder | None) -> Specialisation:
     """Put the error on record and return a specialisation that runs the original code.
 
     If even the guards seen so far cannot be written, it has none: every later call runs eagerly.
@@ -124,9 +122,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         return _attempt_by(recorder, unit, args, stop)
 
 
-def _attempt_by(
-    recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: _Stop | None
-) -> Specialisation | _Stop:
+def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
     grad_mode = torch.is_grad_enabled()
     try:
         frames = recorder.entered = frames_of(recorder, unit, args)
@@ -171,8 +167,10 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
     origin = signal.origin or unit.origin()
     if unit.family.fullgraph and signal.reason is not EXCEPTION:
         raise Unsupported(
-            f"the full graph of {unit.name} breaks: {signal.detail}", where=origin.place(),
-            why=signal.reason.why, hint=f"{signal.reason.hint}; see docs/graph-breaks.md, {signal.reason.id}",
+            f"the full graph of {unit.name} breaks: {signal.detail}",
+            where=origin.place(),
+            why=signal.reason.why,
+            hint=f"{signal.reason.hint}; see docs/graph-breaks.md, {signal.reason.id}",
         )
     record(RanEagerly(unit.name, signal.reason.id, signal.detail, signal.reason.hint, origin))
     return _eager(unit, recorder.guards)
@@ -182,8 +180,15 @@ def _eager(unit: Unit, guards: list[Guard]) -> Specialisation:
     names = Names()
     body = [f"return {names.inject(unit.eager)}({', '.join(unit.parameters)})"]
     run, text = guarded_function(
-        _identifier(unit.name), unit.parameters, tuple(guards), guard_lines(guards, names), body, names, None,
-        unit.namespace, unit.family.options,
+        _identifier(unit.name),
+        unit.parameters,
+        tuple(guards),
+        guard_lines(guards, names),
+        body,
+        names,
+        None,
+        unit.namespace,
+        unit.family.options,
     )
     return Specialisation(run, tuple(guards), text, eager=True, has_graph=False)
 
@@ -198,9 +203,7 @@ def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Special
     return writer.specialise([f"return {result}"], None, unit.namespace)
 
 
-def _finish_break(
-    unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...], stop: _Stop
-) -> Specialisation:
+def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...], stop: _Stop) -> Specialisation:
     _hold_assumptions(recorder)
     frame, signal = frames[-1], stop.signal
     instruction = frame.decoded.instructions[frame.index]
@@ -241,16 +244,25 @@ def _under_handler(statements: list[str], run: str, exception: str) -> list[str]
     stored = [node for node in ast.walk(ast.parse("\n".join(statements))) if isinstance(node, ast.Name)]
     names = "".join(f"{name}, " for name in sorted({n.id for n in stored if isinstance(n.ctx, ast.Store)}))
     call = f"{run}({exception}, _operation)"
-    return ["def _operation():", *(f"    {line}" for line in statements), f"    return ({names})",
-            f"{names}= {call}" if names else call]
+    return [
+        "def _operation():",
+        *(f"    {line}" for line in statements),
+        f"    return ({names})",
+        f"{names}= {call}" if names else call,
+    ]
 
 
-def _break_lines(
-    branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None
-) -> list[str]:
+def _break_lines(branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None) -> list[str]:
     if caught is not None:
-        lines = ["try:", *(f"    {line}" for line in lines), "except BaseException as _error:", "    _caught = _error",
-                 "else:", "    _caught = None", f"if _caught is not None: return {caught}"]
+        lines = [
+            "try:",
+            *(f"    {line}" for line in lines),
+            "except BaseException as _error:",
+            "    _caught = _error",
+            "else:",
+            "    _caught = None",
+            f"if _caught is not None: return {caught}",
+        ]
     for branch, target in zip(branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")
     return lines
@@ -342,8 +354,15 @@ class _Writer:
         self.checks += guard_lines(sizes, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
         run, text = guarded_function(
-            _identifier(self.unit.name), self.unit.parameters, tuple(self.guards), self.checks, body, self.names,
-            origin, module, self.unit.family.options,
+            _identifier(self.unit.name),
+            self.unit.parameters,
+            tuple(self.guards),
+            self.checks,
+            body,
+            self.names,
+            origin,
+            module,
+            self.unit.family.options,
         )
         if is_recording():
             record(Artifact("capture", self.unit.name, "python", text))
@@ -369,23 +388,43 @@ class _Writer:
         if not self.unit.family.user_backend and _can_run_again(recorder):
             rescue = self.names.inject(_Rescue(self.unit, module, tuple(self.guards), compiled is module.forward))
             given = f"({inputs}{',' if inputs else ''})"
-            lines = ["_failed = None", "try:", *(f"    {line}" for line in lines), "except Exception as _error:",
-                     "    _failed = _error", "if _failed is not None:", f"    _failed = {rescue}(_failed, {given})"]
+            lines = [
+                "_failed = None",
+                "try:",
+                *(f"    {line}" for line in lines),
+                "except Exception as _error:",
+                "    _failed = _error",
+                "if _failed is not None:",
+                f"    _failed = {rescue}(_failed, {given})",
+            ]
             if outputs:
                 lines.append(f"    if _failed is not {self.names.inject(EAGER)}: {assign}_failed")
-            again = [f"if _failed is {self.names.inject(EAGER)}: return "
-                     f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"]
+            again = [
+                f"if _failed is {self.names.inject(EAGER)}: return "
+                f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"
+            ]
         if "autocast" in recorder.changed_states:
             state, depth = self.names.fresh(), self.names.fresh()
-            before = [f"{state} = {self.names.inject(autocast_state)}()",
-                      f"{depth} = {self.names.inject(autocast_depth)}()"]
-            lines = [*before, "try:", *(f"    {line}" for line in lines),
-                     "finally:", f"    {self.names.inject(put_autocast)}({state}, {depth})"]
+            before = [
+                f"{state} = {self.names.inject(autocast_state)}()",
+                f"{depth} = {self.names.inject(autocast_depth)}()",
+            ]
+            lines = [
+                *before,
+                "try:",
+                *(f"    {line}" for line in lines),
+                "finally:",
+                f"    {self.names.inject(put_autocast)}({state}, {depth})",
+            ]
         if "grad" in recorder.changed_states:
             mode = self.names.fresh()
-            lines = [f"{mode} = {self.names.inject(torch.is_grad_enabled)}()", "try:",
-                     *(f"    {line}" for line in lines),
-                     "finally:", f"    {self.names.inject(set_grad_mode)}({mode})"]
+            lines = [
+                f"{mode} = {self.names.inject(torch.is_grad_enabled)}()",
+                "try:",
+                *(f"    {line}" for line in lines),
+                "finally:",
+                f"    {self.names.inject(set_grad_mode)}({mode})",
+            ]
         lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
         return self._checked(lines + again, checks) if checks else lines + again
 
@@ -394,13 +433,23 @@ class _Writer:
         state, holds = self.names.fresh(), self.names.fresh()
         original = self.names.inject(self.unit.after_wrong_assumption)
         if not _can_run_again(self.recorder):  # it draws, from a generator that is put back
-            lines = ["try:", *(f"    {line}" for line in lines), "except Exception:", f"    {holds} = False",
-                     "else:", f"    {holds} = {' and '.join(checks)}"]
+            lines = [
+                "try:",
+                *(f"    {line}" for line in lines),
+                "except Exception:",
+                f"    {holds} = False",
+                "else:",
+                f"    {holds} = {' and '.join(checks)}",
+            ]
         else:
             lines = [*lines, f"{holds} = {' and '.join(checks)}"]
-        return [f"{state} = {self.names.inject(torch.get_rng_state)}()", *lines,
-                f"if not {holds}:", f"    {self.names.inject(torch.set_rng_state)}({state})",
-                f"    return {original}({', '.join(self.unit.parameters)})"]
+        return [
+            f"{state} = {self.names.inject(torch.get_rng_state)}()",
+            *lines,
+            f"if not {holds}:",
+            f"    {self.names.inject(torch.set_rng_state)}({state})",
+            f"    return {original}({', '.join(self.unit.parameters)})",
+        ]
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
         family = self.unit.family
@@ -455,8 +504,20 @@ def _can_run_again(recorder: Recorder) -> bool:
     return not (recorder.mutates_inputs or any(word in name for name in names for word in _DRAWING))
 
 
-_DRAWING = ("rand", "normal", "dropout", "bernoulli", "multinomial", "exponential", "uniform", "geometric", "cauchy",
-            "poisson", "rrelu", "seed")  # parts of names: one too many only leaves an error where it is
+_DRAWING = (
+    "rand",
+    "normal",
+    "dropout",
+    "bernoulli",
+    "multinomial",
+    "exponential",
+    "uniform",
+    "geometric",
+    "cauchy",
+    "poisson",
+    "rrelu",
+    "seed",
+)  # parts of names: one too many only leaves an error where it is
 
 
 def _sets_state(node: fx.Node) -> bool:
@@ -476,5 +537,3 @@ def _state_kept() -> Iterator[None]:
     finally:
         torch.set_rng_state(torch_state)
         random.setstate(python_state)
-
-

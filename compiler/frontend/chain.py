@@ -73,9 +73,19 @@ def _continued(
 _ONLY_STORE = ("STORE_FAST", "POP_TOP")  # what they are given is not looked at, so it needs no guard
 
 _BEFORE_A_FIRST_CALL = frozenset(
-    {"RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PUSH_NULL", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD",
-     "PRECALL", "NOP"}
-)  # fmt: skip
+    {
+        "RESUME",
+        "MAKE_CELL",
+        "COPY_FREE_VARS",
+        "PUSH_NULL",
+        "LOAD_GLOBAL",
+        "LOAD_DEREF",
+        "LOAD_ATTR",
+        "LOAD_METHOD",
+        "PRECALL",
+        "NOP",
+    }
+)
 
 
 def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[int, int]]:

@@ -91,8 +91,17 @@ class CompiledModule(torch.nn.Module):
 _hold: Callable[[CompiledModule, object], None] = vars(CompiledModule)["_running"].__set__  # past the module's own
 
 
-_CONTAINER = ("__getitem__", "__setitem__", "__delitem__", "__len__", "__iter__", "__contains__", "__reversed__",
-              "__enter__", "__exit__")  # looked up on the class by Python, never by __getattr__
+_CONTAINER = (
+    "__getitem__",
+    "__setitem__",
+    "__delitem__",
+    "__len__",
+    "__iter__",
+    "__contains__",
+    "__reversed__",
+    "__enter__",
+    "__exit__",
+)  # looked up on the class by Python, never by __getattr__
 
 
 _KINDS: WeakKeyDictionary[type, type[CompiledModule]] = WeakKeyDictionary()

@@ -51,9 +51,12 @@ def default_of(function: types.FunctionType, name: str) -> object:
 
 
 def make_template(
-    unit: Dispatched, code: types.CodeType, defaults: int, keyword_defaults: Sequence[str],
+    unit: Dispatched,
+    code: types.CodeType,
+    defaults: int,
+    keyword_defaults: Sequence[str],
     wrap: Callable[[types.FunctionType], types.FunctionType],
-) -> Callable[..., types.FunctionType]:  # fmt: skip
+) -> Callable[..., types.FunctionType]:
     """Return make(cells, function) -> what stands for the function; parsed once per code.
 
     defaults, keyword_defaults: how many of the last positional parameters have one, and which others.  wrap: gives
@@ -63,9 +66,7 @@ def make_template(
     arguments = ", ".join([f"*{_CELLS}", *names] if code.co_freevars else list(names))
     tail = "," if arguments else ""
     asked = (*code.co_varnames[code.co_argcount - defaults : code.co_argcount], *keyword_defaults)
-    asks = "".join(
-        f"        if {name} is {_DEFAULT}: {name} = {_DEFAULT_OF}({_USERS}, {name!r})\n" for name in asked
-    )
+    asks = "".join(f"        if {name} is {_DEFAULT}: {name} = {_DEFAULT_OF}({_USERS}, {name!r})\n" for name in asked)
     text = (
         f"def {_MAKE}({_CELLS}, {_USERS}):\n"
         f"    def {_FUNCTION}({parts}):\n"
@@ -78,9 +79,14 @@ def make_template(
         f"    return {_FUNCTION}\n"
     )
     namespace: dict[str, object] = {
-        _RUNS: unit.runs, _MISS: MISS, _MISSED: unit.miss, _DEFAULT: DEFAULT, _DEFAULT_OF: default_of, _CODE: code,
+        _RUNS: unit.runs,
+        _MISS: MISS,
+        _MISSED: unit.miss,
+        _DEFAULT: DEFAULT,
+        _DEFAULT_OF: default_of,
+        _CODE: code,
         _WRAP: wrap,
-    }  # fmt: skip
+    }
     exec(compile(text, f"<plumbline dispatch {unit.name}>", "exec"), namespace)
     make = namespace[_MAKE]
     assert isinstance(make, types.FunctionType)
@@ -111,8 +117,20 @@ def _signature(code: types.CodeType) -> tuple[str, str]:
 
 
 _MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED, _USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP = (
-    f"_plumbline_{word}" for word in (
-        "make", "cells", "call", "run", "runs", "result", "miss", "missed", "users", "code", "default", "default_of",
+    f"_plumbline_{word}"
+    for word in (
+        "make",
+        "cells",
+        "call",
+        "run",
+        "runs",
+        "result",
+        "miss",
+        "missed",
+        "users",
+        "code",
+        "default",
+        "default_of",
         "wrap",
     )
-)  # fmt: skip
+)

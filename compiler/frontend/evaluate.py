@@ -256,7 +256,6 @@ class GeneratorValue(Value):
         """Give the methods."""
         return MethodOf(self, name)
 
-
     def rebuild(self, out: Rebuilder) -> str:
         """Make a real generator that stands at the same place."""
         return rebuild_generator(self, self.frame, self._state(), out)

@@ -20,9 +20,14 @@ from .unit import Unit, parameter_names
 
 
 def report_failure(
-    stage: str, unit: Unit, error: BaseException, args: Sequence[object] = (), guards: Sequence[Guard] = (),
-    graph: fx.Graph | None = None, examples: Sequence[object] = (),
-) -> None:  # fmt: skip
+    stage: str,
+    unit: Unit,
+    error: BaseException,
+    args: Sequence[object] = (),
+    guards: Sequence[Guard] = (),
+    graph: fx.Graph | None = None,
+    examples: Sequence[object] = (),
+) -> None:
     """Put an error of ours on record, with a bundle of what was known when it happened.
 
     args: the arguments of the unit; graph: as far as it was built, with its example inputs if they are known.

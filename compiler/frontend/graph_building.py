@@ -178,15 +178,16 @@ class GraphBuilding(CaptureContext):
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
 
-    def fake_run(
-        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
-    ) -> object:
+    def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
         """Run a Python function over fake tensors."""
         run.__name__ = what
         return self._fake_run("call_function", run, args, kwargs)
 
     def add_call(
-        self, target: Callable[..., object], args: tuple[object, ...], result: object,
+        self,
+        target: Callable[..., object],
+        args: tuple[object, ...],
+        result: object,
         kwargs: dict[str, object] | None = None,
     ) -> Value:
         """Add a call whose result on fake tensors is known."""
@@ -266,9 +267,7 @@ class GraphBuilding(CaptureContext):
                 self.sizes.forget(node)
                 self.graph.erase_node(node)
 
-    def _fake_run(
-        self, kind: str, target: object, args: list[object], kwargs: dict[str, object]
-    ) -> object:
+    def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         try:
             with self.fake_mode, enable_python_dispatcher() if self.sizes.environment is not None else nullcontext():
                 if kind == "call_method":
@@ -326,8 +325,10 @@ def _repeats_elements(value: object) -> bool:
     """Return whether a tensor was expanded: several of its elements are one in memory."""
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_inference():
         return False
-    return any(type(stride) is int and stride == 0 and (type(size) is not int or size > 1)
-               for size, stride in zip(value.shape, value.stride(), strict=True))  # fmt: skip
+    return any(
+        type(stride) is int and stride == 0 and (type(size) is not int or size > 1)
+        for size, stride in zip(value.shape, value.stride(), strict=True)
+    )
 
 
 def _version(value: TensorValue) -> int:

@@ -21,9 +21,12 @@ _SOURCE = Path(__file__).with_name("guard_evaluator.c")
 
 
 def native_evaluator(
-    table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object,
+    table: GuardTable,
+    passed: tuple[int, ...],
+    body: Callable[..., object],
+    miss: object,
     options: Options,
-) -> Callable[..., object] | None:  # fmt: skip
+) -> Callable[..., object] | None:
     """Return a callable of the table's arguments: body(*slots in `passed`) where every step holds, else `miss`.
 
     None where the evaluator cannot be built (the reason is on record).

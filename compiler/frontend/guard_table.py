@@ -48,8 +48,14 @@ class Op(IntEnum):
 
 LAST_FETCH = Op.FETCH
 GUARD_ERRORS = (  # of a check: a miss
-    AttributeError, KeyError, IndexError, TypeError, ValueError, RuntimeError, ArithmeticError,
-)  # fmt: skip
+    AttributeError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    ArithmeticError,
+)
 Metadata = tuple[int, int, int, int, int, int, tuple[int, ...]]
 Describe = Callable[[TensorFacts], Metadata | None]
 

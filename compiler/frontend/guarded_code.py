@@ -15,9 +15,16 @@ _NAME = re.compile(r"\b_[a-z]\d+\b")
 
 
 def guarded_function(
-    name: str, parameters: list[str], guards: tuple[Guard, ...], checks: list[str], body: list[str], names: Names,
-    origin: Origin | None, module: dict[str, object], options: Options,
-) -> tuple[Callable[..., object], str]:  # fmt: skip
+    name: str,
+    parameters: list[str],
+    guards: tuple[Guard, ...],
+    checks: list[str],
+    body: list[str],
+    names: Names,
+    origin: Origin | None,
+    module: dict[str, object],
+    options: Options,
+) -> tuple[Callable[..., object], str]:
     """Return name(*parameters) -> what the body returns, or MISS; and the Python text of a function that does the same.
 
     checks: the guards as statements; the body may use what they fetched.  In C the body is a function of the

@@ -106,10 +106,13 @@ def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     keyword_defaults = frame.pop() if flags & 2 else None
     defaults = frame.pop() if flags & 1 else None
     made = FunctionValue(
-        code, frame.namespace, cells,  # type: ignore[arg-type]  # the compiler puts a code object here
+        code,
+        frame.namespace,
+        cells,  # type: ignore[arg-type]  # the compiler puts a code object here
         list(frame.ctx.unpack(defaults)) if defaults is not None else [],
         keywords_of(frame, keyword_defaults),
-        name=code.co_name, qualified_name=code.co_qualname,  # type: ignore[attr-defined]  # as above
+        name=code.co_name,
+        qualified_name=code.co_qualname,  # type: ignore[attr-defined]  # as above
     )
     if annotations is not None:
         flat = frame.ctx.unpack(annotations)
@@ -176,5 +179,3 @@ def do_CALL_INTRINSIC_1(frame: FrameState, instruction: Instruction) -> None:
         frame.push(value)
     else:
         raise SkipFrame(UNSUPPORTED_BYTECODE, f"CALL_INTRINSIC_1 {instruction.argument}")
-
-

@@ -239,5 +239,3 @@ def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
             frame.push(Constant(None))
             return
     frame.push(TupleValue(found))
-
-

@@ -169,5 +169,3 @@ for _name in _EAGER:  # module code, coroutines: the frame runs eagerly
 def missing_rules(version: tuple[int, int] = RUNNING) -> frozenset[str]:
     """Return the opcodes of a version that have no rule; empty, says a test."""
     return OPCODES[version] - frozenset(rules_for(version))
-
-

@@ -91,8 +91,9 @@ def _tensor_found(guard: Guard, value: object, _: tuple[object, ...]) -> str:
 
 
 _QUIET_FIELDS = (
-    ("other conjugate, negative or inference bits", "bits"), ("another place in the autograd graph", "leaf"),
-)  # fmt: skip
+    ("other conjugate, negative or inference bits", "bits"),
+    ("another place in the autograd graph", "leaf"),
+)
 
 
 def _sizes_found(guard: Guard, value: object, others: tuple[object, ...]) -> str:

@@ -96,8 +96,11 @@ class Recorder(GraphBuilding):
     def guard_global_state(self) -> None:
         """Hold the global state of torch that captured code may read or that changes what operations do."""
         for function in (
-            torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
-            any_autocast_enabled, function_mode_depth,
+            torch.is_grad_enabled,
+            torch.is_inference_mode_enabled,
+            torch.get_default_dtype,
+            any_autocast_enabled,
+            function_mode_depth,
             torch.are_deterministic_algorithms_enabled,
         ):
             self.guard(None, Kind.STATE, (function, function()))
@@ -191,9 +194,7 @@ class Recorder(GraphBuilding):
         varying = self.sizes.varying(value, source)
         shape = tuple(None if index in varying else size for index, size in enumerate(value.shape))
         strides = (None,) * value.dim() if varying else tuple(value.stride())
-        facts = TensorFacts(
-            kind, value.dtype, value.device, shape, strides, value.requires_grad, bits, value.is_leaf
-        )
+        facts = TensorFacts(kind, value.dtype, value.device, shape, strides, value.requires_grad, bits, value.is_leaf)
         self.guard(source, Kind.TENSOR, facts)
         if varying:
             order = dense_order(value.shape, value.stride())

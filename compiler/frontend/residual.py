@@ -209,7 +209,12 @@ def function_text(name: str, parameters: list[str], guards: list[str], body: lis
 
 
 def assemble(
-    name: str, parameters: list[str], guards: list[str], body: list[str], names: Names, origin: Origin | None,
+    name: str,
+    parameters: list[str],
+    guards: list[str],
+    body: list[str],
+    names: Names,
+    origin: Origin | None,
     module: dict[str, object],
 ) -> tuple[Callable[..., object], str]:
     """Return the function `name(parameters)` of guard and body statements, and its text.

@@ -9,8 +9,13 @@ from dataclasses import dataclass, field
 import torch
 
 DYNAMIC, RANGES, STATIC = "_plumbline_dynamic", "_plumbline_ranges", "_plumbline_static"
-_OPEN = (DYNAMIC, "_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices", "_dynamo_unbacked_indices",
-         "_dynamo_strict_unbacked_indices")  # fmt: skip
+_OPEN = (
+    DYNAMIC,
+    "_dynamo_dynamic_indices",
+    "_dynamo_weak_dynamic_indices",
+    "_dynamo_unbacked_indices",
+    "_dynamo_strict_unbacked_indices",
+)
 _FIXED = (STATIC, "_dynamo_static_indices")
 Range = tuple[int | None, int | None]
 

@@ -48,7 +48,10 @@ class Sizes:
     """The symbols of one capture; graph: where the nodes that compute them go, with its inputs as (source, real)."""
 
     def __init__(
-        self, symbolic: SymbolicDimensions, graph: fx.Graph, inputs: dict[fx.Node, tuple[Source, object]],
+        self,
+        symbolic: SymbolicDimensions,
+        graph: fx.Graph,
+        inputs: dict[fx.Node, tuple[Source, object]],
         here: Callable[[], Origin | None],
     ) -> None:
         self.symbolic = symbolic
@@ -200,12 +203,25 @@ class Sizes:
 
 
 _SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
-    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
-    "Mod": operator.mod, "PythonMod": operator.mod, "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
+    "Add": operator.add,
+    "Mul": operator.mul,
+    "FloorDiv": operator.floordiv,
+    "CleanDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv,
+    "Identity": operator.pos,
+    "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
     "ToFloat": torch.sym_float,
-    "Pow": operator.pow, "PowByNatural": operator.pow, "FloatPow": operator.pow, "Max": torch.sym_max,
-    "Min": torch.sym_min, "FloorToInt": math.floor, "CeilToInt": math.ceil, "TruncToInt": math.trunc,
+    "Pow": operator.pow,
+    "PowByNatural": operator.pow,
+    "FloatPow": operator.pow,
+    "Max": torch.sym_max,
+    "Min": torch.sym_min,
+    "FloorToInt": math.floor,
+    "CeilToInt": math.ceil,
+    "TruncToInt": math.trunc,
     "RoundToInt": round,
 }
 

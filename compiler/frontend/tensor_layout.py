@@ -76,10 +76,19 @@ def _probes() -> list[torch.Tensor]:
     with torch.inference_mode():
         inference = torch.empty(2, device="cpu")
     return [
-        plain, plain.t(), torch.empty((), dtype=torch.int64, device="cpu"), complex_, complex_.conj(),
-        complex_.conj().imag, wanted, wanted * 2, torch.nn.Parameter(torch.empty(7, device="cpu")), inference,
-        torch.empty(2, 3, 4, device="meta"), torch.empty(0, dtype=torch.bool, device="cpu"),
-    ]  # fmt: skip
+        plain,
+        plain.t(),
+        torch.empty((), dtype=torch.int64, device="cpu"),
+        complex_,
+        complex_.conj(),
+        complex_.conj().imag,
+        wanted,
+        wanted * 2,
+        torch.nn.Parameter(torch.empty(7, device="cpu")),
+        inference,
+        torch.empty(2, 3, 4, device="meta"),
+        torch.empty(0, dtype=torch.bool, device="cpu"),
+    ]
 
 
 def _common_offset(probes: list[tuple[int, int, int]]) -> int | None:

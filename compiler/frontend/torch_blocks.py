@@ -79,5 +79,10 @@ class TorchBlocks:
         if not self.in_graph:
             return lines
         depth, unwind = inject(block_depth), inject(unwind_blocks)
-        return [f"{fresh} = {depth}()", "try:", *(f"    {line}" for line in lines), "finally:",
-                f"    {unwind}({fresh})"]  # fmt: skip
+        return [
+            f"{fresh} = {depth}()",
+            "try:",
+            *(f"    {line}" for line in lines),
+            "finally:",
+            f"    {unwind}({fresh})",
+        ]

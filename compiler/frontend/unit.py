@@ -178,8 +178,13 @@ class Family:
 
 def _has_call_path(module: torch.nn.Module) -> bool:
     """Return whether calling the module does more than calling its forward."""
-    hooks = (module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
-             or module._backward_pre_hooks or has_global_hooks())
+    hooks = (
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+        or has_global_hooks()
+    )
     own_call = type(module).__call__ is not torch.nn.Module.__call__
     return bool(hooks) or own_call or module._compiled_call_impl is not None
 

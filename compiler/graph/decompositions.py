@@ -21,23 +21,60 @@ _OWN: dict[OpOverload, Decomposition] = {}
 
 # Written by torch for the same purpose; called, not copied.
 _FROM_TORCH: tuple[OpOverload, ...] = (
-    aten.addcdiv.default, aten.addcmul.default,  # not binary_cross_entropy, which refuses what is no probability
-    aten.binary_cross_entropy_backward.default, aten.binary_cross_entropy_with_logits.default, aten.celu.default,
-    aten.elu.default, aten.elu_backward.default, aten.embedding_dense_backward.default, aten.frac.default,
-    aten.glu.default, aten.glu_backward.default, aten.hardsigmoid.default, aten.hardsigmoid_backward.default,
-    aten.hardswish.default, aten.hardswish_backward.default, aten.hardtanh_backward.default,
-    aten.huber_loss.default, aten.huber_loss_backward.default, aten.im2col.default, aten.leaky_relu.default,
-    aten.leaky_relu_backward.default, aten.log_sigmoid_backward.default, aten.log_sigmoid_forward.default,
-    aten.mish.default, aten.mish_backward.default, aten.mse_loss.default, aten.mse_loss_backward.default,
-    aten.native_group_norm.default, aten.native_group_norm_backward.default, aten.nll_loss_backward.default,
-    aten.nll_loss_forward.default, aten.nll_loss2d_backward.default, aten.nll_loss2d_forward.default,
-    aten.rsub.Scalar, aten.rsub.Tensor, aten.select_backward.default, aten.slice_backward.default,
-    aten.smooth_l1_loss.default, aten.smooth_l1_loss_backward.default, aten.softplus.default,
-    aten.softplus_backward.default, aten.softshrink.default, aten.std.correction, aten.std_mean.correction,
-    aten.trace.default, aten.tril.default, aten.triu.default, aten.native_batch_norm_backward.default,
-    aten._native_batch_norm_legit_functional.default, aten.hardshrink.default, aten.hardtanh.default,
-    aten.diagonal_backward.default, aten.unfold_backward.default,
-)  # fmt: skip
+    aten.addcdiv.default,
+    aten.addcmul.default,  # not binary_cross_entropy, which refuses what is no probability
+    aten.binary_cross_entropy_backward.default,
+    aten.binary_cross_entropy_with_logits.default,
+    aten.celu.default,
+    aten.elu.default,
+    aten.elu_backward.default,
+    aten.embedding_dense_backward.default,
+    aten.frac.default,
+    aten.glu.default,
+    aten.glu_backward.default,
+    aten.hardsigmoid.default,
+    aten.hardsigmoid_backward.default,
+    aten.hardswish.default,
+    aten.hardswish_backward.default,
+    aten.hardtanh_backward.default,
+    aten.huber_loss.default,
+    aten.huber_loss_backward.default,
+    aten.im2col.default,
+    aten.leaky_relu.default,
+    aten.leaky_relu_backward.default,
+    aten.log_sigmoid_backward.default,
+    aten.log_sigmoid_forward.default,
+    aten.mish.default,
+    aten.mish_backward.default,
+    aten.mse_loss.default,
+    aten.mse_loss_backward.default,
+    aten.native_group_norm.default,
+    aten.native_group_norm_backward.default,
+    aten.nll_loss_backward.default,
+    aten.nll_loss_forward.default,
+    aten.nll_loss2d_backward.default,
+    aten.nll_loss2d_forward.default,
+    aten.rsub.Scalar,
+    aten.rsub.Tensor,
+    aten.select_backward.default,
+    aten.slice_backward.default,
+    aten.smooth_l1_loss.default,
+    aten.smooth_l1_loss_backward.default,
+    aten.softplus.default,
+    aten.softplus_backward.default,
+    aten.softshrink.default,
+    aten.std.correction,
+    aten.std_mean.correction,
+    aten.trace.default,
+    aten.tril.default,
+    aten.triu.default,
+    aten.native_batch_norm_backward.default,
+    aten._native_batch_norm_legit_functional.default,
+    aten.hardshrink.default,
+    aten.hardtanh.default,
+    aten.diagonal_backward.default,
+    aten.unfold_backward.default,
+)
 
 
 def decomposes(*operators: OpOverload) -> Callable[[Decomposition], Decomposition]:
@@ -250,9 +287,15 @@ def decompose_layer_norm(
 
 @decomposes(aten.native_layer_norm_backward.default)
 def decompose_layer_norm_backward(
-    gradient: Tensor, x: Tensor, shape: Sequence[int], mean: Tensor, rstd: Tensor,
-    weight: Tensor | None, bias: Tensor | None, mask: Sequence[bool],
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
+    gradient: Tensor,
+    x: Tensor,
+    shape: Sequence[int],
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Rstd * (h - mean(h) - xhat * mean(h * xhat)), h = g * weight; weight: sum of g * xhat; bias: sum of g."""
     if x.numel() == 0 or not x.is_contiguous():
         return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole

@@ -143,10 +143,24 @@ class _Namer:
 
 
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "Add": operator.add, "Mul": operator.mul, "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
-    "Mod": operator.mod, "PythonMod": operator.mod, "Pow": operator.pow, "PowByNatural": operator.pow,
-    "IntTrueDiv": operator.truediv, "FloatTrueDiv": operator.truediv, "FloatPow": operator.pow,
-    "ToFloat": torch.sym_float, "Identity": operator.pos, "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
-    "Max": torch.sym_max, "Min": torch.sym_min, "FloorToInt": math.floor,
-    "CeilToInt": math.ceil, "TruncToInt": math.trunc, "RoundToInt": round,
-}  # fmt: skip
+    "Add": operator.add,
+    "Mul": operator.mul,
+    "FloorDiv": operator.floordiv,
+    "CleanDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "Pow": operator.pow,
+    "PowByNatural": operator.pow,
+    "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv,
+    "FloatPow": operator.pow,
+    "ToFloat": torch.sym_float,
+    "Identity": operator.pos,
+    "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
+    "Max": torch.sym_max,
+    "Min": torch.sym_min,
+    "FloorToInt": math.floor,
+    "CeilToInt": math.ceil,
+    "TruncToInt": math.trunc,
+    "RoundToInt": round,
+}

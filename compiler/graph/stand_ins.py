@@ -68,8 +68,10 @@ def _tensor(value: object) -> str | None:
     assert isinstance(value, torch.Tensor)
     if value.layout is not torch.strided or value.is_quantized or not all(isinstance(n, int) for n in value.shape):
         return None
-    return (f"tensor({tuple(value.shape)}, {tuple(value.stride())}, {value.dtype}, {str(value.device)!r},"
-            f" {value.requires_grad})")  # fmt: skip
+    return (
+        f"tensor({tuple(value.shape)}, {tuple(value.stride())}, {value.dtype}, {str(value.device)!r},"
+        f" {value.requires_grad})"
+    )
 
 
 def graph_so_far(graph: fx.Graph) -> fx.GraphModule:
@@ -107,5 +109,6 @@ def call_text(function: str, arguments: Sequence[str | None], backend: str, opti
     listed = "".join(f"\n    {argument}," for argument in arguments)
     return (
         f"compiled = plumbline.compile({function}, backend={backend!r}, options={chosen!r})\n"
-        f"print(compiled({listed}\n))\n" 'print("the error is gone")\n'
+        f"print(compiled({listed}\n))\n"
+        'print("the error is gone")\n'
     )

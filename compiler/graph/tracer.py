@@ -38,12 +38,21 @@ prim = torch.ops.prim
 # Questions about metadata: they compute nothing and are answered by the fake tensor itself.
 _QUESTIONS = frozenset(
     {
-        aten.sym_size.int, aten.sym_size.default, aten.sym_stride.int, aten.sym_stride.default,
-        aten.sym_storage_offset.default, aten.sym_numel.default, aten.is_contiguous.default,
-        aten.is_contiguous.memory_format, aten.is_strides_like_format.default,
-        aten.is_non_overlapping_and_dense.default, prim.device.default, prim.layout.default, aten.dim.default,
+        aten.sym_size.int,
+        aten.sym_size.default,
+        aten.sym_stride.int,
+        aten.sym_stride.default,
+        aten.sym_storage_offset.default,
+        aten.sym_numel.default,
+        aten.is_contiguous.default,
+        aten.is_contiguous.memory_format,
+        aten.is_strides_like_format.default,
+        aten.is_non_overlapping_and_dense.default,
+        prim.device.default,
+        prim.layout.default,
+        aten.dim.default,
     }
-)  # fmt: skip
+)
 # In-place calls that change sizes or strides: the object's earlier value is kept in its node first.
 _METADATA_CHANGES = torch.Tag.inplace_view
 

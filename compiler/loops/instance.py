@@ -51,9 +51,17 @@ class _Instance:
         args = tuple(self.nested(arg) for arg in old.args)
         kwargs = {key: self.nested(value) for key, value in old.kwargs.items()}
         return Extern(
-            old.name, old.target, args, kwargs, old.results, old.single, old.ordered, old.mutates, old.alias_of,
+            old.name,
+            old.target,
+            args,
+            kwargs,
+            old.results,
+            old.single,
+            old.ordered,
+            old.mutates,
+            old.alias_of,
             old.origins,
-        )  # fmt: skip
+        )
 
     def variable(self, old: Symbol) -> Symbol:
         return Symbol(old.name, self.number(old.size))

@@ -270,8 +270,9 @@ def lower_threshold_backward(call: Call) -> TensorValue:
     threshold = call.number("threshold")
     return call.pointwise(
         lambda b, g, x: b.op("where", b.op("le", x, b.constant(threshold, x.dtype)), b.constant(0, g.dtype), g),
-        "grad_output", "self",
-    )  # fmt: skip
+        "grad_output",
+        "self",
+    )
 
 
 @lowers(aten.leaky_relu.default)
@@ -289,8 +290,9 @@ def lower_leaky_relu_backward(call: Call) -> TensorValue:
     slope = call.number("negative_slope")
     return call.pointwise(
         lambda b, g, x: b.op("where", b.op("gt", x, number(b, 0, x)), g, b.op("mul", g, number(b, slope, x))),
-        "grad_output", "self",
-    )  # fmt: skip
+        "grad_output",
+        "self",
+    )
 
 
 @lowers(aten.hardtanh.default)

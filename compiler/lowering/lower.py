@@ -238,10 +238,18 @@ class _Lowering:
         ordered = facts is None or not listed or is_random(node.target) or is_mutating(node.target)
         self.writer.extern(
             Extern(
-                self.writer.fresh(f"call_{node.name}"), cast("OpOverload", node.target), args, kwargs, tuple(names),
-                single, ordered, mutated, (), self.writer.origins,
+                self.writer.fresh(f"call_{node.name}"),
+                cast("OpOverload", node.target),
+                args,
+                kwargs,
+                tuple(names),
+                single,
+                ordered,
+                mutated,
+                (),
+                self.writer.origins,
             )
-        )  # fmt: skip
+        )
         self.values[node] = made[0] if single else tuple(made)
 
     def _mutated(self, node: fx.Node, args: Sequence[object]) -> tuple[str, ...]:
@@ -282,10 +290,18 @@ class _Lowering:
         base = next(iter(arg.name for arg in args if isinstance(arg, Ref)))
         self.writer.extern(
             Extern(
-                self.writer.fresh(f"view_{node.name}"), cast("OpOverload", node.target), args, kwargs, names,
-                single, False, (), (base,), self.writer.origins,
+                self.writer.fresh(f"view_{node.name}"),
+                cast("OpOverload", node.target),
+                args,
+                kwargs,
+                names,
+                single,
+                False,
+                (),
+                (base,),
+                self.writer.origins,
             )
-        )  # fmt: skip
+        )
         self.views[node] = names
         return names
 

@@ -160,15 +160,23 @@ def lower_fmod(call: Call) -> TensorValue:
 
 
 for _operator, _name in {
-    aten.eq: "eq", aten.ne: "ne", aten.lt: "lt", aten.le: "le", aten.gt: "gt", aten.ge: "ge",
-}.items():  # fmt: skip
+    aten.eq: "eq",
+    aten.ne: "ne",
+    aten.lt: "lt",
+    aten.le: "le",
+    aten.gt: "gt",
+    aten.ge: "ge",
+}.items():
 
     def _lower_compare(call: Call, name: str = _name) -> TensorValue:
         """Compare in the promoted dtype; numbers are rounded to it as eager rounds them."""
         return call.pointwise(
             lambda b, x, y: b.op(name, x, y),
-            "self", "other", compute=call.common_dtype("self", "other"), round_numbers=True,
-        )  # fmt: skip
+            "self",
+            "other",
+            compute=call.common_dtype("self", "other"),
+            round_numbers=True,
+        )
 
     lowers(_operator.Tensor, _operator.Scalar)(_lower_compare)
 
@@ -196,9 +204,12 @@ lowers(aten.logical_xor.default)(logical(lambda b, x, y: b.op("bit_xor", x, y), 
 lowers(aten.logical_not.default)(logical(lambda b, x: b.op("bit_not", x), "self"))
 
 for _operator, _name in {
-    aten.bitwise_and: "bit_and", aten.bitwise_or: "bit_or", aten.bitwise_xor: "bit_xor",
-    aten.bitwise_left_shift: "shift_left", aten.bitwise_right_shift: "shift_right",
-}.items():  # fmt: skip
+    aten.bitwise_and: "bit_and",
+    aten.bitwise_or: "bit_or",
+    aten.bitwise_xor: "bit_xor",
+    aten.bitwise_left_shift: "shift_left",
+    aten.bitwise_right_shift: "shift_right",
+}.items():
 
     def _lower_bits(call: Call, name: str = _name) -> TensorValue:
         """Bits of integers; logic on bool."""

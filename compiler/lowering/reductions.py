@@ -50,9 +50,13 @@ def lower_mean(call: Call) -> TensorValue:
     dims = dimensions(call, "dim", len(source.shape))
     count = product(source.shape[dim] for dim in dims)
     return call.reduction(
-        source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
+        source.shape,
+        dims,
+        "sum",
+        inside,
+        lambda b, i: b.cast(source.at(b, i), inside),
         finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
-    )  # fmt: skip
+    )
 
 
 def _extreme(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> TensorValue:
@@ -166,9 +170,15 @@ def moments(call: Call, source: TensorValue, dims: tuple[int, ...]) -> tuple[Ten
     inside = opmath(source.dtype)
     count = product(source.shape[dim] for dim in dims)
     mean = call.writer.reduce(
-        source.shape, dims, "sum", inside, lambda b, i: b.cast(source.at(b, i), inside),
-        dtype=inside, finish=lambda b, s: b.op("div", s, b.constant(count, inside)), name=f"{call.name}_mean",
-    )  # fmt: skip
+        source.shape,
+        dims,
+        "sum",
+        inside,
+        lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside,
+        finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
+        name=f"{call.name}_mean",
+    )
     return mean, inside
 
 
@@ -238,9 +248,14 @@ def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtyp
     if call.dtype != source.dtype:
         inside = call.dtype
     peak = call.writer.reduce(
-        source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside),
-        dtype=inside, name=f"{call.name}_peak",
-    )  # fmt: skip
+        source.shape,
+        dims,
+        "max",
+        inside,
+        lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside,
+        name=f"{call.name}_peak",
+    )
     return source, dims, inside, peak
 
 
@@ -249,10 +264,11 @@ def lower_softmax(call: Call) -> TensorValue:
     """exp(x - max) divided by its sum."""
     source, dims, inside, peak = _softmax_parts(call)
     lifted = call.writer.compute(
-        source.shape, inside,
+        source.shape,
+        inside,
         lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
         name=f"{call.name}_exp",
-    )  # fmt: skip
+    )
     total = call.writer.reduce(source.shape, dims, "sum", inside, lifted.at, dtype=inside, name=f"{call.name}_sum")
     return call.elements(lambda b, i: b.op("div", lifted.at(b, i), total.at(b, folded(i, dims))))
 
@@ -266,9 +282,15 @@ def lower_log_softmax(call: Call) -> TensorValue:
         return b.op("sub", b.cast(source.at(b, index), inside), peak.at(b, folded(index, dims)))
 
     total = call.writer.reduce(
-        source.shape, dims, "sum", inside, lambda b, i: b.op("exp", shifted(b, i)),
-        dtype=inside, finish=lambda b, s: b.op("log", s), name=f"{call.name}_sum",
-    )  # fmt: skip
+        source.shape,
+        dims,
+        "sum",
+        inside,
+        lambda b, i: b.op("exp", shifted(b, i)),
+        dtype=inside,
+        finish=lambda b, s: b.op("log", s),
+        name=f"{call.name}_sum",
+    )
     return call.elements(lambda b, i: b.op("sub", shifted(b, i), total.at(b, folded(i, dims))))
 
 
@@ -286,14 +308,25 @@ def lower_logsumexp(call: Call) -> TensorValue:
         return b.op("where", infinite, b.constant(0, inside), peak)
 
     peak = call.writer.reduce(
-        source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside),
-        dtype=inside, finish=finite, name=f"{call.name}_peak",
-    )  # fmt: skip
+        source.shape,
+        dims,
+        "max",
+        inside,
+        lambda b, i: b.cast(source.at(b, i), inside),
+        dtype=inside,
+        finish=finite,
+        name=f"{call.name}_peak",
+    )
     total = call.writer.reduce(
-        source.shape, dims, "sum", inside,
+        source.shape,
+        dims,
+        "sum",
+        inside,
         lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
-        dtype=inside, finish=lambda b, s: b.op("log", s), name=f"{call.name}_sum",
-    )  # fmt: skip
+        dtype=inside,
+        finish=lambda b, s: b.op("log", s),
+        name=f"{call.name}_sum",
+    )
     keeps = len(call.shape) == len(source.shape)
 
     def element(b: B, index: Index) -> Scalar:
@@ -333,9 +366,14 @@ def lower_log_softmax_backward(call: Call) -> TensorValue:
     """grad - exp(y) * sum(grad)."""
     grad, output, dims, inside = _gradient_parts(call)
     total = call.writer.reduce(
-        output.shape, dims, "sum", inside, lambda b, i: b.cast(grad.at(b, i), inside),
-        dtype=inside, name=f"{call.name}_sum",
-    )  # fmt: skip
+        output.shape,
+        dims,
+        "sum",
+        inside,
+        lambda b, i: b.cast(grad.at(b, i), inside),
+        dtype=inside,
+        name=f"{call.name}_sum",
+    )
 
     def element(b: B, index: Index) -> Scalar:
         lifted = b.op("exp", b.cast(output.at(b, index), inside))
@@ -362,9 +400,15 @@ def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
         return b.op("div", b.constant(1, inside), b.op("sqrt", spread))
 
     scale = call.writer.reduce(
-        source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims),
-        dtype=inside, finish=finish, name=f"{call.name}_scale",
-    )  # fmt: skip
+        source.shape,
+        dims,
+        "sum",
+        inside,
+        lambda b, i: _squares(b, i, source, mean, dims),
+        dtype=inside,
+        finish=finish,
+        name=f"{call.name}_scale",
+    )
     weight, bias = call.arguments.get("weight"), call.arguments.get("bias")
 
     def element(b: B, index: Index) -> Scalar:

@@ -225,10 +225,17 @@ class Call:
         fake = self.results[result]
         keepdim = len(fake.shape) == len(source)
         return self.writer.reduce(
-            source, dims, kind, accumulate, element,
-            dtype=fake.dtype, keepdim=keepdim, finish=finish, name=self.name,
+            source,
+            dims,
+            kind,
+            accumulate,
+            element,
+            dtype=fake.dtype,
+            keepdim=keepdim,
+            finish=finish,
+            name=self.name,
             strides=self.read.sizes(fake.stride()),
-        )  # fmt: skip
+        )
 
 
 def check_fits(value: float | int, dtype: torch.dtype) -> None:

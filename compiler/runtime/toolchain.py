@@ -24,9 +24,17 @@ from .cpu_features import CpuFeatures
 
 SECONDS = 120
 FLAGS = (
-    "-O1", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-    "-fno-strict-aliasing", "-w",
-)  # fmt: skip
+    "-O1",
+    "-fPIC",
+    "-shared",
+    "-nostdlib",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-w",
+)
 _PROBE = """
 typedef float v __attribute__((vector_size(32)));
 typedef int w __attribute__((vector_size(32)));
@@ -146,6 +154,7 @@ def compile_c(toolchain: Toolchain, source: Path, target: Path) -> None:
         raise BuildError("the C compiler could not run", why=str(error), hint="check PLUMBLINE_CC") from error
     if done.returncode:
         raise BuildError(
-            "the C compiler refused generated code", why=_first_line(done.stderr),
+            "the C compiler refused generated code",
+            why=_first_line(done.stderr),
             hint="please report it with the graph; PLUMBLINE_LOGS=output_code shows the C",
-        )  # fmt: skip
+        )

@@ -37,9 +37,11 @@ def drop_unread(program: Program) -> Program:
             continue
         stores = tuple(store for store in step.stores if store.access.buffer in needed)
         if stores:
-            kept = step if len(stores) == len(step.stores) else Loop(
-                step.name, step.kept, step.reduced, stores, step.origins
-            )  # fmt: skip
+            kept = (
+                step
+                if len(stores) == len(step.stores)
+                else Loop(step.name, step.kept, step.reduced, stores, step.origins)
+            )
             steps.append(kept)
             needed |= kept.reads
     return _with_steps(program, steps[::-1])

@@ -71,8 +71,11 @@ class SizeCall:
 Atom = SizeSymbol | SizeCall
 Monomial = tuple[Atom, ...]  # sorted by key; an atom may repeat; none: the constant
 FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
-    "floor_quotient": lambda a, b: a // b, "floor_remainder": lambda a, b: a % b, "larger": max, "smaller": min,
-}  # fmt: skip
+    "floor_quotient": lambda a, b: a // b,
+    "floor_remainder": lambda a, b: a % b,
+    "larger": max,
+    "smaller": min,
+}
 
 
 class Size:

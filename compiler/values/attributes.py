@@ -22,7 +22,10 @@ from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 MISSING = ABSENT
 HEAP_TYPE = 1 << 9  # a class made by a class statement or the like, not a builtin
 C_DESCRIPTORS = (
-    types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.BuiltinFunctionType,
 )
 
 
@@ -128,9 +131,7 @@ def is_torch_class(kind: type) -> bool:
     return module == "torch" or module.startswith("torch.") or kind is object
 
 
-def bind_raw(
-    ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type
-) -> Value:
+def bind_raw(ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type) -> Value:
     """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
     if isinstance(raw, Held):
         return ctx.real(raw.value)

@@ -111,8 +111,10 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
         return
     outputs = list(result.items) if isinstance(result, SequenceValue) else [result]
     gradients: list[Value] = [
-        ctx.call_torch("call_function", torch.zeros_like, [value], {}) if isinstance(value, TensorValue)
-        else Constant(None) for value in map(ctx.real, outputs)
+        ctx.call_torch("call_function", torch.zeros_like, [value], {})
+        if isinstance(value, TensorValue)
+        else Constant(None)
+        for value in map(ctx.real, outputs)
     ]
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})

@@ -303,9 +303,7 @@ def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     return _named_tuple(ctx, kind, tuple(fields), args, kwargs)
 
 
-def _named_tuple(
-    ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords
-) -> Value:
+def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords) -> Value:
     defaults = getattr(kind, "_field_defaults", {})
     bound = dict(zip(fields, args, strict=False))
     twice = any(name in bound for name in kwargs)
@@ -424,8 +422,14 @@ def _all_pure(iterators: list[Value]) -> bool:
 def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     strict = ctx.real(kwargs.get("strict", Constant(False))).truth(ctx)
     iterators = _iterators(ctx, args)
-    return IteratorValue(zip, zipped(ctx, iterators, strict), ctx, pure=_all_pure(iterators), parts=tuple(iterators),
-                         options="strict=True" if strict else "")
+    return IteratorValue(
+        zip,
+        zipped(ctx, iterators, strict),
+        ctx,
+        pure=_all_pure(iterators),
+        parts=tuple(iterators),
+        options="strict=True" if strict else "",
+    )
 
 
 @constructs(enumerate)

@@ -35,6 +35,8 @@ def constructs(*kinds: type) -> Callable[[Constructor], Constructor]:
         return rule
 
     return register
+
+
 _FIXED_OF_CLASSES = frozenset(
     {"__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__", "__class__", "__base__"}
 )
@@ -254,14 +256,22 @@ def _initialise(ctx: CaptureContext, made: ObjectValue, args: Arguments, kwargs:
 
 _LITERAL_BASES = (int, float, complex, str, bytes)
 _PLAIN_BASES = (
-    object, dict, list, set, frozenset, tuple, BaseException, collections.OrderedDict, collections.defaultdict,
-    collections.deque, types.SimpleNamespace, *_LITERAL_BASES,
+    object,
+    dict,
+    list,
+    set,
+    frozenset,
+    tuple,
+    BaseException,
+    collections.OrderedDict,
+    collections.defaultdict,
+    collections.deque,
+    types.SimpleNamespace,
+    *_LITERAL_BASES,
 )
 
 
-def native_new(
-    ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords, *, checked: bool = False
-) -> Value:
+def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords, *, checked: bool = False) -> Value:
     """Evaluate the `__new__` that a class inherits from its builtin base; checked: the class has no other one."""
     _require_constructible(ctx, kind)
     if issubclass(kind, tuple):

@@ -367,8 +367,11 @@ class MethodOf(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Return `owner.name`."""
         name = out.fresh()
-        out.line(f"{name} = {out.value(self.owner)}.{self.name}" if not isinstance(self.owner, Constant)
-                 else f"{name} = ({out.value(self.owner)}).{self.name}")
+        out.line(
+            f"{name} = {out.value(self.owner)}.{self.name}"
+            if not isinstance(self.owner, Constant)
+            else f"{name} = ({out.value(self.owner)}).{self.name}"
+        )
         return name
 
 
@@ -377,8 +380,24 @@ def is_stable_module(module: types.ModuleType) -> bool:
     name = module.__name__
     if name == "torch" or name.startswith("torch."):
         return True
-    return name in ("math", "operator", "builtins", "functools", "itertools", "collections", "typing", "types", "enum",
-                    "contextlib", "dataclasses", "inspect", "abc", "copy", "warnings", "_operator")
+    return name in (
+        "math",
+        "operator",
+        "builtins",
+        "functools",
+        "itertools",
+        "collections",
+        "typing",
+        "types",
+        "enum",
+        "contextlib",
+        "dataclasses",
+        "inspect",
+        "abc",
+        "copy",
+        "warnings",
+        "_operator",
+    )
 
 
 def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object) -> Value:

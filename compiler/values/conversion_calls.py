@@ -53,6 +53,8 @@ def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arg
 
 
 _MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
+
+
 @calls(math.sqrt)
 def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.real(args[0])
@@ -143,5 +145,3 @@ def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = ctx.real(args[0]).get_attr(ctx, "__pow__")
         return ctx.call(method, args[1:], {})
     return fold(ctx, pow, *[known_argument(ctx, arg, "pow") for arg in args])
-
-

@@ -116,4 +116,3 @@ def _deep(ctx: CaptureContext, value: Value, memo: dict[int, Value]) -> Value:
             instance.namespace.entries[token] = Entry(entry.key, _deep(ctx, entry.value, memo))
         return instance
     raise Break(UNKNOWN_CALLEE, f"deepcopy of {value.describe()}")
-

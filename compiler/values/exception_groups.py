@@ -54,9 +54,18 @@ def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:
     given = [ctx.real(arg) for arg in args]
     inside = [ctx.real(item) for item in ctx.unpack(given[1])] if len(given) > 1 else []
     reals: list[object] = [given[0].stand_in() if given else None]
-    reals.append([native_of(item.python_type())() if isinstance(item, ExceptionValue) and not isinstance(
-        item, GroupValue) and not issubclass(item.kind, UnicodeError) else item.stand_in() if not isinstance(
-        item, ExceptionValue) else Exception() for item in inside])  # fmt: skip
+    reals.append(
+        [
+            native_of(item.python_type())()
+            if isinstance(item, ExceptionValue)
+            and not isinstance(item, GroupValue)
+            and not issubclass(item.kind, UnicodeError)
+            else item.stand_in()
+            if not isinstance(item, ExceptionValue)
+            else Exception()
+            for item in inside
+        ]
+    )
     native = native_of(kind)
     try:
         made = native.__new__(native, *reals[: len(given)])

@@ -48,9 +48,7 @@ def native_of(kind: type) -> type:
 class ExceptionValue(ObjectValue):
     """An exception instance. given: what its class written in C was called with; cause, context: as on the object."""
 
-    def __init__(
-        self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None
-    ) -> None:
+    def __init__(self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None) -> None:
         super().__init__(kind, real, source)
         self.args = args
         self.given: tuple[list[Value], Keywords] = (list(args), {})

@@ -42,13 +42,29 @@ def _compare_rule(symbol: str) -> CallRule:
 
 def _register_operators() -> None:
     plain = {
-        "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-        "%": operator.mod, "**": operator.pow, "@": operator.matmul, "<<": operator.lshift, ">>": operator.rshift,
-        "&": operator.and_, "|": operator.or_, "^": operator.xor,
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "//": operator.floordiv,
+        "%": operator.mod,
+        "**": operator.pow,
+        "@": operator.matmul,
+        "<<": operator.lshift,
+        ">>": operator.rshift,
+        "&": operator.and_,
+        "|": operator.or_,
+        "^": operator.xor,
     }
     assigning = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv}
-    comparisons = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-                   ">=": operator.ge}
+    comparisons = {
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }
     for symbol, function in plain.items():
         calls(function)(_binary_rule(symbol, inplace=False))
     for symbol, function in assigning.items():
@@ -110,5 +126,3 @@ class GetterValue(Value):
                     value = ctx.real(value.get_attr(ctx, name))
             found.append(ctx.real(value))
         return found[0] if len(found) == 1 else TupleValue(list(found))
-
-

@@ -135,7 +135,9 @@ class FunctionValue(Value):
         if name in ("__get__", "__call__"):
             return MethodOf(self, name)
         simple: dict[str, object] = {
-            "__name__": self.name, "__qualname__": self.qualified_name, "__code__": self.code,
+            "__name__": self.name,
+            "__qualname__": self.qualified_name,
+            "__code__": self.code,
             "__module__": self.namespace.get("__name__"),
             "__doc__": next((text for text in self.code.co_consts[:1] if isinstance(text, str)), None),
         }
@@ -255,8 +257,15 @@ def wrap_function(ctx: CaptureContext, function: Function, source: Source) -> Fu
         for name, default in (function.__kwdefaults__ or {}).items()
     }
     return FunctionValue(
-        function.__code__, function.__globals__, cells, defaults, keyword_defaults,
-        name=function.__name__, qualified_name=function.__qualname__, source=source, real=function,
+        function.__code__,
+        function.__globals__,
+        cells,
+        defaults,
+        keyword_defaults,
+        name=function.__name__,
+        qualified_name=function.__qualname__,
+        source=source,
+        real=function,
     )
 
 

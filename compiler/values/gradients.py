@@ -143,8 +143,10 @@ def _register_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kw
     if kwargs or len(args) != 1:
         return None
     function = ctx.real(args[0])
-    return _on_intermediate(ctx, tensor, function) if tensor.source is None else _on_input(
-        ctx, tensor, "register_hook", function
+    return (
+        _on_intermediate(ctx, tensor, function)
+        if tensor.source is None
+        else _on_input(ctx, tensor, "register_hook", function)
     )
 
 

@@ -19,9 +19,16 @@ class IteratorValue(Value):
     """
 
     def __init__(
-        self, kind: type, steps: Iterator[Value], ctx: CaptureContext, *, pure: bool = False,
-        parts: tuple[Value, ...] = (), count: int | None = None, options: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        kind: type,
+        steps: Iterator[Value],
+        ctx: CaptureContext,
+        *,
+        pure: bool = False,
+        parts: tuple[Value, ...] = (),
+        count: int | None = None,
+        options: str = "",
+    ) -> None:
         self.kind = kind
         self.steps = steps
         self.ctx = ctx
@@ -46,7 +53,10 @@ class IteratorValue(Value):
     def stand_in(self) -> object:
         """Return an empty iterator of the type, or one that refuses the same."""
         makers: dict[type, Callable[[], object]] = {
-            zip: zip, map: lambda: map(len, ()), filter: lambda: filter(None, ()), enumerate: lambda: enumerate(()),
+            zip: zip,
+            map: lambda: map(len, ()),
+            filter: lambda: filter(None, ()),
+            enumerate: lambda: enumerate(()),
         }
         return makers[self.kind]() if self.kind in makers else super().stand_in()
 
@@ -76,7 +86,6 @@ class IteratorValue(Value):
         name = out.fresh()
         out.line(f"{name} = {out.inject(iter)}({out.value(rest)})")
         return name
-
 
     def _made_again(self, out: Rebuilder) -> str:
         """Make it of its parts, which stand where it has moved them to."""

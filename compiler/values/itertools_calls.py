@@ -31,9 +31,7 @@ def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     return IteratorValue(kind, chained(ctx, iter(args)), ctx)
 
 
-@constructs(
-    itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement
-)
+@constructs(itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement)
 def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if kind is itertools.product:
         pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)

@@ -12,8 +12,12 @@ from .source import Injected
 from .value import Arguments, CaptureContext, Keywords, Value
 
 _LEVELS = {
-    "debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR,
-    "exception": logging.ERROR, "critical": logging.CRITICAL,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "exception": logging.ERROR,
+    "critical": logging.CRITICAL,
 }
 
 

@@ -28,7 +28,10 @@ class MadeClass(ClassValue):
     """A class made while capturing; namespace: what it was made of, in order. remake: for classes made by a call."""
 
     def __init__(
-        self, kind: type, bases: list[Value], namespace: dict[str, Value],
+        self,
+        kind: type,
+        bases: list[Value],
+        namespace: dict[str, Value],
         remake: Callable[[Rebuilder], str] | None = None,
     ) -> None:
         super().__init__(kind)

@@ -52,7 +52,10 @@ class DictValue(Value):
     """A dict, OrderedDict or defaultdict."""
 
     def __init__(
-        self, kind: type = dict, source: Source | None = None, real: dict[object, object] | None = None,
+        self,
+        kind: type = dict,
+        source: Source | None = None,
+        real: dict[object, object] | None = None,
         factory: Value | None = None,
     ) -> None:
         self.kind = kind
@@ -280,7 +283,6 @@ class DictValue(Value):
             else:
                 lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
         return lines
-
 
     def _replay_past_methods(self, name: str, base: Any, out: Rebuilder) -> list[str]:
         """Repeat the log on an instance of a subclass, past the methods of its class."""
@@ -517,13 +519,33 @@ class DictView(Value):
 _Rule = Callable[[DictValue, CaptureContext, Arguments, Keywords], Value]
 
 _DICT_METHODS: dict[str, _Rule] = {
-    "get": _get, "pop": _dict_pop, "popitem": _popitem, "setdefault": _setdefault, "update": _update,
-    "clear": _dict_clear, "copy": _dict_copy, "move_to_end": _move_to_end, "fromkeys": _fromkeys,
-    "keys": _view("keys"), "values": _view("values"), "items": _view("items"), "__reversed__": _reversed,
+    "get": _get,
+    "pop": _dict_pop,
+    "popitem": _popitem,
+    "setdefault": _setdefault,
+    "update": _update,
+    "clear": _dict_clear,
+    "copy": _dict_copy,
+    "move_to_end": _move_to_end,
+    "fromkeys": _fromkeys,
+    "keys": _view("keys"),
+    "values": _view("values"),
+    "items": _view("items"),
+    "__reversed__": _reversed,
 }
 _ARITY = {
-    "get": (1, 2), "pop": (1, 2), "popitem": (0, 1), "setdefault": (1, 2), "update": (0, 1), "clear": (0, 0),
-    "copy": (0, 0), "move_to_end": (1, 2), "fromkeys": (1, 2), "keys": (0, 0), "values": (0, 0), "items": (0, 0),
+    "get": (1, 2),
+    "pop": (1, 2),
+    "popitem": (0, 1),
+    "setdefault": (1, 2),
+    "update": (0, 1),
+    "clear": (0, 0),
+    "copy": (0, 0),
+    "move_to_end": (1, 2),
+    "fromkeys": (1, 2),
+    "keys": (0, 0),
+    "values": (0, 0),
+    "items": (0, 0),
 }
 _BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
 

@@ -158,8 +158,11 @@ class ModuleListSlice(ListValue):
 
 _HOOKS_OF_ALL = vars(torch.nn.modules.module)
 _GLOBAL_HOOKS = (
-    "_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks",
-)  # fmt: skip
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+)
 
 
 def has_global_hooks() -> bool:

@@ -66,12 +66,25 @@ def _numpy_call(function: object) -> CallRule | None:
 
 CALL_FAMILIES.append(_numpy_call)
 _OPERATIONS: dict[object, Any] = {  # rounded alike in NumPy and torch
-    numpy.add: operator.add, numpy.subtract: operator.sub, numpy.multiply: operator.mul, numpy.divide: operator.truediv,
-    numpy.sqrt: torch.sqrt, numpy.absolute: torch.abs, numpy.negative: torch.neg, numpy.square: torch.square,
-    numpy.trunc: torch.trunc, numpy.fix: torch.trunc, numpy.floor: torch.floor, numpy.ceil: torch.ceil,
-    numpy.rint: torch.round, numpy.isnan: torch.isnan, numpy.isfinite: torch.isfinite, numpy.isinf: torch.isinf,
-    numpy.sign: torch.sign, numpy.clip: torch.clamp,
-}  # fmt: skip
+    numpy.add: operator.add,
+    numpy.subtract: operator.sub,
+    numpy.multiply: operator.mul,
+    numpy.divide: operator.truediv,
+    numpy.sqrt: torch.sqrt,
+    numpy.absolute: torch.abs,
+    numpy.negative: torch.neg,
+    numpy.square: torch.square,
+    numpy.trunc: torch.trunc,
+    numpy.fix: torch.trunc,
+    numpy.floor: torch.floor,
+    numpy.ceil: torch.ceil,
+    numpy.rint: torch.round,
+    numpy.isnan: torch.isnan,
+    numpy.isfinite: torch.isfinite,
+    numpy.isinf: torch.isinf,
+    numpy.sign: torch.sign,
+    numpy.clip: torch.clamp,
+}
 
 
 def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value:
@@ -136,8 +149,19 @@ def _constant_tensor(ctx: CaptureContext, value: KnownArray, *, shared: bool) ->
     return ctx.call_torch("call_function", torch.tensor, [numbers], {"dtype": ctx.known(dtype)})
 
 
-_TENSOR_DTYPES = (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8,
-                  torch.bool, torch.float16, torch.complex64, torch.complex128)  # fmt: skip
+_TENSOR_DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.float16,
+    torch.complex64,
+    torch.complex128,
+)
 
 
 def _making(function: object) -> CallRule:

@@ -21,9 +21,18 @@ from .wrap import wraps_type
 
 _LARGEST = 1 << 14  # elements of a known array that becomes part of the code
 SCALARS = (
-    numpy.float16, numpy.float32, numpy.float64, numpy.int8, numpy.int16, numpy.int32, numpy.int64, numpy.uint8,
-    numpy.bool_, numpy.complex64, numpy.complex128,
-)  # fmt: skip
+    numpy.float16,
+    numpy.float32,
+    numpy.float64,
+    numpy.int8,
+    numpy.int16,
+    numpy.int32,
+    numpy.int64,
+    numpy.uint8,
+    numpy.bool_,
+    numpy.complex64,
+    numpy.complex128,
+)
 
 
 class NumpyScalar(Value):
@@ -69,8 +78,10 @@ class NumpyScalar(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method or a known attribute."""
         if not hasattr(self.value, name):
-            ctx.throw(AttributeError, f"'{type(self.value).__module__}.{type(self.value).__name__}' object has no"
-                      f" attribute '{name}'")  # fmt: skip
+            ctx.throw(
+                AttributeError,
+                f"'{type(self.value).__module__}.{type(self.value).__name__}' object has no attribute '{name}'",
+            )
         found = getattr(self.value, name)
         return MethodOf(self, name) if callable(found) else known_value(ctx, found)
 
@@ -170,10 +181,44 @@ class KnownArray(Value):
 
 
 _PURE_METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumprod", "cumsum", "diagonal",
-     "dot", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "reshape", "round",
-     "searchsorted", "squeeze", "std", "sum", "swapaxes", "take", "tolist", "trace", "transpose", "var", "view"}
-)  # fmt: skip
+    {
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "argsort",
+        "astype",
+        "clip",
+        "conj",
+        "copy",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "dot",
+        "flatten",
+        "item",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "reshape",
+        "round",
+        "searchsorted",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "tolist",
+        "trace",
+        "transpose",
+        "var",
+        "view",
+    }
+)
 
 
 def known_value(ctx: CaptureContext, value: Any) -> Value:
@@ -374,15 +419,24 @@ def _is_basic(key: Value) -> bool:
 FLOATS = frozenset({torch.float32, torch.float64})
 _COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
 _EXACT: dict[Any, Any] = {
-    operator.add: operator.iadd, operator.sub: operator.isub, operator.mul: operator.imul,
+    operator.add: operator.iadd,
+    operator.sub: operator.isub,
+    operator.mul: operator.imul,
     operator.truediv: operator.itruediv,
-}  # fmt: skip
+}
 _DTYPES: dict[torch.dtype, Any] = {
-    torch.float32: numpy.dtype("float32"), torch.float64: numpy.dtype("float64"), torch.int64: numpy.dtype("int64"),
-    torch.int32: numpy.dtype("int32"), torch.int16: numpy.dtype("int16"), torch.int8: numpy.dtype("int8"),
-    torch.uint8: numpy.dtype("uint8"), torch.bool: numpy.dtype("bool"), torch.float16: numpy.dtype("float16"),
-    torch.complex64: numpy.dtype("complex64"), torch.complex128: numpy.dtype("complex128"),
-}  # fmt: skip
+    torch.float32: numpy.dtype("float32"),
+    torch.float64: numpy.dtype("float64"),
+    torch.int64: numpy.dtype("int64"),
+    torch.int32: numpy.dtype("int32"),
+    torch.int16: numpy.dtype("int16"),
+    torch.int8: numpy.dtype("int8"),
+    torch.uint8: numpy.dtype("uint8"),
+    torch.bool: numpy.dtype("bool"),
+    torch.float16: numpy.dtype("float16"),
+    torch.complex64: numpy.dtype("complex64"),
+    torch.complex128: numpy.dtype("complex128"),
+}
 
 
 def dtype_of(dtype: torch.dtype) -> Any:

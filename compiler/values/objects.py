@@ -64,8 +64,11 @@ class ObjectValue(Value):
         if self.kind is types.SimpleNamespace:
             return types.SimpleNamespace()
         bases = () if self.contents is None else (self.contents.python_type(),)
-        namespace = {name: None for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
-                     if class_lookup(self.kind, name)[1] is None}  # fmt: skip
+        namespace = {
+            name: None
+            for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
+            if class_lookup(self.kind, name)[1] is None
+        }
         try:
             kind: Callable[[], object] = type(self.kind.__name__, bases, namespace)
             return kind()
@@ -91,9 +94,7 @@ class ObjectValue(Value):
             self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
         return HashToken(ctx, self, number)
 
-    def answered(
-        self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]
-    ) -> Value:
+    def answered(self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]) -> Value:
         """Return what `function(object)` makes of the answer of a special method: Python itself checks it."""
         if not answer.is_constant() or isinstance(answer, SizeValue):
             return answer
@@ -410,7 +411,8 @@ class ObjectValue(Value):
         name = out.value(self)
         set_slot, delete_slot = out.inject(object.__setattr__), out.inject(object.__delattr__)
         return [
-            f"{set_slot}({name}, {slot!r}, {out.value(value)})" if value is not None
+            f"{set_slot}({name}, {slot!r}, {out.value(value)})"
+            if value is not None
             else f"if {out.inject(hasattr)}({name}, {slot!r}): {delete_slot}({name}, {slot!r})"
             for slot, value in self.written_slots.items()
         ]

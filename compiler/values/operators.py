@@ -307,8 +307,21 @@ def _is_set_like(value: Value) -> bool:
 
 
 _BY_IDENTITY = (
-    Constant, Known, FunctionValue, ListValue, TupleValue, DictValue, SetValue, DictView, ClassValue, BoundMethod,
-    PartialValue, SequenceIterator, SizeValue, MethodOf, IteratorValue,
+    Constant,
+    Known,
+    FunctionValue,
+    ListValue,
+    TupleValue,
+    DictValue,
+    SetValue,
+    DictView,
+    ClassValue,
+    BoundMethod,
+    PartialValue,
+    SequenceIterator,
+    SizeValue,
+    MethodOf,
+    IteratorValue,
 )
 
 

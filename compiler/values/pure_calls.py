@@ -16,13 +16,36 @@ from .value import Arguments, CaptureContext, Keywords, Value
 
 _PURE: list[Callable[..., object]] = [
     *(function for name, function in vars(cmath).items() if callable(function) and not name.startswith("_")),
-    re.match, re.search, re.fullmatch, re.sub, re.subn, re.split, re.findall, re.compile, re.escape,
-    posixpath.join, posixpath.basename, posixpath.dirname, posixpath.split, posixpath.splitext, posixpath.normpath,
-    posixpath.isabs, posixpath.commonprefix, string.capwords, textwrap.dedent, textwrap.indent, textwrap.fill,
-    textwrap.shorten, os.fspath, str.maketrans, bytes.maketrans,
+    re.match,
+    re.search,
+    re.fullmatch,
+    re.sub,
+    re.subn,
+    re.split,
+    re.findall,
+    re.compile,
+    re.escape,
+    posixpath.join,
+    posixpath.basename,
+    posixpath.dirname,
+    posixpath.split,
+    posixpath.splitext,
+    posixpath.normpath,
+    posixpath.isabs,
+    posixpath.commonprefix,
+    string.capwords,
+    textwrap.dedent,
+    textwrap.indent,
+    textwrap.fill,
+    textwrap.shorten,
+    os.fspath,
+    str.maketrans,
+    bytes.maketrans,
 ]
 _BOUND = {
-    (bytes, "fromhex"), (int, "from_bytes"), (float, "fromhex"),
+    (bytes, "fromhex"),
+    (int, "from_bytes"),
+    (float, "fromhex"),
 }  # class methods written in C: a new object at every look-up
 _FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
 

@@ -13,11 +13,28 @@ from .source import Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _OPERATORS: dict[str, Callable[..., object]] = {
-    "__eq__": operator.eq, "__ne__": operator.ne, "__lt__": operator.lt, "__le__": operator.le, "__gt__": operator.gt,
-    "__ge__": operator.ge, "__add__": operator.add, "__mul__": operator.mul, "__rmul__": operator.mul,
-    "__or__": operator.or_, "__and__": operator.and_, "__sub__": operator.sub, "__xor__": operator.xor,
-    "__iadd__": operator.iadd, "__imul__": operator.imul, "__ior__": operator.ior, "__iand__": operator.iand,
-    "__isub__": operator.isub, "__ixor__": operator.ixor, "__hash__": hash, "__repr__": repr, "__str__": str,
+    "__eq__": operator.eq,
+    "__ne__": operator.ne,
+    "__lt__": operator.lt,
+    "__le__": operator.le,
+    "__gt__": operator.gt,
+    "__ge__": operator.ge,
+    "__add__": operator.add,
+    "__mul__": operator.mul,
+    "__rmul__": operator.mul,
+    "__or__": operator.or_,
+    "__and__": operator.and_,
+    "__sub__": operator.sub,
+    "__xor__": operator.xor,
+    "__iadd__": operator.iadd,
+    "__imul__": operator.imul,
+    "__ior__": operator.ior,
+    "__iand__": operator.iand,
+    "__isub__": operator.isub,
+    "__ixor__": operator.ixor,
+    "__hash__": hash,
+    "__repr__": repr,
+    "__str__": str,
 }
 _DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", *_OPERATORS})
 
@@ -456,15 +473,37 @@ def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: K
 
 
 _LIST_METHODS = {
-    "append": _append, "appendleft": _append_left, "extend": _extend, "insert": _insert, "pop": _pop,
-    "popleft": _pop_left, "remove": _remove, "clear": _clear, "reverse": _reverse, "copy": _copy, "sort": _sort,
-    "rotate": _rotate, "extendleft": _extend_left, "__init__": _initialise,
+    "append": _append,
+    "appendleft": _append_left,
+    "extend": _extend,
+    "insert": _insert,
+    "pop": _pop,
+    "popleft": _pop_left,
+    "remove": _remove,
+    "clear": _clear,
+    "reverse": _reverse,
+    "copy": _copy,
+    "sort": _sort,
+    "rotate": _rotate,
+    "extendleft": _extend_left,
+    "__init__": _initialise,
 }
 _DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate", "extendleft"})
 _ARITY = {
-    "append": (1, 1), "appendleft": (1, 1), "extend": (1, 1), "insert": (2, 2), "pop": (0, 1), "popleft": (0, 0),
-    "remove": (1, 1), "clear": (0, 0), "reverse": (0, 0), "copy": (0, 0), "rotate": (0, 1), "extendleft": (1, 1),
-    "index": (1, 3), "count": (1, 1),
+    "append": (1, 1),
+    "appendleft": (1, 1),
+    "extend": (1, 1),
+    "insert": (2, 2),
+    "pop": (0, 1),
+    "popleft": (0, 0),
+    "remove": (1, 1),
+    "clear": (0, 0),
+    "reverse": (0, 0),
+    "copy": (0, 0),
+    "rotate": (0, 1),
+    "extendleft": (1, 1),
+    "index": (1, 3),
+    "count": (1, 1),
 }
 _ASSIGNED_OUTSIDE = "list assignment index out of range"
 _NO_ITERABLE = "can only assign an iterable"

@@ -22,12 +22,28 @@ from .value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000
 _CHANGES = frozenset(
-    {"add", "discard", "remove", "pop", "clear", "update", "difference_update", "intersection_update",
-     "symmetric_difference_update", "__ior__", "__iand__", "__isub__", "__ixor__"}
+    {
+        "add",
+        "discard",
+        "remove",
+        "pop",
+        "clear",
+        "update",
+        "difference_update",
+        "intersection_update",
+        "symmetric_difference_update",
+        "__ior__",
+        "__iand__",
+        "__isub__",
+        "__ixor__",
+    }
 )
 _ASSIGNING = {"|": operator.ior, "&": operator.iand, "-": operator.isub, "^": operator.ixor}
 PLAIN: dict[str, Callable[[Any, Any], object]] = {
-    "|": operator.or_, "&": operator.and_, "-": operator.sub, "^": operator.xor,
+    "|": operator.or_,
+    "&": operator.and_,
+    "-": operator.sub,
+    "^": operator.xor,
 }
 
 
@@ -92,9 +108,7 @@ class SetValue(Value):
         return Constant(len(self.members))
 
     def _hashes_are_real(self) -> bool:
-        return all(
-            value.is_constant() or isinstance(token, HashToken) for token, value in self.members.items()
-        )
+        return all(value.is_constant() or isinstance(token, HashToken) for token, value in self.members.items())
 
     def ordered(self, ctx: CaptureContext) -> list[Value]:
         """Return the members in the order of the real set; Break if it cannot be known."""
@@ -267,8 +281,10 @@ class _Pool:
             except Raised:
                 raise Break(UNSUPPORTED_OBJECT, "a set operation on items that do not hash") from None
         items = made.items()
-        pairs = {(entry.key.hash_token(self.ctx), self.ctx.real(entry.value).hash_token(self.ctx)): entry
-                 for entry in view.owner.read_all(self.ctx).values()}  # fmt: skip
+        pairs = {
+            (entry.key.hash_token(self.ctx), self.ctx.real(entry.value).hash_token(self.ctx)): entry
+            for entry in view.owner.read_all(self.ctx).values()
+        }
         self.pairs = {pair: TupleValue([entry.key, entry.value]) for pair, entry in pairs.items()}
         return items
 

@@ -14,9 +14,14 @@ from .value import Arguments, CaptureContext, Value
 
 # Functions that torch's symbols answer themselves; int() of a symbol would fix it, math.trunc says the same.
 _KEPT: dict[Callable[..., object], Callable[..., object]] = {
-    abs: abs, math.floor: math.floor, math.ceil: math.ceil, math.trunc: math.trunc, round: round,
-    int: math.trunc, divmod: lambda a, b: (a // b, a % b),
-}  # fmt: skip
+    abs: abs,
+    math.floor: math.floor,
+    math.ceil: math.ceil,
+    math.trunc: math.trunc,
+    round: round,
+    int: math.trunc,
+    divmod: lambda a, b: (a // b, a % b),
+}
 
 
 def size_call(ctx: CaptureContext, function: Callable[..., object], args: Arguments) -> Value | None:

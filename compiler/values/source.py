@@ -226,8 +226,12 @@ def shortened(value: object) -> str:
 
 
 _NAMED = (
-    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, functools._lru_cache_wrapper,
-)  # fmt: skip
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    functools._lru_cache_wrapper,
+)
 _LONGEST = 60
 
 

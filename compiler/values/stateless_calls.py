@@ -126,4 +126,3 @@ def _swapped(ctx: CaptureContext, places: dict[str, Place], values: dict[str, Va
     finally:
         for name, value in before.items():
             places[name].entry.value = value
-

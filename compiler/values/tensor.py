@@ -25,15 +25,42 @@ from .spent_history import WALKED, leaves_of, refusal_of, with_spent_history
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _BREAKING_METHODS: dict[str, BreakReason] = {
-    **dict.fromkeys(("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"),
-                    DATA_DEPENDENT_VALUE),
+    **dict.fromkeys(
+        ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"), DATA_DEPENDENT_VALUE
+    ),
     **dict.fromkeys(("numpy", "__array__", "__dlpack__", "__array_wrap__"), NUMPY),
     **dict.fromkeys(("backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad"), AUTOGRAD_CALL),
     **dict.fromkeys(
-        ("data_ptr", "storage", "untyped_storage", "share_memory_", "set_", "resize_", "resize_as_", "apply_", "map_",
-         "map2_", "requires_grad_", "rename_", "names", "pin_memory", "is_set_to", "const_data_ptr", "record_stream",
-         "__setstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "module_load", "_typed_storage",
-         "sparse_resize_", "to_mkldnn", "to_dense", "coalesce", "swap_"),
+        (
+            "data_ptr",
+            "storage",
+            "untyped_storage",
+            "share_memory_",
+            "set_",
+            "resize_",
+            "resize_as_",
+            "apply_",
+            "map_",
+            "map2_",
+            "requires_grad_",
+            "rename_",
+            "names",
+            "pin_memory",
+            "is_set_to",
+            "const_data_ptr",
+            "record_stream",
+            "__setstate__",
+            "__reduce__",
+            "__reduce_ex__",
+            "__deepcopy__",
+            "module_load",
+            "_typed_storage",
+            "sparse_resize_",
+            "to_mkldnn",
+            "to_dense",
+            "coalesce",
+            "swap_",
+        ),
         TENSOR_STATE,
     ),
     **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
@@ -90,7 +117,11 @@ class TensorValue(Value):
     """A tensor; kind: its Python class (Tensor, Parameter, Buffer). real: the input itself, while capturing."""
 
     def __init__(
-        self, node: fx.Node, fake: torch.Tensor, kind: type, source: Source | None = None,
+        self,
+        node: fx.Node,
+        fake: torch.Tensor,
+        kind: type,
+        source: Source | None = None,
         real: torch.Tensor | None = None,
     ) -> None:
         self.node = node

@@ -122,11 +122,17 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
 
 
 _LEGACY: dict[type, torch.dtype] = {
-    torch.FloatTensor: torch.float32, torch.DoubleTensor: torch.float64, torch.HalfTensor: torch.float16,
-    torch.BFloat16Tensor: torch.bfloat16, torch.LongTensor: torch.int64, torch.IntTensor: torch.int32,
-    torch.ShortTensor: torch.int16, torch.CharTensor: torch.int8, torch.ByteTensor: torch.uint8,
+    torch.FloatTensor: torch.float32,
+    torch.DoubleTensor: torch.float64,
+    torch.HalfTensor: torch.float16,
+    torch.BFloat16Tensor: torch.bfloat16,
+    torch.LongTensor: torch.int64,
+    torch.IntTensor: torch.int32,
+    torch.ShortTensor: torch.int16,
+    torch.CharTensor: torch.int8,
+    torch.ByteTensor: torch.uint8,
     torch.BoolTensor: torch.bool,
-}  # fmt: skip
+}
 
 
 @constructs(torch.Tensor, *_LEGACY)
@@ -181,8 +187,9 @@ def _grad_fn(ctx: CaptureContext, tensor: TensorValue) -> Value | None:
 def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Make a parameter over the memory of a tensor: a new leaf."""
     given = dict(zip(("data", "requires_grad"), args, strict=False)) | kwargs
-    data, wanted = (ctx.real(given.get(name, Constant(default))) for name, default in
-                    (("data", None), ("requires_grad", True)))
+    data, wanted = (
+        ctx.real(given.get(name, Constant(default))) for name, default in (("data", None), ("requires_grad", True))
+    )
     plain = isinstance(data, TensorValue) and not data.fake.is_inference() and len(given) == len(args) + len(kwargs)
     if not plain or not isinstance(wanted, Constant):
         raise Break(UNKNOWN_CALLEE, "construction of Parameter")
@@ -191,4 +198,3 @@ def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     made = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))
     made.kind = torch.nn.Parameter
     return made
-

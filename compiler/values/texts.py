@@ -55,8 +55,17 @@ def _real_text(value: Value) -> str:
     return found
 
 
-_NUMBERS = ("__int__", "__float__", "__index__", "__complex__", "__floor__", "__ceil__", "__trunc__", "__bytes__",
-            "__fspath__")  # fmt: skip
+_NUMBERS = (
+    "__int__",
+    "__float__",
+    "__index__",
+    "__complex__",
+    "__floor__",
+    "__ceil__",
+    "__trunc__",
+    "__bytes__",
+    "__fspath__",
+)
 
 
 def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
@@ -197,8 +206,11 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
         value.no("the text of an exception from outside, whose fields may have been set")
     number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
     if isinstance(number, Constant) and value.given[0] != value.args:
-        return fold(ctx, str if method_name == "__str__" else repr, native_of(value.kind)(*(
-            shown(ctx, arg) for arg in value.given[0])))
+        return fold(
+            ctx,
+            str if method_name == "__str__" else repr,
+            native_of(value.kind)(*(shown(ctx, arg) for arg in value.given[0])),
+        )
     args = [shown(ctx, arg) for arg in value.args]
     native = native_of(value.kind)
     if method_name == "__str__":

@@ -36,14 +36,59 @@ from .value import Arguments, CaptureContext, Keywords, Value
 
 _NOT_GRAPH_FUNCTIONS = frozenset(
     {
-        "manual_seed", "seed", "save", "load", "compile", "set_default_dtype", "set_default_device", "set_rng_state",
-        "get_rng_state", "initial_seed", "set_num_threads", "from_numpy", "frombuffer", "from_file", "asarray",
-        "set_printoptions", "is_storage", "typename", "set_warn_always", "import_ir_module", "from_dlpack",
-        "to_dlpack", "set_grad_enabled", "inference_mode", "no_grad", "enable_grad", "vmap", "cond", "unravel_index",
-        "handle_torch_function", "has_torch_function", "is_vulkan_available", "set_flush_denormal", "resize_as_",
-        "use_deterministic_algorithms", "set_float32_matmul_precision", "init_num_threads", "lu", "boolean_dispatch",
-        "assert_int_or_pair", "sym_int", "sym_float", "sym_max", "sym_min", "sym_not", "_assert", "_check",
-        "is_tensor", "is_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "equal", "is_nonzero",
+        "manual_seed",
+        "seed",
+        "save",
+        "load",
+        "compile",
+        "set_default_dtype",
+        "set_default_device",
+        "set_rng_state",
+        "get_rng_state",
+        "initial_seed",
+        "set_num_threads",
+        "from_numpy",
+        "frombuffer",
+        "from_file",
+        "asarray",
+        "set_printoptions",
+        "is_storage",
+        "typename",
+        "set_warn_always",
+        "import_ir_module",
+        "from_dlpack",
+        "to_dlpack",
+        "set_grad_enabled",
+        "inference_mode",
+        "no_grad",
+        "enable_grad",
+        "vmap",
+        "cond",
+        "unravel_index",
+        "handle_torch_function",
+        "has_torch_function",
+        "is_vulkan_available",
+        "set_flush_denormal",
+        "resize_as_",
+        "use_deterministic_algorithms",
+        "set_float32_matmul_precision",
+        "init_num_threads",
+        "lu",
+        "boolean_dispatch",
+        "assert_int_or_pair",
+        "sym_int",
+        "sym_float",
+        "sym_max",
+        "sym_min",
+        "sym_not",
+        "_assert",
+        "_check",
+        "is_tensor",
+        "is_grad_enabled",
+        "is_inference_mode_enabled",
+        "get_default_dtype",
+        "equal",
+        "is_nonzero",
     }
 )
 
@@ -69,7 +114,8 @@ def _collect() -> dict[int, object]:
         listed += _functions_of(namespace, [n for n in dir(namespace) if not n.startswith("_")])
     kinds = (types.FunctionType, types.BuiltinFunctionType)
     torch_only = [
-        value for value in listed
+        value
+        for value in listed
         if isinstance(value, kinds) and str(getattr(value, "__module__", None) or "torch").startswith("torch")
     ]
     listed = [*torch_only, torch.tensor, torch.as_tensor, torch.scalar_tensor]
@@ -153,6 +199,7 @@ def _graph_call(function: object) -> CallRule | None:
     if is_graph_break_mark(function):
         return None  # a mark, though it stands in stock's table of what is disallowed
     if is_disallowed(function):
+
         def refuse(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             raise Break(DISABLED, f"{getattr(function, '__name__', function)} is disallowed in graphs")
 
@@ -260,8 +307,11 @@ def to_graph(ctx: CaptureContext, value: Value) -> tuple[object, object]:
 
 
 _DTYPES: dict[object, object] = {
-    bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128,
-}  # fmt: skip
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
 
 
 def _constant_rule(answer: object) -> CallRule:
@@ -278,8 +328,10 @@ def _register_constants() -> None:
     false = [
         torch.jit.is_scripting,  # type: ignore[attr-defined]  # public, not in torch.jit's __all__
         torch.jit.is_tracing,  # type: ignore[attr-defined]  # as above
-        compiler.is_exporting, *override_questions,
-        torch.overrides.has_torch_function, torch.overrides.has_torch_function_unary,
+        compiler.is_exporting,
+        *override_questions,
+        torch.overrides.has_torch_function,
+        torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
     ]
     for question in {id(f): f for f in false}.values():
@@ -302,11 +354,20 @@ def _query(function: Callable[..., object]) -> CallRule:
 
 # Answers that entry guards hold fixed (`recorder.guard_global_state`), or that never change in a process.
 for _function in (
-    torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype, torch.is_autocast_enabled,
-    torch.get_autocast_dtype, torch.is_autocast_cache_enabled, torch.are_deterministic_algorithms_enabled,
-    torch.promote_types, torch.can_cast, torch.cuda.is_available,
-    torch.amp.is_autocast_available, torch.is_autocast_cpu_enabled,
-    torch.get_device_module, *state_questions,
+    torch.is_grad_enabled,
+    torch.is_inference_mode_enabled,
+    torch.get_default_dtype,
+    torch.is_autocast_enabled,
+    torch.get_autocast_dtype,
+    torch.is_autocast_cache_enabled,
+    torch.are_deterministic_algorithms_enabled,
+    torch.promote_types,
+    torch.can_cast,
+    torch.cuda.is_available,
+    torch.amp.is_autocast_available,
+    torch.is_autocast_cpu_enabled,
+    torch.get_device_module,
+    *state_questions,
 ):
     calls(_function)(_query(_function))
 
@@ -324,7 +385,9 @@ def _setter(name: str, function: Callable[..., object]) -> CallRule:
 
 calls(set_grad_mode)(_setter("grad", set_grad_mode))
 _AUTOCAST_SETTERS: tuple[Callable[..., object], ...] = (
-    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled,
+    torch.set_autocast_enabled,
+    torch.set_autocast_dtype,
+    torch.set_autocast_cache_enabled,
     torch.clear_autocast_cache,
 )
 for _set in _AUTOCAST_SETTERS:
@@ -447,5 +510,14 @@ def explicit_break() -> Break:
     return Break(EXPLICIT_BREAK, "graph_break()")
 
 
-__all__ = ["ExceptionValue", "allow", "disallow", "explicit_break", "is_allowed", "is_disallowed",
-           "is_graph_break_mark", "is_graph_function", "to_graph"]
+__all__ = [
+    "ExceptionValue",
+    "allow",
+    "disallow",
+    "explicit_break",
+    "is_allowed",
+    "is_disallowed",
+    "is_graph_break_mark",
+    "is_graph_function",
+    "to_graph",
+]

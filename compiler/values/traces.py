@@ -35,7 +35,10 @@ def _call(error: BaseException, step: Step) -> None:
 
 def _frame_at(place: Origin, code: CodeType, step: Step | None) -> Step:
     code = code.replace(
-        co_filename=place.file, co_name=place.function, co_qualname=place.function, co_firstlineno=place.line,
+        co_filename=place.file,
+        co_name=place.function,
+        co_qualname=place.function,
+        co_firstlineno=place.line,
         co_linetable=_one_line(len(code.co_code) // 2),
     )
     return FunctionType(code, {}, place.function, (step,))

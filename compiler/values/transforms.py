@@ -224,9 +224,8 @@ def _vjp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 # Functions that a transform has made before the call: their code tells which, their closure the settings.
 _MADE: dict[CodeType, Transform] = {
     transform(torch.sin).__code__: transform
-    for transform in (torch.func.vmap, torch.func.grad, torch.func.grad_and_value, torch.func.jacrev,
-                      torch.func.jacfwd)
-}  # fmt: skip
+    for transform in (torch.func.vmap, torch.func.grad, torch.func.grad_and_value, torch.func.jacrev, torch.func.jacfwd)
+}
 
 
 def _made_before(function: object) -> CallRule | None:
@@ -245,4 +244,3 @@ def _made_before(function: object) -> CallRule | None:
 
 
 CALL_FAMILIES.append(_made_before)
-

@@ -92,9 +92,7 @@ class Value:
         """Return an object of the same type, without the contents: it refuses what the type refuses."""
         raise Break(UNSUPPORTED_OPERATION, f"what {self.describe()} refuses")
 
-    def refuse(
-        self, ctx: "CaptureContext", words: str, operation: Callable[..., object], *others: "Value"
-    ) -> NoReturn:
+    def refuse(self, ctx: "CaptureContext", words: str, operation: Callable[..., object], *others: "Value") -> NoReturn:
         """Raise what Python raises for operands of these types; Break where it does not refuse them.
 
         Python itself is asked, on stand-ins: type and message of the error are its own.
@@ -261,14 +259,15 @@ class CaptureContext(ABC):
         """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
 
     @abstractmethod
-    def fake_run(
-        self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str
-    ) -> object:
+    def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
         """Run a Python function over fake tensors; what: its name for messages."""
 
     @abstractmethod
     def add_call(
-        self, target: Callable[..., object], args: tuple[object, ...], result: object,
+        self,
+        target: Callable[..., object],
+        args: tuple[object, ...],
+        result: object,
         kwargs: dict[str, object] | None = None,
     ) -> "Value":
         """Add a call to the graph whose result on fake tensors is known."""

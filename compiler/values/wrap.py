@@ -41,13 +41,40 @@ _RULES: dict[type, Rule] = {}
 
 _UNION: type = type(typing.Union[int, str])  # noqa: UP007 - the old spelling has the class that is wanted
 _BY_IDENTITY = (
-    torch.dtype, torch.layout, torch.memory_format, *operator_kinds, *operator_namespaces,
-    types.ModuleType, enum.Enum, type(torch.nn.attention.SDPBackend.MATH), types.MethodDescriptorType,
-    types.WrapperDescriptorType, types.CodeType, type(property()), types.GetSetDescriptorType,
-    types.MemberDescriptorType, types.ClassMethodDescriptorType, types.UnionType, types.GenericAlias,
-    _UNION, type(typing.Any), type(typing.Callable), type(typing.Sequence), typing.TypeVar, typing.ParamSpec,
-    staticmethod, classmethod, torch.finfo, torch.iinfo, type(typing.Optional), type(typing.Any), re.Pattern, re.Match,
-    operator.itemgetter, operator.attrgetter, operator.methodcaller,
+    torch.dtype,
+    torch.layout,
+    torch.memory_format,
+    *operator_kinds,
+    *operator_namespaces,
+    types.ModuleType,
+    enum.Enum,
+    type(torch.nn.attention.SDPBackend.MATH),
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.CodeType,
+    type(property()),
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.UnionType,
+    types.GenericAlias,
+    _UNION,
+    type(typing.Any),
+    type(typing.Callable),
+    type(typing.Sequence),
+    typing.TypeVar,
+    typing.ParamSpec,
+    staticmethod,
+    classmethod,
+    torch.finfo,
+    torch.iinfo,
+    type(typing.Optional),
+    type(typing.Any),
+    re.Pattern,
+    re.Match,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
 )
 
 
@@ -105,7 +132,11 @@ def _instance(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 
 _CONVERSIONS: dict[type, Callable[..., object]] = {
-    int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
 }
 
 
@@ -144,16 +175,23 @@ def _dict_kind(kind: type) -> type:
 
 
 _KNOWN_BASES = (
-    object, dict, list, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque,
-    types.SimpleNamespace, *_CONVERSIONS,
+    object,
+    dict,
+    list,
+    set,
+    frozenset,
+    collections.OrderedDict,
+    collections.defaultdict,
+    collections.deque,
+    types.SimpleNamespace,
+    *_CONVERSIONS,
 )
 
 
 def _has_native_state(kind: type) -> bool:
     """Return whether instances hold more than Python attributes: a base written in C other than object and dict."""
     return any(
-        is_native(base) and base not in _KNOWN_BASES
-        and base.__module__ not in ("typing", "abc")
+        is_native(base) and base not in _KNOWN_BASES and base.__module__ not in ("typing", "abc")
         for base in kind.__mro__
     )
 

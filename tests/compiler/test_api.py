@@ -89,9 +89,7 @@ def test_decorator_with_and_without_arguments():
     assert torch.equal(g(torch.ones(2)), torch.full((2,), 2.0))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"backend": "nope"}, {"mode": "nope"}, {"options": {"nope": 1}}, {"backend": 3}]
-)
+@pytest.mark.parametrize("settings", [{"backend": "nope"}, {"mode": "nope"}, {"options": {"nope": 1}}, {"backend": 3}])
 def test_unknown_settings_are_one_line_errors(settings):
     with pytest.raises(UserError) as caught:
         api.compile(toy_example, **settings)
@@ -150,6 +148,7 @@ def test_error_of_a_user_backend_reaches_the_user():
 
 def test_register_backend(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(backends, "_USERS", {})  # for this test alone
+
     @api.register_backend
     def my_backend(graph, inputs):
         return graph.forward

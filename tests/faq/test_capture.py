@@ -154,8 +154,9 @@ def test_frozen_function_uses_what_is_compiled_and_falls_back_to_eager():
     compiled_toy(a, b)
     made = len(graphs)
     assert torch.equal(frozen_toy_example(a, b), toy_example(a, b))
-    assert torch.equal(frozen_toy_example(torch.ones(3, 2), -torch.ones(3, 2)), toy_example(torch.ones(3, 2),
-    -torch.ones(3, 2)))
+    assert torch.equal(
+        frozen_toy_example(torch.ones(3, 2), -torch.ones(3, 2)), toy_example(torch.ones(3, 2), -torch.ones(3, 2))
+    )
     assert len(graphs) == made
 
 
@@ -224,7 +225,7 @@ def frames_of(a):
         (lambda f: torch.compiler.disable(f, recursive=False), ["aa_fn", "ab_fn", "fn"]),
     ],
     ids=["none", "disable", "recursive", "not_recursive", "torch_disable", "torch_not_recursive"],
-)  # fmt: skip
+)
 def test_call_stack_example(mark, captured):
     result, names = compiled_names(plumbline.compile(frames_of(mark(a_fn)), backend="eager"), torch.ones(2))
     assert torch.equal(result, torch.full((2,), 3.0))

@@ -43,9 +43,13 @@ def watched(run, *args):
 def run_script(text, *, cwd, **environment):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PLUMBLINE_", "TORCHDYNAMO_"))}
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(text)], env={**kept, **environment}, cwd=cwd, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(text)],
+        env={**kept, **environment},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
 
 # --- Why is compilation slow? -------------------------------------------------------------------------------------
@@ -229,8 +233,9 @@ def test_incorrect_results_random_numbers_are_those_of_eager():
         assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("name", ["fallback_random", "triton", "capture_func_transforms", "trace_numpy",
-                                  "cache_size_limit", "trace"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["fallback_random", "triton", "capture_func_transforms", "trace_numpy", "cache_size_limit", "trace"]
+)
 def test_settings_of_the_documents_say_what_to_do_here(name):
     with pytest.raises(UnknownOption) as caught:
         setattr(plumbline.config, name, True)
@@ -406,9 +411,7 @@ def test_numpy_break_between():
         return np.sum(product, axis=(-2, -1))
 
     first, second = np.random.randn(16, 4), np.random.randn(16, 4)
-    np.testing.assert_array_equal(
-        plumbline.compile(program, backend="eager")(first, second), numpy_fn(first, second)
-    )
+    np.testing.assert_array_equal(plumbline.compile(program, backend="eager")(first, second), numpy_fn(first, second))
 
 
 def test_numpy_in_terms_of_torch_for_debugging():

@@ -38,9 +38,11 @@ def watched(run):
     with recording() as events:
         result = run()
     assert not [event for event in events if isinstance(event, CompilerFailed)]
-    return result, [e.function for e in events if isinstance(e, Captured)], [
-        e.reason for e in events if isinstance(e, Broke | RanEagerly)
-    ]
+    return (
+        result,
+        [e.function for e in events if isinstance(e, Captured)],
+        [e.reason for e in events if isinstance(e, Broke | RanEagerly)],
+    )
 
 
 # --- functions that stop and go on --------------------------------------------------------------------------------

@@ -18,9 +18,13 @@ def drawn(count: int, seed: int) -> list[Program]:
     seed_draws(seed)
 
     @settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate], backend=BACKEND,
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        backend=BACKEND,
         suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    )
     @given(programs())
     def collect(program: Program) -> None:
         found.append(program)

@@ -55,9 +55,14 @@ def test_every_transform_is_written_as_torch_means_it(transform):
     x, cos = args[0], torch.cos(args[0])
     v = args[-1]
     expected = {
-        "grad": cos, "grad_and_value": (cos, x.sin().sum()), "vjp": cos * v, "jvp": (x.sin(), cos * v),
-        "jacrev": torch.diag(cos), "jacfwd": torch.diag(cos), "hessian": torch.diag(-x.sin()),
-    }[transform]  # fmt: skip
+        "grad": cos,
+        "grad_and_value": (cos, x.sin().sum()),
+        "vjp": cos * v,
+        "jvp": (x.sin(), cos * v),
+        "jacrev": torch.diag(cos),
+        "jacfwd": torch.diag(cos),
+        "hessian": torch.diag(-x.sin()),
+    }[transform]
     torch.testing.assert_close(result, expected)
 
 

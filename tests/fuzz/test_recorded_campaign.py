@@ -85,9 +85,14 @@ def test_the_script_of_a_real_stock_fault_stands_alone(call, tmp_path):
         "events": [{"slot": "", "value": 0}, {"slot": "global_zero", "value": 1}, {"slot": "", "value": 0}],
     }
     saved = {
-        "plumbline_fuzz": 1, "mode": "guards", "compiler": "torch", "backend": "eager", "signature": "", "sentence": "",
+        "plumbline_fuzz": 1,
+        "mode": "guards",
+        "compiler": "torch",
+        "backend": "eager",
+        "signature": "",
+        "sentence": "",
         "example": example,
-    }  # fmt: skip
+    }
     Path("zero.json").write_text(json.dumps(saved))
     status, out, _ = call("fuzz", "--replay", "zero.json")
     assert status == 1, out

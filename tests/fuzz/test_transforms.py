@@ -18,9 +18,7 @@ from support.planted_compilers import PlantedCompiler
 from support.planted_faults import faulty_compiler
 
 SUM = Step("sum", (0,), (("dim", 0), ("keepdim", False)))
-BATCHED_SUM = Program(
-    (TensorSpec((2, 3, 3)),), 1, (SUM,), (1,), nest=(Level("vmap", 1, in_dims=(0,)),), compiled=1
-)  # fmt: skip
+BATCHED_SUM = Program((TensorSpec((2, 3, 3)),), 1, (SUM,), (1,), nest=(Level("vmap", 1, in_dims=(0,)),), compiled=1)
 TRANSFORMS = find_mode("transforms")
 
 

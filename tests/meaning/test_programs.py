@@ -58,10 +58,20 @@ SHAPES = [((7,), 0), ((1,), 0), ((3, 5), 1), ((3, 5), 0), ((2, 33), 1), ((33, 17
 def test_reductions_of_floats(shape: tuple[int, ...], dim: int, dtype: torch.dtype) -> None:
     def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (
-            x.sum(dim), x.sum(), x.mean(dim, keepdim=True), x.amax(dim), x.amin(dim, keepdim=True), *x.max(dim),
+            x.sum(dim),
+            x.sum(),
+            x.mean(dim, keepdim=True),
+            x.amax(dim),
+            x.amin(dim, keepdim=True),
+            *x.max(dim),
             *x.min(dim),
-            x.argmax(dim), x.argmax(), x.argmin(dim), (x > 0).any(dim), (x > 0).all(), (x != 0).all(dim),
-        )  # fmt: skip
+            x.argmax(dim),
+            x.argmax(),
+            x.argmin(dim),
+            (x > 0).any(dim),
+            (x > 0).all(),
+            (x != 0).all(dim),
+        )
 
     x = noisy(*shape, dtype=dtype)
     check(program, x, error=1, terms=float(x.double().abs().sum()))
@@ -249,8 +259,11 @@ def test_attention_and_a_loss() -> None:
     check(attention, noisy(2, 2, 7, 16), noisy(2, 2, 7, 16, seed=1), noisy(2, 2, 7, 16, seed=2), error=8)
     targets = torch.tensor([1, 4, 2, 0])
     check(lambda x: F.cross_entropy(x, targets), noisy(4, 5))
-    check(lambda x, y: (F.mse_loss(x, y), F.smooth_l1_loss(x, y), F.binary_cross_entropy_with_logits(x, y.sigmoid())),
-          noisy(9, 5), noisy(9, 5, seed=1))  # fmt: skip
+    check(
+        lambda x, y: (F.mse_loss(x, y), F.smooth_l1_loss(x, y), F.binary_cross_entropy_with_logits(x, y.sigmoid())),
+        noisy(9, 5),
+        noisy(9, 5, seed=1),
+    )
 
 
 def test_convolution_pooling_and_batch_norm() -> None:

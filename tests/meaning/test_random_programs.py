@@ -27,8 +27,13 @@ UNARY: list[Callable[[Tensor], Tensor]] = [
     lambda x: torch.full_like(x, 3),
 ]
 BINARY: list[Callable[[Tensor, Tensor], Tensor]] = [
-    torch.add, torch.sub, torch.mul, torch.maximum, torch.bitwise_xor, lambda x, y: torch.where(x < y, x, y),
-]  # fmt: skip
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.maximum,
+    torch.bitwise_xor,
+    lambda x, y: torch.where(x < y, x, y),
+]
 SHAPES: list[Callable[[Tensor], Tensor]] = [
     lambda x: x.t(),
     lambda x: x.reshape(x.shape[1], x.shape[0]),

@@ -45,16 +45,19 @@ def test_a_script_that_cannot_be_minified_is_one_line(monkeypatch, capsys, tmp_p
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["--level", "7"], "choose 1, 2, 3 or 4"),
-    (["--after", "lunch"], "choose dynamo or aot"),
-    (["--compiler", "gcc"], "choose from plumbline, torch"),
-    (["--backend", "onnx"], "choose from eager, aot_eager, inductor"),
-    (["--out", "notes.txt"], "must be a .py file"),
-    (["--out", "."], "must be a .py file"),
-    (["--nonsense"], "No such option"),
-    (["--proofs", "0"], "not in the range"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--level", "7"], "choose 1, 2, 3 or 4"),
+        (["--after", "lunch"], "choose dynamo or aot"),
+        (["--compiler", "gcc"], "choose from plumbline, torch"),
+        (["--backend", "onnx"], "choose from eager, aot_eager, inductor"),
+        (["--out", "notes.txt"], "must be a .py file"),
+        (["--out", "."], "must be a .py file"),
+        (["--nonsense"], "No such option"),
+        (["--proofs", "0"], "not in the range"),
+    ],
+)
 def test_a_wrong_option_is_one_line(monkeypatch, capsys, tmp_path, arguments, said):
     (tmp_path / "case.py").write_text(FINE)
     status, _, err = run(monkeypatch, capsys, tmp_path, "case.py", *arguments)
@@ -72,23 +75,29 @@ def test_a_place_that_cannot_be_written_is_found_before_anything_runs(monkeypatc
     assert "file/repro.py: cannot write" in err
 
 
-@pytest.mark.parametrize(("name", "value", "said"), [
-    ("TORCHDYNAMO_REPRO_LEVEL", "9", "unknown level '9'"),
-    ("TORCHDYNAMO_REPRO_AFTER", "x", "unknown stage 'x'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("TORCHDYNAMO_REPRO_LEVEL", "9", "unknown level '9'"),
+        ("TORCHDYNAMO_REPRO_AFTER", "x", "unknown stage 'x'"),
+    ],
+)
 def test_stocks_environment_names_are_honoured(monkeypatch, capsys, tmp_path, name, value, said):
     (tmp_path / "case.py").write_text(FINE)
     monkeypatch.setenv(name, value)
     assert said in run(monkeypatch, capsys, tmp_path, "case.py")[2]
 
 
-@pytest.mark.parametrize(("node", "said"), [
-    ("test_x.py::test_none", "no test was run"),
-    ("test_x.py::test_two", "selects 2 tests"),
-    ("test_x.py::test_own", "fails by itself: AssertionError"),
-    ("test_x.py::test_fine", "none fails"),
-    ("test_x.py", "name a test in it: test_x.py::test_..."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        ("test_x.py::test_none", "no test was run"),
+        ("test_x.py::test_two", "selects 2 tests"),
+        ("test_x.py::test_own", "fails by itself: AssertionError"),
+        ("test_x.py::test_fine", "none fails"),
+        ("test_x.py", "name a test in it: test_x.py::test_..."),
+    ],
+)
 def test_a_test_that_cannot_be_minified_is_one_line(monkeypatch, capsys, tmp_path, node, said):
     file = f"test_x{zlib.crc32(node.encode())}.py"  # pytest imports a name once a process
     (tmp_path / file).write_text(

@@ -7,12 +7,15 @@ import torch
 from plumbline.minifier.import_path import import_path
 
 
-@pytest.mark.parametrize(("value", "path"), [
-    (torch.nn.functional.softmax, ("torch.nn.functional", "softmax")),
-    (operator.matmul, ("_operator", "matmul")),
-    (torch.nn.Linear, ("torch.nn.modules.linear", "Linear")),
-    (len, ("builtins", "len")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        (torch.nn.functional.softmax, ("torch.nn.functional", "softmax")),
+        (operator.matmul, ("_operator", "matmul")),
+        (torch.nn.Linear, ("torch.nn.modules.linear", "Linear")),
+        (len, ("builtins", "len")),
+    ],
+)
 def test_what_a_fresh_process_finds_is_named(value, path):
     assert import_path(value) == path
 

@@ -74,11 +74,14 @@ configure.keep.__enter__()
 """.strip()
 
 
-@pytest.mark.parametrize(("program", "status"), [
-    ("lambda x: (x.sin() + 1,)", 1),
-    ("lambda x: (x.sin().double(),)", 2),
-    ("lambda x: (x.sin(),)", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("lambda x: (x.sin() + 1,)", 1),
+        ("lambda x: (x.sin().double(),)", 2),
+        ("lambda x: (x.sin(),)", 0),
+    ],
+)
 def test_status_tells_reproduced_from_fixed_from_another_failure(tmp_path, program, status):
     _, script = script_of(lambda x: x.sin(), (torch.ones(3),), settings=FAULT.format(program))
     module = loaded(tmp_path, script)

@@ -40,11 +40,14 @@ def test_a_gross_failure_does_not_slide_into_rounding():
     assert gross.matches(Signature("WRONG", "values", band="exact", sign=1))
 
 
-@pytest.mark.parametrize("other", [
-    Signature("CRASH", "values", band="gross"),
-    Signature("WRONG", "gradients", band="gross"),
-    Signature("WRONG", "exceptions", "run", "ValueError", "a.py:f"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        Signature("CRASH", "values", band="gross"),
+        Signature("WRONG", "gradients", band="gross"),
+        Signature("WRONG", "exceptions", "run", "ValueError", "a.py:f"),
+    ],
+)
 def test_another_kind_or_aspect_is_another_failure(other):
     assert not Signature("WRONG", "values", band="gross").matches(other)
 

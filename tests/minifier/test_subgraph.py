@@ -123,13 +123,16 @@ def test_equal_cases_have_equal_keys_whatever_their_names():
     assert case_key(one) == case_key(other)
 
 
-@pytest.mark.parametrize("change", [
-    lambda c: GraphCase(c.graph, (torch.zeros(3),)),
-    lambda c: GraphCase(c.graph, (torch.ones(3).double(),)),
-    lambda c: GraphCase(c.graph, (torch.ones(3).requires_grad_(),)),
-    lambda c: GraphCase(c.graph, (torch.ones(6)[::2],)),
-    lambda c: case_from(lambda x: torch.sin(x) * 2, torch.ones(3)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: GraphCase(c.graph, (torch.zeros(3),)),
+        lambda c: GraphCase(c.graph, (torch.ones(3).double(),)),
+        lambda c: GraphCase(c.graph, (torch.ones(3).requires_grad_(),)),
+        lambda c: GraphCase(c.graph, (torch.ones(6)[::2],)),
+        lambda c: case_from(lambda x: torch.sin(x) * 2, torch.ones(3)),
+    ],
+)
 def test_what_a_compiler_could_see_changes_the_key(change):
     case = case_from(lambda x: torch.sin(x) * 3, torch.ones(3))
     assert case_key(change(case)) != case_key(case)

@@ -38,10 +38,15 @@ def test_any_bits_of_float32_come_back(words):
     same(read_back(["x"], inputs_text(["x"], (value,)))[0], value)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: torch.randn(3, 4).t(), lambda: torch.randn(6, 6)[1:4, ::2], lambda: torch.randn(3, 1).expand(3, 5),
-    lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(3, 4).t(),
+        lambda: torch.randn(6, 6)[1:4, ::2],
+        lambda: torch.randn(3, 1).expand(3, 5),
+        lambda: torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last),
+    ],
+)
 def test_strides_come_back(make):
     value = make()
     same(read_back(["x"], inputs_text(["x"], (value,)))[0], value)

@@ -125,12 +125,14 @@ class Cell(nn.Module):
 
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[int], tuple[torch.Tensor, ...]]]] = {
-    "mlp": (lambda: nn.Sequential(nn.Linear(5, 17), nn.GELU(), nn.Linear(17, 3), nn.LogSoftmax(-1)),
-            lambda n: (torch.randn(n, 5),)),
+    "mlp": (
+        lambda: nn.Sequential(nn.Linear(5, 17), nn.GELU(), nn.Linear(17, 3), nn.LogSoftmax(-1)),
+        lambda n: (torch.randn(n, 5),),
+    ),
     "attention": (Attention, lambda n: (torch.randn(n + 1, 2 * n, 24),)),
     "convolution": (Pooled, lambda n: (torch.randn(n, 3, n + 6, n + 7),)),
     "cell": (Cell, lambda n: (torch.randn(n, 6), torch.randn(n, 8), torch.randn(n, 8))),
-}  # fmt: skip
+}
 
 
 def gradients(call: Callable[..., torch.Tensor], model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> list[Any]:

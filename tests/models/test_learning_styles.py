@@ -119,8 +119,10 @@ def point_network(model, points):
     return F.nll_loss(scores, torch.tensor([0, 1])) + 0.001 * penalty
 
 
-@program(make=with_model(lambda: nn.ModuleDict({"phi": perceptron((3, 8, 8)), "rho": perceptron((8, 4, 1))}),
-                         wave(2, 5, 3)), backward=True)  # fmt: skip
+@program(
+    make=with_model(lambda: nn.ModuleDict({"phi": perceptron((3, 8, 8)), "rho": perceptron((8, 4, 1))}), wave(2, 5, 3)),
+    backward=True,
+)
 def deep_sets(parts, x):
     lengths = torch.tensor([5, 3])
     mask = torch.arange(x.size(1))[None] < lengths[:, None]
@@ -227,8 +229,12 @@ def contrastive_loss(model, x):
     return F.cross_entropy(similarity, partner)
 
 
-@program(make=with_model(lambda: nn.ModuleDict({"policy": perceptron((4, 8, 2)), "value": perceptron((4, 8, 1))}),
-                         wave(6, 4), wave(6)), backward=True)  # fmt: skip
+@program(
+    make=with_model(
+        lambda: nn.ModuleDict({"policy": perceptron((4, 8, 2)), "value": perceptron((4, 8, 1))}), wave(6, 4), wave(6)
+    ),
+    backward=True,
+)
 def clipped_policy_loss(networks, states, rewards):
     values = networks["value"](states).squeeze(-1)
     advantages, running = [], torch.zeros(())
@@ -277,8 +283,12 @@ def rollout_in_an_environment(policy, environment):
     return -total.mean()
 
 
-@program(make=with_model(lambda: nn.ModuleDict({"q": perceptron((4, 8, 2)), "old": perceptron((4, 8, 2))}),
-                         wave(5, 4), wave(5, 4)), backward=True)  # fmt: skip
+@program(
+    make=with_model(
+        lambda: nn.ModuleDict({"q": perceptron((4, 8, 2)), "old": perceptron((4, 8, 2))}), wave(5, 4), wave(5, 4)
+    ),
+    backward=True,
+)
 def temporal_difference_loss(networks, states, following):
     actions, done = torch.tensor([0, 1, 1, 0, 1]), torch.tensor([0.0, 0, 1, 0, 0])
     with torch.no_grad():

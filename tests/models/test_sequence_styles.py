@@ -101,7 +101,7 @@ class LanguageModel(nn.Module):
                 "h": nn.ModuleList([Block(settings) for _ in range(settings.layers)]),
                 "ln_f": Norm(settings.width, True),
             }
-        )  # fmt: skip
+        )
         self.head = nn.Linear(settings.width, settings.words, bias=False)
         self.transformer.wte.weight = self.head.weight
 
@@ -176,8 +176,11 @@ class RootMeanSquare(nn.Module):
         return (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)).type_as(x) * self.weight
 
 
-@program(make=with_model(lambda: nn.Sequential(RootMeanSquare(6), Rotary(6), nn.Linear(6, 4)), SIGNAL), backward=True,
-         rounding=True)  # fmt: skip
+@program(
+    make=with_model(lambda: nn.Sequential(RootMeanSquare(6), Rotary(6), nn.Linear(6, 4)), SIGNAL),
+    backward=True,
+    rounding=True,
+)
 def rotary_embedding_with_complex_numbers(model, x):
     return model(x)
 
@@ -402,8 +405,12 @@ def conditional_random_field_decoding(model, emissions):
     return model.decode(emissions)
 
 
-@program(make=lambda: (torch.linspace(-1, 1, 6 * 2 * 5).reshape(6, 2, 5).requires_grad_(),), backward=True, graphs=1,
-         breaks=1)  # fmt: skip
+@program(
+    make=lambda: (torch.linspace(-1, 1, 6 * 2 * 5).reshape(6, 2, 5).requires_grad_(),),
+    backward=True,
+    graphs=1,
+    breaks=1,
+)
 def connectionist_temporal_classification(logits):
     lengths, targets = torch.full((2,), 6), torch.tensor([[1, 2, 3], [2, 2, 4]])
     probabilities = logits.log_softmax(2)
@@ -449,8 +456,12 @@ class Positional(nn.Module):
         return x + self.table[:, : x.size(1)].requires_grad_(False)
 
 
-@program(make=with_model(lambda: nn.Transformer(6, 2, 1, 1, 8, 0.0, batch_first=True), SIGNAL), backward=True,
-         graphs=2, breaks=1)  # fmt: skip
+@program(
+    make=with_model(lambda: nn.Transformer(6, 2, 1, 1, 8, 0.0, batch_first=True), SIGNAL),
+    backward=True,
+    graphs=2,
+    breaks=1,
+)
 def encoder_and_decoder_of_torch(model, x):
     place = Positional()
     return model(place(x), place(x[:, :3]), tgt_mask=model.generate_square_subsequent_mask(3))

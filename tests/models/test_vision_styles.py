@@ -300,8 +300,12 @@ class MixerBlock(nn.Module):
         return x + F.gelu(self.channels(self.norms["channels"](x)))
 
 
-@program(make=with_model(lambda: nn.ModuleList(MixerBlock(4, 6) for _ in range(2)),
-                         torch.linspace(-1, 1, 48).reshape(2, 4, 6)), backward=True)  # fmt: skip
+@program(
+    make=with_model(
+        lambda: nn.ModuleList(MixerBlock(4, 6) for _ in range(2)), torch.linspace(-1, 1, 48).reshape(2, 4, 6)
+    ),
+    backward=True,
+)
 def mlp_mixer(blocks, x):
     for block in blocks:
         x = block(x)
@@ -333,8 +337,13 @@ def convnext_block(model, x):
 class SqueezeExcite(nn.Module):
     def __init__(self, width, reduction=2):
         super().__init__()
-        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(width, width // reduction, 1), nn.ReLU(),
-                                  nn.Conv2d(width // reduction, width, 1), nn.Hardsigmoid())  # fmt: skip
+        self.gate = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1),
+            nn.Conv2d(width, width // reduction, 1),
+            nn.ReLU(),
+            nn.Conv2d(width // reduction, width, 1),
+            nn.Hardsigmoid(),
+        )
 
     def forward(self, x):
         return x * self.gate(x)
@@ -353,8 +362,10 @@ class DenseLayers(nn.ModuleDict):
         return torch.cat(features, 1)
 
 
-@program(make=with_model(lambda: nn.Sequential(SqueezeExcite(4), DenseLayers(), nn.PixelShuffle(1)),
-                         images(channels=4)), backward=True)  # fmt: skip
+@program(
+    make=with_model(lambda: nn.Sequential(SqueezeExcite(4), DenseLayers(), nn.PixelShuffle(1)), images(channels=4)),
+    backward=True,
+)
 def squeeze_excite_and_dense_layers(model, x):
     return model(x)
 
@@ -393,8 +404,10 @@ def corners(boxes):
 
 @program(make=with_model(SetPrediction, torch.linspace(-1, 1, 80).reshape(2, 5, 8)), backward=True)
 def set_prediction_costs(model, memory):
-    targets = [{"labels": torch.tensor([1]), "boxes": torch.tensor([[0.5, 0.5, 0.2, 0.4]])},
-               {"labels": torch.tensor([0, 2]), "boxes": torch.rand(2, 4) * 0.5 + 0.2}]  # fmt: skip
+    targets = [
+        {"labels": torch.tensor([1]), "boxes": torch.tensor([[0.5, 0.5, 0.2, 0.4]])},
+        {"labels": torch.tensor([0, 2]), "boxes": torch.rand(2, 4) * 0.5 + 0.2},
+    ]
     out = model(memory)
     probabilities = out["logits"].flatten(0, 1).softmax(-1)
     labels = torch.cat([target["labels"] for target in targets])
@@ -424,8 +437,12 @@ class FakeQuantize(nn.Module):
         return x + (quantized - x).detach()
 
 
-@program(make=with_model(lambda: nn.Sequential(FakeQuantize(), nn.Linear(4, 4), FakeQuantize(4)),
-                         torch.linspace(-1, 1, 12).reshape(3, 4)), backward=True)  # fmt: skip
+@program(
+    make=with_model(
+        lambda: nn.Sequential(FakeQuantize(), nn.Linear(4, 4), FakeQuantize(4)), torch.linspace(-1, 1, 12).reshape(3, 4)
+    ),
+    backward=True,
+)
 def quantization_aware_training(model, x):
     return model(x)
 

@@ -688,9 +688,12 @@ def named_tuple_with_defaults(a):
 def class_identity_and_type_calls(a):
     b = Left(2.0)
     return (
-        type(b)(3.0).go(a), type(b) is Left, b.__class__.__name__, isinstance(b, (Right, Base)),
+        type(b)(3.0).go(a),
+        type(b) is Left,
+        b.__class__.__name__,
+        isinstance(b, (Right, Base)),
         issubclass(Left, Base),
-    )  # fmt: skip
+    )
 
 
 @program(A)

@@ -210,9 +210,18 @@ def raise_through_three_frames(a):
 def errors_of_builtins(a):
     seen = []
     attempts = [
-        lambda: [1][5], lambda: {}["k"], lambda: int("x"), lambda: 1 / 0, lambda: None.x, lambda: len(3),
-        lambda: "a" + 1, lambda: next(iter([])), lambda: [].remove(1), lambda: {1: 2}.pop(3), lambda: (1, 2).index(5),
-    ]  # fmt: skip
+        lambda: [1][5],
+        lambda: {}["k"],
+        lambda: int("x"),
+        lambda: 1 / 0,
+        lambda: None.x,
+        lambda: len(3),
+        lambda: "a" + 1,
+        lambda: next(iter([])),
+        lambda: [].remove(1),
+        lambda: {1: 2}.pop(3),
+        lambda: (1, 2).index(5),
+    ]
     for attempt in attempts:
         try:
             attempt()

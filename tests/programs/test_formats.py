@@ -1,6 +1,5 @@
 """Text of values: f-strings, format, %, str and repr, bytes."""
 
-
 import torch
 
 from support.programs import Corpus, check

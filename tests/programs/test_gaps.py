@@ -14,8 +14,12 @@ FOLDER = Path(__file__).parent
 
 def every_program():
     text = {path.stem.removeprefix("test_"): path.read_text(encoding="utf-8") for path in FOLDER.glob("test_*.py")}
-    return {f"{stem}.{line[4:].partition('(')[0]}" for stem, lines in text.items()
-            for line in lines.splitlines() if line.startswith("def ")}  # fmt: skip
+    return {
+        f"{stem}.{line[4:].partition('(')[0]}"
+        for stem, lines in text.items()
+        for line in lines.splitlines()
+        if line.startswith("def ")
+    }
 
 
 def test_entries_name_programs_and_give_reasons():

@@ -192,8 +192,10 @@ def forward_hooks(m, a):
     return m(a).sum()
 
 
-@program(make=hooked(lambda m: m.register_forward_pre_hook(lambda n, a, k: ((a[0] * 2,), k), with_kwargs=True), 2),
-         backward=True)  # fmt: skip
+@program(
+    make=hooked(lambda m: m.register_forward_pre_hook(lambda n, a, k: ((a[0] * 2,), k), with_kwargs=True), 2),
+    backward=True,
+)
 def forward_hook_before_with_keywords(m, a):
     return m(a).sum()
 
@@ -207,8 +209,12 @@ def backward_hook_on_a_part(m, a):
     return m(a).sum()
 
 
-@program(make=hooked(lambda m: m.register_full_backward_pre_hook(lambda n, go: (go[0] * 2,)), 2),
-         backward=True, graphs=2, breaks=1)  # fmt: skip
+@program(
+    make=hooked(lambda m: m.register_full_backward_pre_hook(lambda n, go: (go[0] * 2,)), 2),
+    backward=True,
+    graphs=2,
+    breaks=1,
+)
 def backward_hook_before_a_part(m, a):
     return m(a).sum()
 

@@ -170,8 +170,11 @@ def type_of_a_dict_is_guarded(a, d):
     return a * d["x"], type(d).__name__
 
 
-@program(make=lambda: (A.clone(), Config()), changed=lambda: (A.clone(), Config(3.0)),
-         then=((lambda: (A.clone(), Config(2.0, unread=7, sizes=[5])), False),))
+@program(
+    make=lambda: (A.clone(), Config()),
+    changed=lambda: (A.clone(), Config(3.0)),
+    then=((lambda: (A.clone(), Config(2.0, unread=7, sizes=[5])), False),),
+)
 def attributes_are_guarded_when_read(a, c):
     return a * c.scale
 
@@ -274,8 +277,11 @@ def cell_of(k):
     return f
 
 
-@program(make=lambda: (A.clone(), cell_of(2.0)), changed=lambda: (A.clone(), cell_of(3.0)),
-         then=((lambda: (A.clone(), cell_of(2.0)), False),))
+@program(
+    make=lambda: (A.clone(), cell_of(2.0)),
+    changed=lambda: (A.clone(), cell_of(3.0)),
+    then=((lambda: (A.clone(), cell_of(2.0)), False),),
+)
 def cell_content_of_an_argument_is_guarded(a, f):
     return f(a)
 
@@ -394,9 +400,18 @@ def another_module_of_the_same_kind(m):
     return m.in_features, m.weight.shape
 
 
-@program(A, 0, recompile_limit=3, then=(
-    (lambda: (A.clone(), "b"), True), (lambda: (A.clone(), "c"), True), (lambda: (A.clone(), "d"), True),
-    (lambda: (A.clone(), "e"), False), (lambda: (A.clone(), "b"), False)))
+@program(
+    A,
+    0,
+    recompile_limit=3,
+    then=(
+        (lambda: (A.clone(), "b"), True),
+        (lambda: (A.clone(), "c"), True),
+        (lambda: (A.clone(), "d"), True),
+        (lambda: (A.clone(), "e"), False),
+        (lambda: (A.clone(), "b"), False),
+    ),
+)
 def recompile_limit_then_eager(a, k):
     return a * len(str(k)) + (1 if k == "b" else 2)
 

@@ -528,9 +528,17 @@ def deque_iteration(a, d):
 @program(A)
 def sum_min_max_forms(a):
     return (
-        sum([a, a], start=torch.ones(3)), min(3, 1, 2), max([1, 5, 2], default=0), min([], default=7),
-        max("b", "a", key=ord), sum([[1], [2]], []), divmod(7, 2), round(2.567, 1), abs(-3), pow(2, 3, 5),
-    )  # fmt: skip
+        sum([a, a], start=torch.ones(3)),
+        min(3, 1, 2),
+        max([1, 5, 2], default=0),
+        min([], default=7),
+        max("b", "a", key=ord),
+        sum([[1], [2]], []),
+        divmod(7, 2),
+        round(2.567, 1),
+        abs(-3),
+        pow(2, 3, 5),
+    )
 
 
 @program(A)

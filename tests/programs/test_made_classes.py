@@ -1,6 +1,5 @@
 """Classes that a program makes, and attributes of classes that it sets."""
 
-
 import torch
 
 from support.programs import Corpus, check

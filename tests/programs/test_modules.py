@@ -265,8 +265,12 @@ def multihead_attention(m, x):
     return m(x, x, x, need_weights=True)
 
 
-@program(make=lambda: (seeded(lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten())),
-                       torch.linspace(0, 1, 25).reshape(1, 1, 5, 5)))
+@program(
+    make=lambda: (
+        seeded(lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Flatten())),
+        torch.linspace(0, 1, 25).reshape(1, 1, 5, 5),
+    )
+)
 def convolution_with_batch_norm(m, x):
     return m(x)
 
@@ -287,9 +291,13 @@ def walking_over_modules_and_parameters(m, x):
 @program(make=call(seeded(Block)))
 def module_attributes(m, x):
     return (
-        x * m.scale, m.nothing is None, hasattr(m, "linear"), m.linear.in_features, isinstance(m, nn.Module),
+        x * m.scale,
+        m.nothing is None,
+        hasattr(m, "linear"),
+        m.linear.in_features,
+        isinstance(m, nn.Module),
         m.training,
-    )  # fmt: skip
+    )
 
 
 @program(make=call(seeded(Block)), stable=True)
@@ -366,8 +374,10 @@ def apply_like_recursion(m, x):
     return x * count(m)
 
 
-@program(make=call(seeded(lambda: nn.Sequential(nn.Identity(), nn.Linear(3, 3)))), changed=lambda: (
-    seeded(lambda: nn.Sequential(nn.Linear(3, 3), nn.Identity())), A.clone()))
+@program(
+    make=call(seeded(lambda: nn.Sequential(nn.Identity(), nn.Linear(3, 3)))),
+    changed=lambda: (seeded(lambda: nn.Sequential(nn.Linear(3, 3), nn.Identity())), A.clone()),
+)
 def structure_is_part_of_the_specialisation(m, x):
     return m(x)
 
@@ -377,8 +387,10 @@ def embedding_bag(m, x):
     return m(x)
 
 
-@program(make=lambda: (seeded(lambda: nn.CrossEntropyLoss()), A.clone().requires_grad_(), torch.tensor([0, 2])),
-         backward=True)
+@program(
+    make=lambda: (seeded(lambda: nn.CrossEntropyLoss()), A.clone().requires_grad_(), torch.tensor([0, 2])),
+    backward=True,
+)
 def loss_module(m, x, y):
     return m(x, y)
 

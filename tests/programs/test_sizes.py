@@ -145,26 +145,33 @@ def size_converted(a):
     return a * float(n), int(n) + 1, bool(n)
 
 
-@program(make=lambda: (rows(4)()[0], rows(4)()[0]),
-         then=((lambda: (rows(5)()[0], rows(5)()[0]), True), (lambda: (rows(6)()[0], rows(6)()[0]), False)))
+@program(
+    make=lambda: (rows(4)()[0], rows(4)()[0]),
+    then=((lambda: (rows(5)()[0], rows(5)()[0]), True), (lambda: (rows(6)()[0], rows(6)()[0]), False)),
+)
 def two_tensors_of_one_size(a, b):
     return a + b
 
 
-@program(make=lambda: (rows(4)()[0], rows(5)()[0]),
-         then=((lambda: (rows(6)()[0], rows(7)()[0]), True), (lambda: (rows(9)()[0], rows(8)()[0]), False)))
+@program(
+    make=lambda: (rows(4)()[0], rows(5)()[0]),
+    then=((lambda: (rows(6)()[0], rows(7)()[0]), True), (lambda: (rows(9)()[0], rows(8)()[0]), False)),
+)
 def two_tensors_of_different_sizes(a, b):
     return torch.cat([a, b]) * 2
 
 
-@program(make=lambda: (rows(4)()[0], 2), then=((lambda: (rows(4)()[0], 3), True), (lambda: (rows(4)()[0], 5), False),
-                                              (lambda: (rows(4)()[0], 9), False)))
+@program(
+    make=lambda: (rows(4)()[0], 2),
+    then=((lambda: (rows(4)()[0], 3), True), (lambda: (rows(4)()[0], 5), False), (lambda: (rows(4)()[0], 9), False)),
+)
 def changing_integer_becomes_a_symbol(a, k):
     return a * k + k
 
 
-@program(make=lambda: (rows(4)()[0], 2.5), then=((lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 5.5),
-         False)))
+@program(
+    make=lambda: (rows(4)()[0], 2.5), then=((lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 5.5), False))
+)
 def changing_float_becomes_a_symbol(a, k):
     return a * k
 
@@ -270,24 +277,38 @@ def parity_of_a_size(a):
     return a * 2 if a.shape[0] % 2 else a * 3
 
 
-@program(make=lambda: (rows(4)()[0], 2.5), then=(
-    (lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], 0.1), False), (lambda: (rows(4)()[0], -7.25), False),
-))
+@program(
+    make=lambda: (rows(4)()[0], 2.5),
+    then=(
+        (lambda: (rows(4)()[0], 3.5), True),
+        (lambda: (rows(4)()[0], 0.1), False),
+        (lambda: (rows(4)()[0], -7.25), False),
+    ),
+)
 def changing_float_keeps_its_rounding(a, k):
     return a * (k * 0.1 * 3), k * 0.1 * 3, k * (0.1 * 3), (k + 0.1) + 0.2
 
 
-@program(make=lambda: (rows(4)()[0], 2.5), then=(
-    (lambda: (rows(4)()[0], 3.5), True), (lambda: (rows(4)()[0], float("nan")), True),
-    (lambda: (rows(4)()[0], float("inf")), True), (lambda: (rows(4)()[0], 4.5), False),
-))
+@program(
+    make=lambda: (rows(4)()[0], 2.5),
+    then=(
+        (lambda: (rows(4)()[0], 3.5), True),
+        (lambda: (rows(4)()[0], float("nan")), True),
+        (lambda: (rows(4)()[0], float("inf")), True),
+        (lambda: (rows(4)()[0], 4.5), False),
+    ),
+)
 def changing_float_is_not_finite(a, k):
     return a * (k - k)
 
 
-@program(make=lambda: (rows(4)()[0], rows(4)()[0]), then=(
-    (lambda: (rows(5)()[0], rows(5)()[0]), True), (lambda: (rows(6)()[0], rows(9)()[0]), False),
-))
+@program(
+    make=lambda: (rows(4)()[0], rows(4)()[0]),
+    then=(
+        (lambda: (rows(5)()[0], rows(5)()[0]), True),
+        (lambda: (rows(6)()[0], rows(9)()[0]), False),
+    ),
+)
 def equal_sizes_need_not_stay_equal(a, b):
     return a.sum(0) + b.sum(0)
 
@@ -312,8 +333,9 @@ def transposed_inputs(a):
 
 
 def image(n):
-    return lambda: (torch.arange(6.0 * n * (n + 1)).reshape(2, 3, n, n + 1).contiguous(
-        memory_format=torch.channels_last),)
+    return lambda: (
+        torch.arange(6.0 * n * (n + 1)).reshape(2, 3, n, n + 1).contiguous(memory_format=torch.channels_last),
+    )
 
 
 @program(make=image(4), then=((image(5), True), (image(8), False)))
@@ -326,9 +348,15 @@ def offset_is_read(a):
     return a * 2, a.storage_offset(), a[1:].storage_offset()
 
 
-@program(make=lambda: (rows(4)()[0], 2), then=(
-    (lambda: (rows(5)()[0], 3), False), (lambda: (rows(4)()[0], -5), False), (lambda: (rows(4)()[0], 0), False),
-), dynamic=True)
+@program(
+    make=lambda: (rows(4)()[0], 2),
+    then=(
+        (lambda: (rows(5)()[0], 3), False),
+        (lambda: (rows(4)()[0], -5), False),
+        (lambda: (rows(4)()[0], 0), False),
+    ),
+    dynamic=True,
+)
 def whole_numbers_are_open_from_the_start(a, k):
     return a * k + k, k - 1
 
@@ -347,8 +375,12 @@ def differentiable(n):
     return lambda: (rows(n)()[0].requires_grad_(),)
 
 
-@program(make=differentiable(4), then=tuple((differentiable(n), False) for n in (5, 2, 33)), backward=True,
-         **both("aot_eager"))
+@program(
+    make=differentiable(4),
+    then=tuple((differentiable(n), False) for n in (5, 2, 33)),
+    backward=True,
+    **both("aot_eager"),
+)
 def traced_forward_and_backward(a):
     w = torch.linspace(-1, 1, 3)
     return (F.softmax(a @ a.T, -1) @ (a * w)).mean() * a.shape[0]
@@ -362,9 +394,15 @@ def traced_writes_and_views(a):
     return b, a[a.shape[0] // 2 :], a.view(-1), a.shape[0] + 1
 
 
-@program(make=lambda: (rows(4)()[0], 2), then=(
-    (lambda: (rows(4)()[0], 3), True), (lambda: (rows(4)()[0], -5), False), (lambda: (rows(4)()[0], 0), False),
-), backend="aot_eager")
+@program(
+    make=lambda: (rows(4)()[0], 2),
+    then=(
+        (lambda: (rows(4)()[0], 3), True),
+        (lambda: (rows(4)()[0], -5), False),
+        (lambda: (rows(4)()[0], 0), False),
+    ),
+    backend="aot_eager",
+)
 def traced_with_a_changing_number(a, k):
     return a * k + k, k - 1
 

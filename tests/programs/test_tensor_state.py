@@ -232,8 +232,7 @@ def place_of_a_row(a):
     return a[2].storage_offset(), a[1:].storage_offset(), a + 1
 
 
-@program(make=lambda: (torch.arange(12.0).reshape(4, 3)[1:],),
-         changed=lambda: (torch.arange(12.0).reshape(4, 3)[:3],))  # fmt: skip
+@program(make=lambda: (torch.arange(12.0).reshape(4, 3)[1:],), changed=lambda: (torch.arange(12.0).reshape(4, 3)[:3],))
 def place_of_an_argument(a):
     return a.storage_offset(), a[1].storage_offset(), a + 1
 
@@ -241,9 +240,14 @@ def place_of_an_argument(a):
 @program(A)
 def constructors_of_old(a):
     return (
-        torch.Tensor([1, 2.5]), torch.FloatTensor([[1], [2]]), torch.LongTensor((1, 2)), torch.Tensor(2, 3).shape,
-        torch.Tensor(a.shape).shape, torch.BoolTensor(3).dtype, torch.DoubleTensor([0.1]) + a[0, 0],
-    )  # fmt: skip
+        torch.Tensor([1, 2.5]),
+        torch.FloatTensor([[1], [2]]),
+        torch.LongTensor((1, 2)),
+        torch.Tensor(2, 3).shape,
+        torch.Tensor(a.shape).shape,
+        torch.BoolTensor(3).dtype,
+        torch.DoubleTensor([0.1]) + a[0, 0],
+    )
 
 
 @program(A, graphs=0, breaks=1)

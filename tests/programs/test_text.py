@@ -53,7 +53,7 @@ def shown(x, /, *, k=1):
 @program(A, graphs=0)
 def format_specifications(a):
     n, r = a.shape[0], 3.14159
-    return a, f"{n:03d}|{r:>8.2f}|{r:e}|{n!r:>4}|{'x':^5}|{n:,}|{0.25:.0%}|{n=}|{'a' 'b'}|{{}}|{n:{n + 2}}|{True}"
+    return a, f"{n:03d}|{r:>8.2f}|{r:e}|{n!r:>4}|{'x':^5}|{n:,}|{0.25:.0%}|{n=}|{'ab'}|{{}}|{n:{n + 2}}|{True}"
 
 
 @program(A, graphs=0)

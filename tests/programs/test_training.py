@@ -151,8 +151,7 @@ def training_step_with_backward_inside(m, x):
     return loss.detach()
 
 
-@program(make=lambda: (lambda m: (m, torch.optim.SGD(m.parameters(), 0.1), A.clone()))(model()),
-         stable=False)
+@program(make=lambda: (lambda m: (m, torch.optim.SGD(m.parameters(), 0.1), A.clone()))(model()), stable=False)
 def whole_training_step(m, optimizer, x):
     optimizer.zero_grad()
     loss = m(x).sum()
@@ -227,8 +226,10 @@ def gradient_of_an_autograd_function(a):
 
 def keep_products(ctx, operator, *args, **kwargs):
     kept = operator is torch.ops.aten.mul.Tensor
-    return torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE if kept else (
-        torch.utils.checkpoint.CheckpointPolicy.PREFER_RECOMPUTE
+    return (
+        torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE
+        if kept
+        else (torch.utils.checkpoint.CheckpointPolicy.PREFER_RECOMPUTE)
     )
 
 

@@ -14,17 +14,19 @@ def test_it(compiled):
 """)
     result = runs.run("-v")
     assert outcomes(result) == {"passed": 1, "failed": 2}
-    result.stdout.fnmatch_lines([
-        "E   WRONG at aot_eager: output*0*: planned WRONG",
-        "*error    0.25, 25 times its scale of 0.01",
-        "*stage    first wrong at aot_eager (eager is right)",
-        "*test_it.py:5",
-        "*>    5     compiled(planned(lambda: 1, aot_eager=*",
-        "*WRONG gradients: gradient of weight: also planned",
-        "*rerun: pytest 'test_it.py::test_it*torch:aot_eager*' --compile-backends=torch:aot_eager",
-        "E   WRONG at inductor (first wrong at aot_eager): *",
-        "FAILED test_it.py::test_it*torch:aot_eager* - WRONG at aot_eager: output*0*: planned WRONG",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "E   WRONG at aot_eager: output*0*: planned WRONG",
+            "*error    0.25, 25 times its scale of 0.01",
+            "*stage    first wrong at aot_eager (eager is right)",
+            "*test_it.py:5",
+            "*>    5     compiled(planned(lambda: 1, aot_eager=*",
+            "*WRONG gradients: gradient of weight: also planned",
+            "*rerun: pytest 'test_it.py::test_it*torch:aot_eager*' --compile-backends=torch:aot_eager",
+            "E   WRONG at inductor (first wrong at aot_eager): *",
+            "FAILED test_it.py::test_it*torch:aot_eager* - WRONG at aot_eager: output*0*: planned WRONG",
+        ]
+    )
     assert "Traceback" not in result.stdout.str()
     assert "judged_run" not in result.stdout.str()
 
@@ -78,13 +80,15 @@ def test_it(compiled):
     assert value == 1
 """)
     result = runs.run(backends="eager")
-    result.stdout.fnmatch_lines([
-        "E   WRONG at eager*",
-        "The test itself ended with this:",
-        "*assert value == 1",
-        "E * assert 2 == 1",
-        "FAILED * - WRONG at eager*",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "E   WRONG at eager*",
+            "The test itself ended with this:",
+            "*assert value == 1",
+            "E * assert 2 == 1",
+            "FAILED * - WRONG at eager*",
+        ]
+    )
 
 
 def test_expected_failures_still_work_when_compiled_code_is_right(runs: PluginRuns) -> None:
@@ -184,11 +188,13 @@ def test_compile_xfail_and_compile_skip(runs: PluginRuns) -> None:
     runs.write(MARKED)
     result = runs.run("-v", "-rxXs")
     assert outcomes(result) == {"passed": 5, "xfailed": 1, "failed": 2, "xpassed": 3, "skipped": 1}
-    result.stdout.fnmatch_lines([
-        "*test_known*torch:inductor* XFAIL (bug 7)*",
-        "*test_slow*torch:inductor* SKIPPED (too slow)*",
-        "E   *XPASS(strict)* bug 8: compiled code is right (EQUAL) at aot_eager",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "*test_known*torch:inductor* XFAIL (bug 7)*",
+            "*test_slow*torch:inductor* SKIPPED (too slow)*",
+            "E   *XPASS(strict)* bug 8: compiled code is right (EQUAL) at aot_eager",
+        ]
+    )
 
 
 def test_compile_ignore_reaches_the_judge_with_the_option(runs: PluginRuns) -> None:

@@ -70,7 +70,9 @@ def run(runs: PluginRuns, body: str, *args: str) -> pytest.RunResult:
 
 
 def test_the_first_callee_outside_the_test_file_is_judged(library: PluginRuns) -> None:
-    result = run(library, """
+    result = run(
+        library,
+        """
 def helper(x):
     return scale(x)
 
@@ -86,7 +88,8 @@ def test_it():
         assert y is x
     assert list(mylib.items([x])) == [x]
     assert torch.relu(x).sum() == 3 and len(x) == 3
-""")  # fmt: skip
+""",
+    )
     assert outcomes(result) == {"passed": 1}
     assert judged(library) == ["scale", "scale", "Thing", "apply", "inner", "inner", "inner", "partial", "static"]
     lines = [call.user_line for call in library.sessions[-1].calls]
@@ -94,7 +97,9 @@ def test_it():
 
 
 def test_functions_that_look_around_see_the_users_frame(library: PluginRuns) -> None:
-    result = run(library, """
+    result = run(
+        library,
+        """
 import sys
 
 class Base:
@@ -125,22 +130,28 @@ class TestIt:
 
         assert len(nested(torch.ones(1))) == 2
         assert (lambda y: mylib.inner(y))(made).sum() == 5
-""")
+""",
+    )
     assert outcomes(result) == {"passed": 1}
     assert judged(library) == ["scale", "scale", "inner", "inner", "inner"]
 
 
 def test_assertions_explain_themselves_as_before(library: PluginRuns) -> None:
-    result = run(library, """
+    result = run(
+        library,
+        """
 def test_it():
     assert mylib.scale(torch.ones(1)).item() == 5
-""")
-    result.stdout.fnmatch_lines([
-        "E*assert 4.0 == 5",
-        "E*where 4.0 = <built-in method item*",
-        "E*where*= tensor(?4.?).item",
-        "E*= <function scale*(tensor(?1.?))",
-    ])  # fmt: skip
+""",
+    )
+    result.stdout.fnmatch_lines(
+        [
+            "E*assert 4.0 == 5",
+            "E*where 4.0 = <built-in method item*",
+            "E*where*= tensor(?4.?).item",
+            "E*= <function scale*(tensor(?1.?))",
+        ]
+    )
     assert "plumbline_boundary" not in result.stdout.str()
 
 
@@ -155,7 +166,9 @@ def use():
         return mylib.scale(x)
     return use
 """)
-    result = run(library, """
+    result = run(
+        library,
+        """
 import functools
 
 def deco(fn):
@@ -168,13 +181,16 @@ def deco(fn):
 @deco
 def test_it(n, use):
     mylib.inner(use(torch.ones(n)))
-""")
+""",
+    )
     assert outcomes(result) == {"passed": 2}
     assert judged(library) == ["scale", "inner"]
 
 
 def test_exceptions_keep_their_type_and_line(library: PluginRuns) -> None:
-    result = run(library, """
+    result = run(
+        library,
+        """
 def test_it():
     x = torch.ones(1)
     with pytest.raises(RuntimeError, match="must match"):
@@ -182,7 +198,8 @@ def test_it():
             torch.ones(2), by=torch.ones(3),
         )
     mylib.scale()
-""")
+""",
+    )
     assert outcomes(result) == {"failed": 1}
     result.stdout.fnmatch_lines(["test_it.py:13: TypeError", "FAILED*TypeError*"])
 

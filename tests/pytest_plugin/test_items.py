@@ -28,13 +28,20 @@ def test_ids_carry_the_variant_before_the_other_parameters_and_variants_are_adja
     assert names(runs.run("--collect-only", "-q")) == [
         f"test_it.py::{name}"
         for name in (
-            "test_plain[torch:eager]", "test_plain[torch:aot_eager]", "test_plain[torch:inductor]",
-            "test_sizes[torch:eager-3]", "test_sizes[torch:aot_eager-3]", "test_sizes[torch:inductor-3]",
-            "test_sizes[torch:eager-5]", "test_sizes[torch:aot_eager-5]", "test_sizes[torch:inductor-5]",
-            "TestClass::test_method[torch:eager]", "TestClass::test_method[torch:aot_eager]",
+            "test_plain[torch:eager]",
+            "test_plain[torch:aot_eager]",
+            "test_plain[torch:inductor]",
+            "test_sizes[torch:eager-3]",
+            "test_sizes[torch:aot_eager-3]",
+            "test_sizes[torch:inductor-3]",
+            "test_sizes[torch:eager-5]",
+            "test_sizes[torch:aot_eager-5]",
+            "test_sizes[torch:inductor-5]",
+            "TestClass::test_method[torch:eager]",
+            "TestClass::test_method[torch:aot_eager]",
             "TestClass::test_method[torch:inductor]",
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_every_variant_runs_and_passes(runs: PluginRuns) -> None:
@@ -45,9 +52,11 @@ def test_every_variant_runs_and_passes(runs: PluginRuns) -> None:
 def test_without_the_option_ids_and_fixture_are_untouched(runs: PluginRuns) -> None:
     runs.write(PLAIN)
     assert names(runs.run("--collect-only", "-q", backends=None)) == [
-        "test_it.py::test_plain", "test_it.py::test_sizes[3]", "test_it.py::test_sizes[5]",
+        "test_it.py::test_plain",
+        "test_it.py::test_sizes[3]",
+        "test_it.py::test_sizes[5]",
         "test_it.py::TestClass::test_method",
-    ]  # fmt: skip
+    ]
     assert outcomes(runs.run(backends=None)) == {"passed": 4}
     assert not runs.sessions
 
@@ -154,5 +163,7 @@ def test_randomly_keeps_the_variants_of_a_test_together(runs: PluginRuns) -> Non
         result = runs.run("--collect-only", "-q", f"--randomly-seed={seed}", quiet=False)
         listed = names(result)
         assert [name.split("[")[1].split("-")[0].rstrip("]") for name in listed] == [
-            "torch:eager", "torch:aot_eager", "torch:inductor",
-        ] * 4, (seed, listed)  # fmt: skip
+            "torch:eager",
+            "torch:aot_eager",
+            "torch:inductor",
+        ] * 4, (seed, listed)

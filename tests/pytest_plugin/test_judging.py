@@ -40,26 +40,33 @@ class Right(torch.nn.Module):
 
 
 def test_ordinary_tests_pass_and_wrong_ones_fail_at_the_users_line(real: PluginRuns) -> None:
-    real.write(FAULTY + """
+    real.write(
+        FAULTY
+        + """
 def test_right():
     assert Right()(torch.randn(2, 4)).shape == (2, 4)
 
 def test_wrong():
     assert Faulty()(torch.randn(2, 4)).shape == (2, 4)
-""")  # fmt: skip
+"""
+    )
     result = real.run(backends="eager,aot_eager")
     assert outcomes(result) == {"passed": 2, "failed": 2}
-    result.stdout.fnmatch_lines([
-        "E   WRONG at eager: output*",
-        "*boundary Faulty, call 1",
-        "*stage    first wrong at eager (the first of the ladder)",
-        "*>   28     assert Faulty()(torch.randn(2, 4)).shape == (2, 4)",
-        "E   WRONG at aot_eager (first wrong at eager): output*",
-    ])  # fmt: skip
+    result.stdout.fnmatch_lines(
+        [
+            "E   WRONG at eager: output*",
+            "*boundary Faulty, call 1",
+            "*stage    first wrong at eager (the first of the ladder)",
+            "*>   28     assert Faulty()(torch.randn(2, 4)).shape == (2, 4)",
+            "E   WRONG at aot_eager (first wrong at eager): output*",
+        ]
+    )
 
 
 def test_raises_xfail_and_except_do_not_hide_a_wrong_call(real: PluginRuns) -> None:
-    real.write(FAULTY + """
+    real.write(
+        FAULTY
+        + """
 def test_raises():
     with pytest.raises(AssertionError):
         assert Faulty()(torch.zeros(4)).sum() != 0 and False
@@ -77,7 +84,8 @@ def test_except():
 @pytest.mark.compile_xfail("planted")
 def test_expected():
     Faulty()(torch.zeros(4))
-""")  # fmt: skip
+"""
+    )
     assert outcomes(real.run(backends="eager")) == {"failed": 3, "xfailed": 1}
 
 
@@ -210,7 +218,8 @@ def test_it(late):
 
 
 def test_call_boundary_targets_and_fixture(real: PluginRuns) -> None:
-    real.pytester.makepyfile(mylib="""
+    real.pytester.makepyfile(
+        mylib="""
 import torch
 
 def wrong(x):
@@ -218,7 +227,8 @@ def wrong(x):
 
 def right(x):
     return x * 2
-""")
+"""
+    )
     real.pytester.syspathinsert()
     real.write("""
 import torch
@@ -258,10 +268,13 @@ def test_it():
 
 
 def test_warnings_as_errors_and_randomly(real: PluginRuns) -> None:
-    real.write(FAULTY + """
+    real.write(
+        FAULTY
+        + """
 def test_right():
     assert Right()(torch.randn(2, 4)).shape == (2, 4)
-""")  # fmt: skip
+"""
+    )
     assert outcomes(real.run("-W", "error", backends="eager,aot_eager")) == {"passed": 2}
     result = real.run("--randomly-seed=7", "-p", "no:hypothesispytest", backends="eager,aot_eager", quiet=False)
     assert outcomes(result) == {"passed": 2}
@@ -270,7 +283,9 @@ def test_right():
 def test_xdist_equals_serial_row_by_row(real: PluginRuns) -> None:
     from plumbline.reports.store import open_store
 
-    real.write(FAULTY + """
+    real.write(
+        FAULTY
+        + """
 @pytest.mark.parametrize("size", [2, 3])
 def test_right(size):
     assert Right()(torch.randn(size, 4)).shape == (size, 4)
@@ -280,7 +295,8 @@ def test_wrong():
 
 def test_nothing():
     pass
-""")  # fmt: skip
+"""
+    )
 
     def rows(*args: str) -> list[tuple[object, ...]]:
         real.run("--compile-db=rows.sqlite", *args, backends="eager,aot_eager")
@@ -297,7 +313,9 @@ def test_nothing():
 @pytest.mark.slow
 @pytest.mark.cc
 def test_the_whole_ladder_with_inductor(real: PluginRuns) -> None:
-    real.write(FAULTY + """
+    real.write(
+        FAULTY
+        + """
 def test_right():
     net = Right()
     net(torch.randn(2, 4)).sum().backward()
@@ -305,7 +323,8 @@ def test_right():
 
 def test_wrong():
     Faulty()(torch.randn(2, 4))
-""")  # fmt: skip
+"""
+    )
     result = real.run()
     assert outcomes(result) == {"passed": 3, "failed": 3}
     result.stdout.fnmatch_lines(["E   WRONG at inductor (first wrong at eager)*"])

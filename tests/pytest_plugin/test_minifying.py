@@ -16,9 +16,17 @@ pytest_plugins = ["pytester"]
 def case(test: str, backend: str, stage: str | None, line: int, *, verdict: str = "WRONG") -> CaseRow:
     outcome = "failed" if verdict == "WRONG" else "passed"
     return CaseRow(
-        run_id="r", case_id=f"{test}{backend}", test=test, compiler="torch", backend=backend, outcome=outcome,
-        verdict=verdict, stage=stage, user_file="t.py", user_line=line,
-    )  # fmt: skip
+        run_id="r",
+        case_id=f"{test}{backend}",
+        test=test,
+        compiler="torch",
+        backend=backend,
+        outcome=outcome,
+        verdict=verdict,
+        stage=stage,
+        user_file="t.py",
+        user_line=line,
+    )
 
 
 CASES = [
@@ -70,10 +78,24 @@ def test_program():
 """
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider",
-         "--compile-backends=all", "--compile-compilers=plumbline", "--compile-minify=auto"],
-        cwd=pytester.path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:cacheprovider",
+            "--compile-backends=all",
+            "--compile-compilers=plumbline",
+            "--compile-minify=auto",
+        ],
+        cwd=pytester.path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "stage    first wrong at inductor (eager and aot_eager are right)" in done.stdout
     told = re.search(r"minified: .*REPRODUCES 3/3: (\d+) -> (\d+) operators? in (\d+) queries", done.stdout)

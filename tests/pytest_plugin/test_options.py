@@ -56,7 +56,7 @@ BAD = {
     "report": (["--compile-report=text.txt"], "*the report directory is a file*"),
     "report below a file": (["--compile-report=text.txt/deep"], "*text.txt/deep*"),
     "unwritable report": (["--compile-report=/proc/nothing"], "*/proc/nothing*cannot be written*"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("args", "line"), BAD.values(), ids=BAD.keys())

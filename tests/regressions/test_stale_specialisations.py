@@ -44,30 +44,42 @@ def marked():
 line = collections.deque([1.0, 2.0])
 READS = {
     "super_reads_a_replaced_method": (
-        lambda x, o: x * o.through(), lambda m: m.setattr(Upper, "base", lambda self: 3.0)),
+        lambda x, o: x * o.through(),
+        lambda m: m.setattr(Upper, "base", lambda self: 3.0),
+    ),
     "a_method_between_super_and_base": (
-        lambda x, o: x * o.fixed(), lambda m: m.setattr(Lower, "fixed", staticmethod(lambda: 3.0), raising=False)),
+        lambda x, o: x * o.fixed(),
+        lambda m: m.setattr(Lower, "fixed", staticmethod(lambda: 3.0), raising=False),
+    ),
     "a_property_over_an_attribute": (
-        lambda x, o: x * o.gain, lambda m: m.setattr(Lower, "gain", property(lambda self: 3.0), raising=False)),
+        lambda x, o: x * o.gain,
+        lambda m: m.setattr(Lower, "gain", property(lambda self: 3.0), raising=False),
+    ),
     "a_truth_method_added": (
         lambda x, o: x * (1.0 if o else 3.0),
-        lambda m: m.setattr(Lower, "__bool__", lambda self: False, raising=False)),
+        lambda m: m.setattr(Lower, "__bool__", lambda self: False, raising=False),
+    ),
     "a_getattr_added": (
         lambda x, o: x * (3.0 if hasattr(o, "absent") else 1.0),
-        lambda m: m.setattr(Lower, "__getattr__", lambda self, name: 1.0, raising=False)),
+        lambda m: m.setattr(Lower, "__getattr__", lambda self, name: 1.0, raising=False),
+    ),
     "a_getattribute_added": (
         lambda x, o: x * o.gain,
-        lambda m: m.setattr(Lower, "__getattribute__", lambda self, name: 3.0, raising=False)),
+        lambda m: m.setattr(Lower, "__getattribute__", lambda self, name: 3.0, raising=False),
+    ),
     "an_attribute_set_on_a_function": (
         lambda x, o: x * (3.0 if hasattr(marked, "extra") else 1.0),
-        lambda m: m.setattr(marked, "extra", 1, raising=False)),
+        lambda m: m.setattr(marked, "extra", 1, raising=False),
+    ),
     "a_flag_of_torch_backends": (
         lambda x, o: x * (1.0 if torch.backends.mkldnn.enabled else 3.0),
-        lambda m: m.setattr(torch.backends.mkldnn, "enabled", False)),
+        lambda m: m.setattr(torch.backends.mkldnn, "enabled", False),
+    ),
     "another_length_of_a_deque": (
         lambda x, o: (line.append(3.0), x * line[0])[1],
-        lambda m: m.setitem(globals(), "line", collections.deque([1.0, 2.0], maxlen=2))),
-}  # fmt: skip
+        lambda m: m.setitem(globals(), "line", collections.deque([1.0, 2.0], maxlen=2)),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", READS)

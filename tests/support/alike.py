@@ -80,9 +80,11 @@ def _gradients(outputs, leaves, seed, chosen):
         gradients = torch.autograd.grad(roots, leaves, cotangents, allow_unused=True)
     except RuntimeError as error:
         return {"gradient raises": str(error).split(":")[0][:40]}
-    return {"gradients": [None if g is None else bits(g) for g in gradients],
-            "gradient values": gradients,
-            "gradient types": [None if g is None else (g.dtype, tuple(g.shape)) for g in gradients]}  # fmt: skip
+    return {
+        "gradients": [None if g is None else bits(g) for g in gradients],
+        "gradient values": gradients,
+        "gradient types": [None if g is None else (g.dtype, tuple(g.shape)) for g in gradients],
+    }
 
 
 def differences(mine, eager, *, rounding=0.0):

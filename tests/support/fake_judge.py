@@ -65,10 +65,14 @@ class FakeSession:
             name = getattr(fn, "__name__", type(fn).__name__)
             self.calls.append(
                 FakeCall(
-                    name, len(self.calls) + 1, verdict(kind), frame.f_code.co_filename, frame.f_lineno,
+                    name,
+                    len(self.calls) + 1,
+                    verdict(kind),
+                    frame.f_code.co_filename,
+                    frame.f_lineno,
                     frame if self.keep_frames and kind.fails else None,
                 )
-            )  # fmt: skip
+            )
             replaced = getattr(fn, "value", None)
             return value if replaced is None or self.mode == "reference" else replaced
 

@@ -83,8 +83,13 @@ def split_third(gm, node, args, kwargs):
 
 
 FAULTS = {
-    "gelu": gelu, "relu": relu, "pair": sigmoid_mul, "trio": mm_add_relu, "far": far_pair, "value": large_values,
-}  # fmt: skip
+    "gelu": gelu,
+    "relu": relu,
+    "pair": sigmoid_mul,
+    "trio": mm_add_relu,
+    "far": far_pair,
+    "value": large_values,
+}
 LEAST_OPS = {"gelu": 1, "relu": 1, "pair": 2, "trio": 3, "far": 2, "value": 1}
 
 
@@ -114,6 +119,9 @@ def layers(size: int, seed: int = 0, width: int = 8) -> tuple[fx.GraphModule, tu
         x = block(x)
     graph.output((x,))
     shape = (width, width)
-    inputs = (torch.randn(shape, generator=generator) * 1.5, torch.randn(shape, generator=generator) / 2,
-              torch.randn(shape, generator=generator))  # fmt: skip
+    inputs = (
+        torch.randn(shape, generator=generator) * 1.5,
+        torch.randn(shape, generator=generator) / 2,
+        torch.randn(shape, generator=generator),
+    )
     return fx.GraphModule({}, graph), inputs

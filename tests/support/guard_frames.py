@@ -116,16 +116,19 @@ def _module(fields: list[object], training: bool) -> torch.nn.Module:
 def _containers(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     few = st.lists(inner, max_size=3)
     return st.one_of(
-        few, few.map(tuple), few.map(collections.deque),
+        few,
+        few.map(tuple),
+        few.map(collections.deque),
         st.dictionaries(keys, inner, max_size=4),
         st.dictionaries(keys, inner, max_size=3).map(collections.OrderedDict),
         st.dictionaries(keys, inner, max_size=3).map(OwnDict),
         st.dictionaries(keys, inner, max_size=3).map(types.MappingProxyType),
         st.builds(_object, st.sampled_from([Plain, Chatty]), st.dictionaries(names, inner, max_size=4)),
         st.builds(_module, few, st.booleans()),
-        inner.map(types.CellType), st.builds(types.CellType),
+        inner.map(types.CellType),
+        st.builds(types.CellType),
         st.sets(st.integers(0, 3)),
-    )  # fmt: skip
+    )
 
 
 Draw = Callable[[st.SearchStrategy[object]], object]
@@ -211,7 +214,9 @@ def _is_empty(value: object) -> bool:
 
 
 STATES = (
-    torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
+    torch.is_grad_enabled,
+    torch.is_inference_mode_enabled,
+    torch.get_default_dtype,
     torch.are_deterministic_algorithms_enabled,
 )
 

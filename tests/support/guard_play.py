@@ -117,8 +117,13 @@ class Picture:
             return self._tensor(value)
         if isinstance(value, types.FunctionType):
             cells = tuple(self.of(cell.cell_contents) for cell in value.__closure__ or ())
-            return (value.__code__.co_name, self.of(value.__defaults__), self.of(value.__kwdefaults__), cells,
-                    self.of(value.__dict__))  # fmt: skip
+            return (
+                value.__code__.co_name,
+                self.of(value.__defaults__),
+                self.of(value.__kwdefaults__),
+                cells,
+                self.of(value.__dict__),
+            )
         if isinstance(value, dict | collections.OrderedDict | types.MappingProxyType):
             items = tuple((self.of(key), self.of(item)) for key, item in value.items())
             return (items, self._attributes(value))
@@ -144,11 +149,22 @@ class Picture:
         numbers = repr(value.detach().resolve_conj().resolve_neg().tolist()) if plain else ""
         strides = value.stride() if plain else ()
         grad = self.of(value.grad) if value.is_leaf else None
-        return (str(value.dtype), str(value.device), tuple(value.shape), strides, value.requires_grad, value.is_leaf,
-                numbers, grad, self.of(value.__dict__))  # fmt: skip
+        return (
+            str(value.dtype),
+            str(value.device),
+            tuple(value.shape),
+            strides,
+            value.requires_grad,
+            value.is_leaf,
+            numbers,
+            grad,
+            self.of(value.__dict__),
+        )
 
 
 def _is_own(value: Any) -> bool:
-    return isinstance(value, type) and value.__module__ in ("builtins", "__main__", "program") and bool(
-        value.__flags__ & (1 << 9)
+    return (
+        isinstance(value, type)
+        and value.__module__ in ("builtins", "__main__", "program")
+        and bool(value.__flags__ & (1 << 9))
     )

@@ -18,9 +18,7 @@ from plumbline.compiler.values.guard import PLAIN, look_up, member_found
 class PythonEvaluator:
     """The meaning of a table: the body's result on slots `passed`, or `miss` if a step fails or cannot be done."""
 
-    def __init__(
-        self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object
-    ) -> None:
+    def __init__(self, table: GuardTable, passed: tuple[int, ...], body: Callable[..., object], miss: object) -> None:
         self.table, self.passed, self.body, self.miss = table, passed, body, miss
 
     def __call__(self, *args: object) -> object:

@@ -5,9 +5,33 @@ import math
 import torch
 
 SPECIAL = (
-    0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 0.5, 1.5, 2.5, -2.5, 1e-45, 6e-8, 3e38, 1e10, -300.7, 300.7,
-    -5.3, 65504.0, 0.1, 2.0**31, 2.0**63, -(2.0**63), 1e-3, 7.0, 3.0,
-)  # fmt: skip
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    0.5,
+    1.5,
+    2.5,
+    -2.5,
+    1e-45,
+    6e-8,
+    3e38,
+    1e10,
+    -300.7,
+    300.7,
+    -5.3,
+    65504.0,
+    0.1,
+    2.0**31,
+    2.0**63,
+    -(2.0**63),
+    1e-3,
+    7.0,
+    3.0,
+)
 
 
 def hard_tensor(dtype: torch.dtype, count: int, seed: int) -> torch.Tensor:

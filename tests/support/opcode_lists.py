@@ -47,8 +47,10 @@ def running_opcodes() -> dict[str, OpcodeFacts]:
         if number < 256 and not name.startswith("INSTRUMENTED_"):
             jump = "relative" if number in dis.hasjrel else "absolute" if number in dis.hasjabs else ""
             taken = number in dis.hasarg if hasattr(dis, "hasarg") else number >= dis.HAVE_ARGUMENT
-            effects = [[_effect(number, argument if taken else None, jumps) for jumps in (False, True)]
-                       for argument in (SHOWN_ARGUMENTS if taken else (0,))]  # fmt: skip
+            effects = [
+                [_effect(number, argument if taken else None, jumps) for jumps in (False, True)]
+                for argument in (SHOWN_ARGUMENTS if taken else (0,))
+            ]
             if len({tuple(effect) for effect in effects}) == 1:
                 del effects[1:]
             found[name] = OpcodeFacts(number, taken, jump, caches.get(name, 0), effects)

@@ -43,8 +43,12 @@ class OpenProgram:
     builds: int = 0
 
     @staticmethod
-    def traced(function: Callable[..., object], shapes: Sequence[Shape], hints: dict[str, int],
-               dtype: torch.dtype = torch.float32) -> OpenProgram:
+    def traced(
+        function: Callable[..., object],
+        shapes: Sequence[Shape],
+        hints: dict[str, int],
+        dtype: torch.dtype = torch.float32,
+    ) -> OpenProgram:
         """Trace a function for sizes by name as they are at first."""
         sizes = TracedSizes.of(hints, frozenset())
         recorder = Recorder(sizes.mode)
@@ -59,9 +63,7 @@ class OpenProgram:
         gm = recorder.finish(results if isinstance(results, tuple) else (results,))
         fits = sizes.condition()
         assert fits is not None
-        return OpenProgram(
-            function, tuple(shapes), list(hints), with_size_inputs(gm, sizes.symbols), fits
-        )
+        return OpenProgram(function, tuple(shapes), list(hints), with_size_inputs(gm, sizes.symbols), fits)
 
     def inputs(self, sizes: dict[str, int], make: Callable[[tuple[int, ...]], torch.Tensor]) -> list[object]:
         """Return tensors of these sizes, then the sizes."""
@@ -73,7 +75,8 @@ class OpenProgram:
         sizes = given[len(self.shapes) :]
         lowered, fused = self._loops(sizes)
         results = {
-            "graph": interpret(self.gm, given), "lowered": interpret_program(lowered, given),
+            "graph": interpret(self.gm, given),
+            "lowered": interpret_program(lowered, given),
             "fused": interpret_program(fused, given),
         }
         with recording() as events:

@@ -247,10 +247,28 @@ def clone_shares(right, x):
 # -- ignored guards ----------------------------------------------------------------------------------------------------
 
 FROZEN_PLACES = (
-    "SCALE", "ZERO", "MODE", "WEIGHT", "PARTS", "TAGS", "helper", "mark", "coded.__code__", "scaled.__defaults__",
-    "shifted.__kwdefaults__", "closed.__closure__[0].cell_contents", "library.offset", "Thing.factor", "thing.gain",
-    "thing.__class__", "Thing.method", "thing.config['depth']", "module.scale", "module.training", "module.weight",
-)  # fmt: skip
+    "SCALE",
+    "ZERO",
+    "MODE",
+    "WEIGHT",
+    "PARTS",
+    "TAGS",
+    "helper",
+    "mark",
+    "coded.__code__",
+    "scaled.__defaults__",
+    "shifted.__kwdefaults__",
+    "closed.__closure__[0].cell_contents",
+    "library.offset",
+    "Thing.factor",
+    "thing.gain",
+    "thing.__class__",
+    "Thing.method",
+    "thing.config['depth']",
+    "module.scale",
+    "module.training",
+    "module.weight",
+)
 FROZEN_ARGUMENTS = {"y": 2, "number": 3, "items": 4, "options": 5}
 
 

@@ -74,11 +74,20 @@ class Corpus:
     programs: list[Program] = field(default_factory=list)
 
     def program(
-        self, *arguments: Any, make: Maker | None = None, graphs: int = 1, breaks: int = 0, eager: int = 0,
-        changed: Maker | None = None, then: tuple[tuple[Maker, bool], ...] = (),
-        state: Callable[[], Any] | None = None, stable: bool = True, backward: bool = False,
-        rounding: bool = False, **settings: Any,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # fmt: skip
+        self,
+        *arguments: Any,
+        make: Maker | None = None,
+        graphs: int = 1,
+        breaks: int = 0,
+        eager: int = 0,
+        changed: Maker | None = None,
+        then: tuple[tuple[Maker, bool], ...] = (),
+        state: Callable[[], Any] | None = None,
+        stable: bool = True,
+        backward: bool = False,
+        rounding: bool = False,
+        **settings: Any,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a function; arguments are copied for every run."""
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,8 +208,9 @@ def read_gaps() -> dict[str, Gap]:
     assert set(table) <= {"wrong", "crash", "coverage"}, list(table)
     gaps = [
         Gap(kind, entry["program"], entry["now"], entry["reason"], tuple(entry.get("costs", (0, 0, 0, 0))))
-        for kind, entries in table.items() for entry in entries
-    ]  # fmt: skip
+        for kind, entries in table.items()
+        for entry in entries
+    ]
     assert len({gap.program for gap in gaps}) == len(gaps), "a program is listed twice"
     return {gap.program: gap for gap in gaps}
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-PROLOGUE = '''
+PROLOGUE = """
 import contextlib
 import sys
 import torch
@@ -56,22 +56,42 @@ class LoudNote(Note):
         plumbline.graph_break()
         return super().__exit__(kind, error, trace)
 
-'''
+"""
 SIMPLE = (
-    "x = x * 2 - {k}", "x = x + len(log)", "log.append({k})", "plumbline.graph_break()", "plumbline.graph_break()",
-    "total += {k}", "x = x + add({k})", "STATE['n'] += 1", "x = x * STATE['n']", "log.append(total)",
-    "g = (x * v for v in range({k}))", "x = x + next(g, {k})", "x = x + next(g, {k})",
-    "y = x * {k}", "x = x + y", "item = (x * 0 + {k}).sum().item()", "log.append([v + item for v in range({k})])",
-)  # fmt: skip
+    "x = x * 2 - {k}",
+    "x = x + len(log)",
+    "log.append({k})",
+    "plumbline.graph_break()",
+    "plumbline.graph_break()",
+    "total += {k}",
+    "x = x + add({k})",
+    "STATE['n'] += 1",
+    "x = x * STATE['n']",
+    "log.append(total)",
+    "g = (x * v for v in range({k}))",
+    "x = x + next(g, {k})",
+    "x = x + next(g, {k})",
+    "y = x * {k}",
+    "x = x + y",
+    "item = (x * 0 + {k}).sum().item()",
+    "log.append([v + item for v in range({k})])",
+)
 RAISING = (
-    "if len(log) % 3 == {k} % 3: raise Problem(len(log))", "if x.sum() < -{k}: raise Other({k})",
+    "if len(log) % 3 == {k} % 3: raise Problem(len(log))",
+    "if x.sum() < -{k}: raise Other({k})",
     "int('none', base=2)",
-)  # fmt: skip
+)
 LEAVING = ("return x * {k}", "if len(log) > {k}: return x")
 IN_LOOP = ("if len(log) % 2: continue", "if len(log) > 6: break")
-IN_HANDLER = ("raise", "log.append(repr(sys.exc_info()[1]))", "log.append(repr(error.__context__))",
-              "log.append(type(error).__name__)", "log.append(str(error))", "raise Other('again')",
-              "raise Other('from') from error")  # fmt: skip
+IN_HANDLER = (
+    "raise",
+    "log.append(repr(sys.exc_info()[1]))",
+    "log.append(repr(error.__context__))",
+    "log.append(type(error).__name__)",
+    "log.append(str(error))",
+    "raise Other('again')",
+    "raise Other('from') from error",
+)
 
 
 @st.composite
@@ -95,10 +115,16 @@ def statement(draw, depth, callees, where):
         return [draw(st.sampled_from(lines[kind])).format(k=k)]
     if kind == "call":
         callee = draw(st.sampled_from(callees))
-        calls = ("x = {c}(x, log)", "x = x + {c}(x * 2, log)", "x = {c}(*[x], **{{'log': log}})",
-                 "x = torch.add({c}(x, log), {c}(x, log))", "x = [{c}(x + i, log) for i in range(2)][-1]",
-                 "return {c}(x, log)", "x = x + Held_{c}(x, log).x",
-                 "x = sum(x * v for v in gen_{c}(x, log, {k}))")  # fmt: skip
+        calls = (
+            "x = {c}(x, log)",
+            "x = x + {c}(x * 2, log)",
+            "x = {c}(*[x], **{{'log': log}})",
+            "x = torch.add({c}(x, log), {c}(x, log))",
+            "x = [{c}(x + i, log) for i in range(2)][-1]",
+            "return {c}(x, log)",
+            "x = x + Held_{c}(x, log).x",
+            "x = sum(x * v for v in gen_{c}(x, log, {k}))",
+        )
         return [draw(st.sampled_from(calls)).format(c=callee, k=k)]
     inner = [f"    {line}" for line in draw(block(depth - 1, callees, where | {"loop"} if kind == "for" else where))]
     if kind == "for":
@@ -127,21 +153,32 @@ def programs(draw):
         callees = [f"f{later}" for later in range(number + 1, count)]
         body = draw(block(2, callees, frozenset()))
         inside = draw(st.sampled_from(("total += n", "plumbline.graph_break()", "log.append(n)")))
-        parts.append("\n".join([
-            f"def f{number}(x, log, total=1):",
-            "    y = x", "    item, g = 0, iter(())",
-            "    def add(n):", "        nonlocal total", "        total += 1", f"        {inside}",
-            "        return total + n",
-            *(f"    {line}" for line in body),
-            "    return x + total", "",
-            f"def gen_f{number}(x, log, n):",
-            "    for i in range(n):",
-            f"        {draw(st.sampled_from(('log.append(i)', 'plumbline.graph_break()', 'x = x + 1')))}",
-            "        yield i + 1", "",
-            f"class Held_f{number}:",
-            "    def __init__(self, x, log):",
-            f"        self.x = f{number}(x, log)",
-            f"        {draw(st.sampled_from(('log.append(7)', 'plumbline.graph_break()')))}",
-            "        log.append('held')", "",
-        ]))  # fmt: skip
+        parts.append(
+            "\n".join(
+                [
+                    f"def f{number}(x, log, total=1):",
+                    "    y = x",
+                    "    item, g = 0, iter(())",
+                    "    def add(n):",
+                    "        nonlocal total",
+                    "        total += 1",
+                    f"        {inside}",
+                    "        return total + n",
+                    *(f"    {line}" for line in body),
+                    "    return x + total",
+                    "",
+                    f"def gen_f{number}(x, log, n):",
+                    "    for i in range(n):",
+                    f"        {draw(st.sampled_from(('log.append(i)', 'plumbline.graph_break()', 'x = x + 1')))}",
+                    "        yield i + 1",
+                    "",
+                    f"class Held_f{number}:",
+                    "    def __init__(self, x, log):",
+                    f"        self.x = f{number}(x, log)",
+                    f"        {draw(st.sampled_from(('log.append(7)', 'plumbline.graph_break()')))}",
+                    "        log.append('held')",
+                    "",
+                ]
+            )
+        )
     return "\n\n".join(parts)

@@ -9,8 +9,23 @@ from typing import Any
 import numpy
 import torch
 
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.device, torch.Size, type, Enum,
-          types.ModuleType, range, slice)  # fmt: skip
+_PLAIN = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    bool,
+    type(None),
+    torch.dtype,
+    torch.device,
+    torch.Size,
+    type,
+    Enum,
+    types.ModuleType,
+    range,
+    slice,
+)
 
 
 class Pairing:
@@ -71,8 +86,11 @@ class Pairing:
     def _attributes(self, left: Any, right: Any, path: str) -> None:
         if isinstance(left, types.FunctionType):
             assert left.__code__ == right.__code__, f"{path}: another function"
-            self.alike([_inside(cell) for cell in left.__closure__ or ()],
-                       [_inside(cell) for cell in right.__closure__ or ()], f"{path}.__closure__")  # fmt: skip
+            self.alike(
+                [_inside(cell) for cell in left.__closure__ or ()],
+                [_inside(cell) for cell in right.__closure__ or ()],
+                f"{path}.__closure__",
+            )
         elif isinstance(left, types.BuiltinFunctionType):
             assert left.__name__ == right.__name__, f"{path}: {left!r} is not {right!r}"
             self.alike(left.__self__, right.__self__, f"{path}.__self__")

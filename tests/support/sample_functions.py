@@ -69,7 +69,7 @@ class Child(Base):
 def arithmetic(a, b):
     c = a + b * 3 - -a
     c += a // 2
-    return c ** 2 % 7, ~c, c << 1, c / b, not c
+    return c**2 % 7, ~c, c << 1, c / b, not c
 
 
 @sample(make=lambda: (3, []))

@@ -52,12 +52,18 @@ def torch_state() -> dict[str, Any]:
         "threads of torch": torch.get_num_threads(),
         "modes": torch._C._len_torch_function_stack(),
         "dispatch modes": torch._C._len_torch_dispatch_stack(),
-        "hooks of modules": {name: dict(value) for name, value in vars(torch.nn.modules.module).items()
-                             if name.startswith("_global") and isinstance(value, dict)},
+        "hooks of modules": {
+            name: dict(value)
+            for name, value in vars(torch.nn.modules.module).items()
+            if name.startswith("_global") and isinstance(value, dict)
+        },
         "classes": {kind: dict(vars(kind)) for kind in (torch.Tensor, torch.nn.Module, torch.nn.Linear, torch.Size)},
-        "functions": {name: vars(value) for name, value in vars(torch.nn.functional).items() if callable(value)
-                      and isinstance(getattr(value, "__dict__", None), dict)},
-    }  # fmt: skip
+        "functions": {
+            name: vars(value)
+            for name, value in vars(torch.nn.functional).items()
+            if callable(value) and isinstance(getattr(value, "__dict__", None), dict)
+        },
+    }
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -186,7 +186,7 @@ one_line("equal_outputs", lambda x: (x + 1, x + 1))
 one_line("literal", lambda x: (torch.tensor([1.0, 2.0]), x.sum()))
 one_line("created", lambda x: (torch.zeros(3), torch.ones_like(x), torch.full((2,), 7), x.new_empty(0)))
 one_line("nothing_of_input", lambda x: torch.arange(5))
-one_line("born_leaf", lambda x: (x.clone().detach().requires_grad_(True).abs().sqrt()), square, "leaf")
+one_line("born_leaf", lambda x: x.clone().detach().requires_grad_(True).abs().sqrt(), square, "leaf")
 one_line("returned_leaf", lambda x: (x.detach() * 2).requires_grad_(), square, "leaf")
 
 # -- aliases -----------------------------------------------------------------------------------------------------
@@ -260,8 +260,12 @@ one_line("overlapping_columns", lambda x: x[:, :3].copy_(x[:, 1:]), plain, "over
 one_line("overlapping_rows", lambda x: x[1:].copy_(x[:-1]), plain, "overlapping")
 one_line("write_transposed", lambda x: (x.add_(1), x * 2)[1], lambda: (leaf(3, 5).t() * 1,))
 one_line("write_strided", lambda x: (x.mul_(2), x.sum(0))[1], every_second)
-one_line("strided_write_then_as_strided", lambda x: (x.add_(1), torch.as_strided_copy(x, (3,), (2,)))[1],
-         lambda: (torch.arange(10)[::2],), "as_strided")  # fmt: skip
+one_line(
+    "strided_write_then_as_strided",
+    lambda x: (x.add_(1), torch.as_strided_copy(x, (3,), (2,)))[1],
+    lambda: (torch.arange(10)[::2],),
+    "as_strided",
+)
 one_line("bits_write", lambda x: (x.view(torch.int32).copy_(torch.arange(16).view(4, 4)), x + 3)[1], plain)
 one_line("integer_write", lambda i: (i.add_(2), i[0].mul_(3), i * 1)[2], integers)
 one_line("out_argument", lambda x, b: torch.sin(x.detach(), out=b), lambda: (leaf(4, 4), torch.zeros(4, 4)))
@@ -279,16 +283,29 @@ one_line("view_of_intermediate_write", lambda x: (lambda y, v: (y.mul_(2), v * y
 one_line("foreach_write", lambda x, y: (torch._foreach_mul_([x, y], 2.0), x + y)[1], branch_pair)
 one_line("accumulate", lambda x: (lambda s: [s.add_(x[i]) for i in range(4)][-1])(torch.zeros(4)))
 one_line("index_add", lambda x: torch.zeros(4, 4).index_add_(0, torch.tensor([0, 0, 1, 3]), x))
-one_line("scatter_copy_outlives", lambda x, y: (lambda z: (x.zero_(), z)[1])(torch.slice_scatter(x, y[:2], 0, 1, 3)),
-         branch_pair)  # fmt: skip
-one_line("clone_after_index_write", lambda c, x: (c.__setitem__(torch.tensor([0]), x), c.clone())[1],
-         lambda: (torch.tensor([0, 0]), torch.tensor([2])))  # fmt: skip
-one_line("repeated_index_write", lambda x, y: (lambda i: (y.__setitem__(i, y[i] + y[i]), y)[1])(x + 10),
-         lambda: (torch.full((1, 2), -10), leaf(2, 8, grad=False)))  # fmt: skip
-one_line("squeezed_alias", lambda a: (lambda c: (a.__setitem__(0, 2), c)[1])(a[0:1].squeeze()),
-         lambda: (torch.tensor([1]),))  # fmt: skip
-one_line("move_rows", lambda t, s: (t.__setitem__(slice(0, None), s), s.add_(1))[1],
-         lambda: (torch.zeros(3, 4), torch.arange(12.0).view(3, 4)))  # fmt: skip
+one_line(
+    "scatter_copy_outlives",
+    lambda x, y: (lambda z: (x.zero_(), z)[1])(torch.slice_scatter(x, y[:2], 0, 1, 3)),
+    branch_pair,
+)
+one_line(
+    "clone_after_index_write",
+    lambda c, x: (c.__setitem__(torch.tensor([0]), x), c.clone())[1],
+    lambda: (torch.tensor([0, 0]), torch.tensor([2])),
+)
+one_line(
+    "repeated_index_write",
+    lambda x, y: (lambda i: (y.__setitem__(i, y[i] + y[i]), y)[1])(x + 10),
+    lambda: (torch.full((1, 2), -10), leaf(2, 8, grad=False)),
+)
+one_line(
+    "squeezed_alias", lambda a: (lambda c: (a.__setitem__(0, 2), c)[1])(a[0:1].squeeze()), lambda: (torch.tensor([1]),)
+)
+one_line(
+    "move_rows",
+    lambda t, s: (t.__setitem__(slice(0, None), s), s.add_(1))[1],
+    lambda: (torch.zeros(3, 4), torch.arange(12.0).view(3, 4)),
+)
 
 
 @program()
@@ -435,13 +452,15 @@ one_line("unused_noise_transposed", lambda x: (torch.empty(4, 4).t().bernoulli_(
 one_line("permutation", lambda x: x[torch.randperm(4)])
 one_line("multinomial", lambda x: torch.multinomial(x.detach().softmax(-1), 2))
 one_line("rrelu", lambda x: F.rrelu(x, training=True))
-one_line("attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None], y[None], x[None], dropout_p=0.3),
-         pair)  # fmt: skip
+one_line(
+    "attention_dropout", lambda x, y: F.scaled_dot_product_attention(x[None], y[None], x[None], dropout_p=0.3), pair
+)
 GENERATOR = torch.Generator()
 one_line("own_generator", lambda x: x * torch.rand(4, generator=GENERATOR.manual_seed(3)), square, "generator")
 one_line("seeds", lambda x: (torch.rand(2), torch.manual_seed(3), x * torch.rand(4))[::2], square, "seeds")
 one_line("channel_dropout", lambda x: F.feature_alpha_dropout(x, 0.5, training=True))
 one_line("write_random", lambda x: x.uniform_(), plain)
+
 
 @program(square, "seeds")
 def seeds_aside(x):

@@ -207,6 +207,7 @@ def test_autocast_is_part_of_the_facts_and_stays_out_of_the_graph():
 
     call = compiled(f, ones(2, 2), ones(2, 2))
     assert call(ones(2, 2), ones(2, 2))[0].dtype == torch.float32
+
     def inputs():
         return torch.rand(2, 2, generator=torch.Generator().manual_seed(1)).requires_grad_(), ones(2, 2)
 

@@ -70,9 +70,9 @@ PROGRAMS = {
     "bernoulli transposed": lambda x: x.t().contiguous().t().bernoulli_(0.5),
     "normal column": lambda x: x[:, 1].normal_(),
     "foreach": lambda x: (lambda a, b: (torch._foreach_mul_([a, b], 2.0), a, b)[1:])(x + 0, x + 1),
-    "batch norm": lambda x: (
-        lambda m, v: (torch.nn.functional.batch_norm(x, m, v, training=True), m, v)
-    )(torch.zeros(4), torch.ones(4)),
+    "batch norm": lambda x: (lambda m, v: (torch.nn.functional.batch_norm(x, m, v, training=True), m, v))(
+        torch.zeros(4), torch.ones(4)
+    ),
     "rrelu": lambda x: torch.nn.functional.rrelu(x - 8, training=True),
     "own flip": lambda x: x.copy_(x.flip(0)),
     "shift rows": lambda x: (x.__setitem__(slice(1, None), x[:-1].clone()), x)[1],
@@ -80,7 +80,7 @@ PROGRAMS = {
     "self": lambda x: x.add_(x),
     "empty": lambda x: (x[4:].add_(1), x * 1)[1],
     "constant": lambda x: torch.tensor([1.0, 2.0, 3.0, 4.0]).mul_(x[0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

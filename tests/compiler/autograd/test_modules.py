@@ -21,8 +21,15 @@ MODULES = {
     ),
     "residual block": (
         lambda: nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(True), nn.Conv2d(8, 8, 3, padding=1, groups=2),
-            nn.BatchNorm2d(8), nn.Hardswish(True), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.1),
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU(True),
+            nn.Conv2d(8, 8, 3, padding=1, groups=2),
+            nn.BatchNorm2d(8),
+            nn.Hardswish(True),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Dropout(0.1),
             nn.Linear(8, 3),
         ),
         lambda: (torch.randn(4, 3, 8, 8),),
@@ -33,12 +40,18 @@ MODULES = {
     ),
     "up and down": (
         lambda: nn.Sequential(
-            nn.Conv2d(3, 4, 3, 2, 1), nn.SiLU(), nn.ConvTranspose2d(4, 4, 2, 2), nn.InstanceNorm2d(4),
-            nn.Upsample(scale_factor=2, mode="bilinear"), nn.PixelShuffle(2), nn.MaxPool2d(2), nn.Softplus(),
+            nn.Conv2d(3, 4, 3, 2, 1),
+            nn.SiLU(),
+            nn.ConvTranspose2d(4, 4, 2, 2),
+            nn.InstanceNorm2d(4),
+            nn.Upsample(scale_factor=2, mode="bilinear"),
+            nn.PixelShuffle(2),
+            nn.MaxPool2d(2),
+            nn.Softplus(),
         ),
         lambda: (torch.randn(2, 3, 8, 8),),
     ),
-}  # fmt: skip
+}
 
 
 def call_and_inputs(name, dtype=torch.float32):

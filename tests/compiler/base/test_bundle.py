@@ -158,7 +158,8 @@ def test_a_bundle_holds_no_values_unless_asked_for():
 
 def test_the_script_of_a_bundle_runs(tmp_path):
     file = tmp_path / "users.py"
-    file.write_text(textwrap.dedent("""
+    file.write_text(
+        textwrap.dedent("""
         import torch
 
         def scaled(x, *rest, k=2, **others):
@@ -172,7 +173,8 @@ def test_the_script_of_a_bundle_runs(tmp_path):
                 raise ZeroDivisionError("planted")
             Recorder.call_torch = wrong
             plumbline.compile(scaled, backend="eager")(torch.randn(2, 3).t(), "word", k=3, other=None)
-    """))
+    """)
+    )
     subprocess.run([sys.executable, str(file)], check=True)
     (bundle,) = bundles(Options(bundle_directory=os.environ["PLUMBLINE_BUNDLE_DIRECTORY"]))
     done = subprocess.run([sys.executable, str(bundle / "repro.py")], capture_output=True, text=True, check=True)
@@ -200,6 +202,7 @@ def test_bundles_are_bounded_and_the_same_error_is_written_once():
     options = {"bundle_limit": 3}
     made = []
     for number in range(5):
+
         def wrong(*_, number=number, **__):
             raise ZeroDivisionError(f"planted {number}")
 

@@ -71,9 +71,10 @@ def test_a_setting_holds_for_what_was_wrapped_before():
 
 
 @pytest.mark.parametrize(
-    "arguments", [((), {"recompile_limit": 3}), (({"recompile_limit": 3},), {}), (("recompile_limit", 3), {})],
+    "arguments",
+    [((), {"recompile_limit": 3}), (({"recompile_limit": 3},), {}), (("recompile_limit", 3), {})],
     ids=["keywords", "mapping", "name and value"],
-)  # fmt: skip
+)
 def test_the_three_ways_to_write_a_patch(arguments):
     with plumbline.config.patch(*arguments[0], **arguments[1]):
         assert plumbline.config.recompile_limit == 3
@@ -151,8 +152,15 @@ def test_python_may_ask_the_settings_for_what_it_likes():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("recompile_limit", "8"), ("recompile_limit", True), ("strict", 1), ("dynamic_shapes", "yes"), ("compiler", None),
-     ("save_budget", 1.5), ("save_budget", -1)],
+    [
+        ("recompile_limit", "8"),
+        ("recompile_limit", True),
+        ("strict", 1),
+        ("dynamic_shapes", "yes"),
+        ("compiler", None),
+        ("save_budget", 1.5),
+        ("save_budget", -1),
+    ],
 )
 def test_a_value_of_the_wrong_type_is_refused(name, value):
     with pytest.raises(UserError, match=f"option {name} cannot be"):
@@ -162,12 +170,21 @@ def test_a_value_of_the_wrong_type_is_refused(name, value):
 
 
 def test_environment_values_are_read_by_type_and_by_torchs_names():
-    read = options_from_environment({
-        "PLUMBLINE_BUNDLE_LIMIT": "3", "TORCH_COMPILE_DEBUG": "1", "TORCHDYNAMO_DYNAMIC_SHAPES": "0",
-        "PLUMBLINE_SAVE_BUDGET": "0.5", "PLUMBLINE_CC": "tcc",
-    })  # fmt: skip
+    read = options_from_environment(
+        {
+            "PLUMBLINE_BUNDLE_LIMIT": "3",
+            "TORCH_COMPILE_DEBUG": "1",
+            "TORCHDYNAMO_DYNAMIC_SHAPES": "0",
+            "PLUMBLINE_SAVE_BUDGET": "0.5",
+            "PLUMBLINE_CC": "tcc",
+        }
+    )
     assert (read.bundle_limit, read.debug, read.dynamic_shapes, read.save_budget, read.compiler) == (
-        3, True, False, 0.5, "tcc",
-    )  # fmt: skip
+        3,
+        True,
+        False,
+        0.5,
+        "tcc",
+    )
     with pytest.raises(UserError, match="PLUMBLINE_BUNDLE_LIMIT='many'"):
         options_from_environment({"PLUMBLINE_BUNDLE_LIMIT": "many"})

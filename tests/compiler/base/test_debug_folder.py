@@ -44,9 +44,20 @@ def test_every_stage_of_forward_and_backward_is_there(tmp_path, capsys):
     assert first.name.endswith("-loss")
     assert second.name.endswith("-loss_after_a_break")
     expected = {
-        "source.py", "bytecode.txt", "guards.txt", "captured_graph.py", "aten_joint.py", "aten_forward.py",
-        "aten_backward.py", "loops.py", "schedule.py", "host.py", "kernels.c", "specialisation.py", "README.md",
-    }  # fmt: skip
+        "source.py",
+        "bytecode.txt",
+        "guards.txt",
+        "captured_graph.py",
+        "aten_joint.py",
+        "aten_forward.py",
+        "aten_backward.py",
+        "loops.py",
+        "schedule.py",
+        "host.py",
+        "kernels.c",
+        "specialisation.py",
+        "README.md",
+    }
     backward = {"backward_loops.py", "backward_schedule.py", "backward_host.py", "backward_kernels.c"}
     assert expected | backward <= names(second)
     assert expected - {"aten_backward.py"} <= names(first)

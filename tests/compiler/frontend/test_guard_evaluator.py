@@ -131,7 +131,8 @@ def test_what_is_fetched_is_passed_on() -> None:
     module = torch.nn.Linear(2, 3)
     parameters = Item(Attribute(X, "__dict__"), "_parameters")
     guards = (
-        Guard(X, Kind.TYPE, torch.nn.Linear), Guard(Item(parameters, "bias"), Kind.TYPE, torch.nn.Parameter),
+        Guard(X, Kind.TYPE, torch.nn.Linear),
+        Guard(Item(parameters, "bias"), Kind.TYPE, torch.nn.Parameter),
         Guard(Item(parameters, "weight"), Kind.TYPE, torch.nn.Parameter),
     )
     table = guard_table(guards, PARAMETERS, metadata)
@@ -207,7 +208,8 @@ def test_a_check_may_drop_what_it_was_reached_through() -> None:
     holder["a"] = [Dropper(), object()]
     inside = Item(Injected(holder), "a")
     guards = (
-        Guard(Item(inside, 1), Kind.TYPE, object), Guard(Item(inside, 0), Kind.LENGTH, 1),
+        Guard(Item(inside, 1), Kind.TYPE, object),
+        Guard(Item(inside, 0), Kind.LENGTH, 1),
         Guard(inside, Kind.LENGTH, 2),
     )
     run = native(guards)

@@ -104,76 +104,287 @@ CASES: dict[str, Case] = {}
 
 
 def case(
-    name: str, kind: Kind, body: Any, first: Any, then: Any, guard: str, expected: str, found: str | None,
+    name: str,
+    kind: Kind,
+    body: Any,
+    first: Any,
+    then: Any,
+    guard: str,
+    expected: str,
+    found: str | None,
     **settings: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Register a case; first and then make the arguments."""
     CASES[name] = Case(kind, body, first, then, guard, expected, found, settings)
 
 
-case("type", Kind.TYPE, lambda x, xs: x * len(xs), lambda: (X, [1]), lambda: (X, (1,)),
-     "xs has type list", "list", "tuple")
+case(
+    "type",
+    Kind.TYPE,
+    lambda x, xs: x * len(xs),
+    lambda: (X, [1]),
+    lambda: (X, (1,)),
+    "xs has type list",
+    "list",
+    "tuple",
+)
 case("number", Kind.EQUALS, lambda x, k: x * k, lambda: (X, 2), lambda: (X, 3), "k equals 2", "2", "3")
 case("zero", Kind.EQUALS, lambda x, k: x * k, lambda: (X, 0.0), lambda: (X, -0.0), "k equals 0.0", "0.0", "-0.0")
 case("text", Kind.EQUALS, lambda x, s: x * len(s), lambda: (X, "a"), lambda: (X, "bc"), "s equals 'a'", "'a'", "'bc'")
-case("attribute", Kind.EQUALS, lambda x, o: x * o.gain, lambda: (X, thing()), lambda: (X, thing(gain=2.0)),
-     "o.gain equals 1.0", "1.0", "2.0")
-case("none", Kind.IDENTITY, lambda x, y: x if y is None else x + y, lambda: (X, None), lambda: (X, Y),
-     "y is None", "None", "Tensor float32[2, 3]")
-case("length", Kind.LENGTH, lambda x, xs: x * len(xs), lambda: (X, [1]), lambda: (X, [1, 2]),
-     "xs has length 1", "1", "2")
-case("keys", Kind.KEYS, lambda x, d: [k * 1 for k in d], lambda: (X, {"a": 1, "b": 1}), lambda: (X, {"b": 1, "a": 1}),
-     "d has keys, in order ['a', 'b']", "['a', 'b']", "['b', 'a']")
-case("key", Kind.HAS_KEY, lambda x, d: x * (2 if "a" in d else 3), lambda: (X, {"a": object()}), lambda: (X, {}),
-     "d has key 'a'", "present", "absent")
-case("no_key", Kind.LACKS_KEY, lambda x, d: x * (2 if "a" in d else 3), lambda: (X, {}), lambda: (X, {"a": 1}),
-     "d lacks key 'a'", "absent", "present")
-case("members", Kind.MEMBERS, lambda x, s: x * (2 if 1 in s else 3), lambda: (X, {1}), lambda: (X, {2, 3}),
-     "s has members {1}", "[1]", "[2, 3]")
-case("code", Kind.CODE, lambda x, f: f(x), lambda: (X, default(0)), lambda: (X, default(1)),
-     "f has the code of default.<locals>.<lambda> ({file}:57)", "default.<locals>.<lambda> ({file}:57)",
-     "another default.<locals>.<lambda> ({file}:57)")
-case("cell", Kind.EQUALS, lambda x, f: f(x), lambda: (X, closed(2.0)), lambda: (X, closed(3.0)),
-     "f.__closure__[0].cell_contents equals 2.0", "2.0", "3.0")
-case("tensor", Kind.TENSOR, lambda x: x * 2, lambda: (X,), lambda: (X.double(),),
-     "x is a tensor like Tensor float32[2, 3] on cpu", "Tensor float32[2, 3] on cpu", "Tensor float64[2, 3] on cpu")
-case("strides", Kind.TENSOR, lambda x: x * 2, lambda: (torch.zeros(2, 2),), lambda: (torch.zeros(2, 2).t(),),
-     "x is a tensor like Tensor float32[2, 2] on cpu", "Tensor float32[2, 2] on cpu",
-     "Tensor float32[2, 2] on cpu with strides (1, 2) instead of (2, 1)")
-case("gradients", Kind.TENSOR, lambda x: x * 2, lambda: (X,), lambda: (torch.zeros(2, 3, requires_grad=True),),
-     "x is a tensor like Tensor float32[2, 3] on cpu", "Tensor float32[2, 3] on cpu",
-     "Tensor float32[2, 3] on cpu, requires_grad")
-case("no_tensor", Kind.TENSOR, lambda x, y: x * 2 if y is None else x + y, lambda: (X, Y), lambda: (X, 1.5),
-     "y is a tensor like Tensor float32[2, 3] on cpu", "Tensor float32[2, 3] on cpu", "float 1.5")
-case("same", Kind.SAME_AS, lambda x, y: x + 1 if x is y else x + y, lambda: (X, X), lambda: (X, Y),
-     "y is the same object as x", "the same object", "another object")
-case("distinct", Kind.DISTINCT, lambda xs, ys: (xs.append(1), ys[0] * len(ys)), lambda: ([X], [Y]),
-     lambda: (lambda xs: (xs, xs))([X]), None, "distinct objects", "xs and ys are one object")
-case("storages", Kind.STORAGES, lambda x, y: (x.mul_(2), y + 1)[1], lambda: (torch.zeros(3), torch.zeros(3)),
-     lambda: (lambda x: (x, x[:]))(torch.zeros(3)), "x, y share no memory", "x, y share no memory",
-     "x and y share memory")
-case("class", Kind.MEMBER, lambda x, o: x * (2 if o else 3), lambda: (X, Thing()), lambda: (X, with_truth(False)),
-     "Thing has nothing for '__bool__' in its classes", "nothing", "<lambda>")
-case("answer", Kind.ANSWER, lambda x: x * table(3), lambda: (X,), lambda: (rescaled(),),
-     "table(3) gives 6.0", "6.0", "15.0")
-case("global", Kind.EQUALS, lambda x: x * SETTINGS["rate"], lambda: (X,),
-     lambda: (SETTINGS.update(rate=3.0), (X,))[1], "SETTINGS['rate'] equals 2.0", "2.0", "3.0")
-case("function", Kind.IDENTITY, lambda x: helper(x), lambda: (X,), lambda: (globals().update(helper=stranger), (X,))[1],
-     "helper is helper", "helper", "stranger")
-case("state", Kind.STATE, lambda x: x * 2, lambda: (X,), lambda: (torch.set_grad_enabled(False), (X,))[1],
-     "is_grad_enabled() is True", "True", "False")
-case("hooks", Kind.EMPTY_ITEMS, lambda x, net: net(x), lambda: (X, torch.nn.Identity()),
-     lambda: (X, hooked(torch.nn.Identity())),
-     "net.__dict__ has nothing under _forward_hooks, _forward_pre_hooks, _backward_hooks, _backward_pre_hooks",
-     "nothing", "something under _forward_hooks")
-case("training", Kind.IDENTITY, lambda x, net: net(x), lambda: (X, dropout()), lambda: (X, dropout().train()),
-     "net[0].training is False", "False", "True")
-case("size", Kind.EXPRESSION, lambda x: x * (2 if x.shape[0] < 6 else 3), lambda: (torch.zeros(4, 3),),
-     lambda: (torch.zeros(8, 3),), None, "true", "x.shape[0] = 8", dynamic=True)
-case("no_slot", Kind.LACKS_ATTRIBUTE, lambda x: x * (2 if hasattr(helper, "extra") else 3), lambda: (X,),
-     lambda: (setattr(helper, "extra", 1), (X,))[1], "helper lacks attribute 'extra'", "absent", "present")
-case("deque", Kind.EQUALS, lambda x, line: x * len(line), lambda: (X, collections.deque([1])),
-     lambda: (X, collections.deque([1], maxlen=3)), "line.maxlen equals None", "None", "3")
+case(
+    "attribute",
+    Kind.EQUALS,
+    lambda x, o: x * o.gain,
+    lambda: (X, thing()),
+    lambda: (X, thing(gain=2.0)),
+    "o.gain equals 1.0",
+    "1.0",
+    "2.0",
+)
+case(
+    "none",
+    Kind.IDENTITY,
+    lambda x, y: x if y is None else x + y,
+    lambda: (X, None),
+    lambda: (X, Y),
+    "y is None",
+    "None",
+    "Tensor float32[2, 3]",
+)
+case(
+    "length", Kind.LENGTH, lambda x, xs: x * len(xs), lambda: (X, [1]), lambda: (X, [1, 2]), "xs has length 1", "1", "2"
+)
+case(
+    "keys",
+    Kind.KEYS,
+    lambda x, d: [k * 1 for k in d],
+    lambda: (X, {"a": 1, "b": 1}),
+    lambda: (X, {"b": 1, "a": 1}),
+    "d has keys, in order ['a', 'b']",
+    "['a', 'b']",
+    "['b', 'a']",
+)
+case(
+    "key",
+    Kind.HAS_KEY,
+    lambda x, d: x * (2 if "a" in d else 3),
+    lambda: (X, {"a": object()}),
+    lambda: (X, {}),
+    "d has key 'a'",
+    "present",
+    "absent",
+)
+case(
+    "no_key",
+    Kind.LACKS_KEY,
+    lambda x, d: x * (2 if "a" in d else 3),
+    lambda: (X, {}),
+    lambda: (X, {"a": 1}),
+    "d lacks key 'a'",
+    "absent",
+    "present",
+)
+case(
+    "members",
+    Kind.MEMBERS,
+    lambda x, s: x * (2 if 1 in s else 3),
+    lambda: (X, {1}),
+    lambda: (X, {2, 3}),
+    "s has members {1}",
+    "[1]",
+    "[2, 3]",
+)
+case(
+    "code",
+    Kind.CODE,
+    lambda x, f: f(x),
+    lambda: (X, default(0)),
+    lambda: (X, default(1)),
+    "f has the code of default.<locals>.<lambda> ({file}:57)",
+    "default.<locals>.<lambda> ({file}:57)",
+    "another default.<locals>.<lambda> ({file}:57)",
+)
+case(
+    "cell",
+    Kind.EQUALS,
+    lambda x, f: f(x),
+    lambda: (X, closed(2.0)),
+    lambda: (X, closed(3.0)),
+    "f.__closure__[0].cell_contents equals 2.0",
+    "2.0",
+    "3.0",
+)
+case(
+    "tensor",
+    Kind.TENSOR,
+    lambda x: x * 2,
+    lambda: (X,),
+    lambda: (X.double(),),
+    "x is a tensor like Tensor float32[2, 3] on cpu",
+    "Tensor float32[2, 3] on cpu",
+    "Tensor float64[2, 3] on cpu",
+)
+case(
+    "strides",
+    Kind.TENSOR,
+    lambda x: x * 2,
+    lambda: (torch.zeros(2, 2),),
+    lambda: (torch.zeros(2, 2).t(),),
+    "x is a tensor like Tensor float32[2, 2] on cpu",
+    "Tensor float32[2, 2] on cpu",
+    "Tensor float32[2, 2] on cpu with strides (1, 2) instead of (2, 1)",
+)
+case(
+    "gradients",
+    Kind.TENSOR,
+    lambda x: x * 2,
+    lambda: (X,),
+    lambda: (torch.zeros(2, 3, requires_grad=True),),
+    "x is a tensor like Tensor float32[2, 3] on cpu",
+    "Tensor float32[2, 3] on cpu",
+    "Tensor float32[2, 3] on cpu, requires_grad",
+)
+case(
+    "no_tensor",
+    Kind.TENSOR,
+    lambda x, y: x * 2 if y is None else x + y,
+    lambda: (X, Y),
+    lambda: (X, 1.5),
+    "y is a tensor like Tensor float32[2, 3] on cpu",
+    "Tensor float32[2, 3] on cpu",
+    "float 1.5",
+)
+case(
+    "same",
+    Kind.SAME_AS,
+    lambda x, y: x + 1 if x is y else x + y,
+    lambda: (X, X),
+    lambda: (X, Y),
+    "y is the same object as x",
+    "the same object",
+    "another object",
+)
+case(
+    "distinct",
+    Kind.DISTINCT,
+    lambda xs, ys: (xs.append(1), ys[0] * len(ys)),
+    lambda: ([X], [Y]),
+    lambda: (lambda xs: (xs, xs))([X]),
+    None,
+    "distinct objects",
+    "xs and ys are one object",
+)
+case(
+    "storages",
+    Kind.STORAGES,
+    lambda x, y: (x.mul_(2), y + 1)[1],
+    lambda: (torch.zeros(3), torch.zeros(3)),
+    lambda: (lambda x: (x, x[:]))(torch.zeros(3)),
+    "x, y share no memory",
+    "x, y share no memory",
+    "x and y share memory",
+)
+case(
+    "class",
+    Kind.MEMBER,
+    lambda x, o: x * (2 if o else 3),
+    lambda: (X, Thing()),
+    lambda: (X, with_truth(False)),
+    "Thing has nothing for '__bool__' in its classes",
+    "nothing",
+    "<lambda>",
+)
+case(
+    "answer",
+    Kind.ANSWER,
+    lambda x: x * table(3),
+    lambda: (X,),
+    lambda: (rescaled(),),
+    "table(3) gives 6.0",
+    "6.0",
+    "15.0",
+)
+case(
+    "global",
+    Kind.EQUALS,
+    lambda x: x * SETTINGS["rate"],
+    lambda: (X,),
+    lambda: (SETTINGS.update(rate=3.0), (X,))[1],
+    "SETTINGS['rate'] equals 2.0",
+    "2.0",
+    "3.0",
+)
+case(
+    "function",
+    Kind.IDENTITY,
+    lambda x: helper(x),
+    lambda: (X,),
+    lambda: (globals().update(helper=stranger), (X,))[1],
+    "helper is helper",
+    "helper",
+    "stranger",
+)
+case(
+    "state",
+    Kind.STATE,
+    lambda x: x * 2,
+    lambda: (X,),
+    lambda: (torch.set_grad_enabled(False), (X,))[1],
+    "is_grad_enabled() is True",
+    "True",
+    "False",
+)
+case(
+    "hooks",
+    Kind.EMPTY_ITEMS,
+    lambda x, net: net(x),
+    lambda: (X, torch.nn.Identity()),
+    lambda: (X, hooked(torch.nn.Identity())),
+    "net.__dict__ has nothing under _forward_hooks, _forward_pre_hooks, _backward_hooks, _backward_pre_hooks",
+    "nothing",
+    "something under _forward_hooks",
+)
+case(
+    "training",
+    Kind.IDENTITY,
+    lambda x, net: net(x),
+    lambda: (X, dropout()),
+    lambda: (X, dropout().train()),
+    "net[0].training is False",
+    "False",
+    "True",
+)
+case(
+    "size",
+    Kind.EXPRESSION,
+    lambda x: x * (2 if x.shape[0] < 6 else 3),
+    lambda: (torch.zeros(4, 3),),
+    lambda: (torch.zeros(8, 3),),
+    None,
+    "true",
+    "x.shape[0] = 8",
+    dynamic=True,
+)
+case(
+    "no_slot",
+    Kind.LACKS_ATTRIBUTE,
+    lambda x: x * (2 if hasattr(helper, "extra") else 3),
+    lambda: (X,),
+    lambda: (setattr(helper, "extra", 1), (X,))[1],
+    "helper lacks attribute 'extra'",
+    "absent",
+    "present",
+)
+case(
+    "deque",
+    Kind.EQUALS,
+    lambda x, line: x * len(line),
+    lambda: (X, collections.deque([1])),
+    lambda: (X, collections.deque([1], maxlen=3)),
+    "line.maxlen equals None",
+    "None",
+    "3",
+)
 
 
 def hooked(module: torch.nn.Module) -> torch.nn.Module:

@@ -42,10 +42,14 @@ def _left_by_torch(name: str) -> Mark:
 
 
 OPEN: list[Mark] = [
-    plumbline.mark_dynamic, plumbline.maybe_mark_dynamic, plumbline.mark_unbacked,
-    _left_by_torch("_dynamo_dynamic_indices"), _left_by_torch("_dynamo_weak_dynamic_indices"),
-    _left_by_torch("_dynamo_unbacked_indices"), _left_by_torch("_dynamo_strict_unbacked_indices"),
-]  # fmt: skip
+    plumbline.mark_dynamic,
+    plumbline.maybe_mark_dynamic,
+    plumbline.mark_unbacked,
+    _left_by_torch("_dynamo_dynamic_indices"),
+    _left_by_torch("_dynamo_weak_dynamic_indices"),
+    _left_by_torch("_dynamo_unbacked_indices"),
+    _left_by_torch("_dynamo_strict_unbacked_indices"),
+]
 
 
 @pytest.mark.parametrize("mark", OPEN, ids=lambda mark: getattr(mark, "__name__", "mark"))

@@ -9,8 +9,9 @@ from plumbline.compiler.values.guard import TensorFacts
 
 
 def _facts(value: torch.Tensor, bits: tuple[bool, bool, bool] = (False, False, False)) -> TensorFacts:
-    return TensorFacts(type(value), value.dtype, value.device, tuple(value.shape), tuple(value.stride()),
-                       value.requires_grad, bits)  # fmt: skip
+    return TensorFacts(
+        type(value), value.dtype, value.device, tuple(value.shape), tuple(value.stride()), value.requires_grad, bits
+    )
 
 
 def test_the_layout_of_this_torch_is_found() -> None:

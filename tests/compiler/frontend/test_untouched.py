@@ -102,9 +102,13 @@ def failing_backend(graph: torch.fx.GraphModule, examples: list[Any]) -> Callabl
 
 
 WAYS: dict[str, dict[str, Any]] = {
-    "plain": {}, "fullgraph": {"fullgraph": True}, "dynamic": {"dynamic": True}, "aot": {"backend": "aot_eager"},
-    "failing_backend": {"backend": failing_backend}, "python_guards": {"guards_in_c": False},
-}  # fmt: skip
+    "plain": {},
+    "fullgraph": {"fullgraph": True},
+    "dynamic": {"dynamic": True},
+    "aot": {"backend": "aot_eager"},
+    "failing_backend": {"backend": failing_backend},
+    "python_guards": {"guards_in_c": False},
+}
 
 
 @dataclass

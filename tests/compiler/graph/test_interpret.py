@@ -20,8 +20,13 @@ def test_every_kind_of_node_runs_under_grad():
     model = Model()
     gm = fx.symbolic_trace(model)
     assert {node.op for node in gm.graph.nodes} == {
-        "placeholder", "call_module", "get_attr", "call_function", "call_method", "output",
-    }  # fmt: skip
+        "placeholder",
+        "call_module",
+        "get_attr",
+        "call_function",
+        "call_method",
+        "output",
+    }
     x = torch.ones(3, 2)
     (mine,) = interpret(gm, (x,))
     assert torch.equal(mine, model(x))

@@ -126,8 +126,12 @@ def test_passes_keep_the_meaning_and_text_runs(steps, given_out):
     x = torch.linspace(-1, 1, 9).view(3, 3)
     gm = trace(program, (x,))
     results = []
-    for run in (program, lambda x: interpret(gm, (x,)), graph_text(gm).run(),
-                lambda x: interpret(run_passes(gm, SIMPLIFY, CHECKED, functional=False), (x,))):  # fmt: skip
+    for run in (
+        program,
+        lambda x: interpret(gm, (x,)),
+        graph_text(gm).run(),
+        lambda x: interpret(run_passes(gm, SIMPLIFY, CHECKED, functional=False), (x,)),
+    ):
         torch.manual_seed(0)
         results.append([*run(x), torch.get_rng_state()])
     for other in results[1:]:

@@ -86,7 +86,7 @@ def both(function, backend="eager"):
         lambda x: Scale.apply(x.detach(), 3) * x,
     ],
     ids=["scale", "two_outputs", "in_place", "checkpoint", "no_gradient"],
-)  # fmt: skip
+)
 def test_one_graph_and_eagers_gradients(function, backend):
     expected, actual, events = both(function, backend)
     torch.testing.assert_close(actual[0], expected[0])

@@ -10,14 +10,54 @@ import torch
 from support.programs import compiled
 
 OPERATORS = [
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.mod, operator.pow, operator.matmul,
-    operator.and_, operator.or_, operator.xor, operator.lshift, operator.iadd, operator.imul, operator.ior,
-    operator.eq, operator.ne, operator.lt, operator.ge, operator.contains, operator.getitem,
-]  # fmt: skip
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.mod,
+    operator.pow,
+    operator.matmul,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.lshift,
+    operator.iadd,
+    operator.imul,
+    operator.ior,
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.ge,
+    operator.contains,
+    operator.getitem,
+]
 QUESTIONS = [
-    operator.neg, operator.invert, operator.index, len, next, abs, bool, round, int, float, list, tuple, dict, set,
-    sorted, sum, max, min, repr, str, chr, range, enumerate, divmod, callable,
-]  # fmt: skip
+    operator.neg,
+    operator.invert,
+    operator.index,
+    len,
+    next,
+    abs,
+    bool,
+    round,
+    int,
+    float,
+    list,
+    tuple,
+    dict,
+    set,
+    sorted,
+    sum,
+    max,
+    min,
+    repr,
+    str,
+    chr,
+    range,
+    enumerate,
+    divmod,
+    callable,
+]
 
 
 class Plain:
@@ -52,10 +92,29 @@ class Level(enum.IntEnum):
 
 def kinds():
     return [
-        1, True, 1.5, 2j, "a", b"b", None, [1], (1,), {1: 2}, {1}, frozenset({1}), range(3), Silent(), Whole(3),
-        Row([1]), Colour.RED, Level.LOW, collections.deque([1]), collections.OrderedDict(a=1), {1: 2}.keys(),
+        1,
+        True,
+        1.5,
+        2j,
+        "a",
+        b"b",
+        None,
+        [1],
+        (1,),
+        {1: 2},
+        {1},
+        frozenset({1}),
+        range(3),
+        Silent(),
+        Whole(3),
+        Row([1]),
+        Colour.RED,
+        Level.LOW,
+        collections.deque([1]),
+        collections.OrderedDict(a=1),
+        {1: 2}.keys(),
         {1: 2}.values(),
-    ]  # fmt: skip
+    ]
 
 
 def shown(value):

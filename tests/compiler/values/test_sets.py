@@ -11,11 +11,13 @@ from support.programs import compiled
 NUMBERS = st.integers(0, 40)
 CHANGES = st.one_of(
     st.tuples(st.sampled_from(["add", "discard"]), NUMBERS),
-    st.tuples(st.sampled_from(["update", "difference_update", "intersection_update", "symmetric_difference_update"]),
-              st.lists(NUMBERS, max_size=4).map(tuple)),
+    st.tuples(
+        st.sampled_from(["update", "difference_update", "intersection_update", "symmetric_difference_update"]),
+        st.lists(NUMBERS, max_size=4).map(tuple),
+    ),
     st.tuples(st.sampled_from(["|", "&", "-", "^", "dict"]), st.lists(NUMBERS, max_size=6).map(tuple)),
     st.tuples(st.sampled_from(["pop", "copy", "frozen", "clear"]), st.just(0)),
-)  # fmt: skip
+)
 
 
 OPERATORS = {"|": operator.or_, "&": operator.and_, "-": operator.isub, "^": operator.xor}

@@ -8,10 +8,15 @@ from hypothesis import strategies as st
 from support.programs import compiled
 
 VALUES = st.one_of(
-    st.integers(-(10**6), 10**6), st.floats(allow_nan=False, width=32), st.booleans(), st.none(),
-    st.text("ab %{}", max_size=5), st.tuples(st.integers(0, 9)), st.lists(st.integers(0, 9), max_size=3),
+    st.integers(-(10**6), 10**6),
+    st.floats(allow_nan=False, width=32),
+    st.booleans(),
+    st.none(),
+    st.text("ab %{}", max_size=5),
+    st.tuples(st.integers(0, 9)),
+    st.lists(st.integers(0, 9), max_size=3),
     st.dictionaries(st.sampled_from("xy"), st.integers(0, 3), max_size=2),
-)  # fmt: skip
+)
 SPECIFICATIONS = st.sampled_from(["", ">8", "^9", "<5", "+", ",", ".2f", "e", "g", "x", "#b", "08", "%", "s", "c?"])
 
 

@@ -70,10 +70,20 @@ def size_inside(x):
 
 
 FUNCTIONS = [
-    closes_over_an_intermediate, closes_over_a_global, closes_over_a_module, gradient_per_row, nested_closures,
-    two_arguments_and_dimensions, keyword_argument, auxiliary_output, structured_arguments, second_derivative,
-    forward_jacobian, control_flow_on_shapes, size_inside,
-]  # fmt: skip
+    closes_over_an_intermediate,
+    closes_over_a_global,
+    closes_over_a_module,
+    gradient_per_row,
+    nested_closures,
+    two_arguments_and_dimensions,
+    keyword_argument,
+    auxiliary_output,
+    structured_arguments,
+    second_derivative,
+    forward_jacobian,
+    control_flow_on_shapes,
+    size_inside,
+]
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
