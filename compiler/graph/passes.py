@@ -3,6 +3,7 @@
 A pass is found by name when it runs, so that `plumbline.testing.replace_pass` can plant a wrong one in a scope.
 """
 
+import operator
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -201,7 +202,15 @@ def _must_stay_apart(first: fx.Node, second: fx.Node, escaping: set[fx.Node], mu
     one, other = memory_root(first), memory_root(second)
     if one is other:  # views of one memory, or one attribute: the same object twice only if both are given out
         return first in escaping and second in escaping and first.op != "get_attr"
-    return one in mutated or other in mutated or (one in escaping and other in escaping)
+    if one in mutated or other in mutated or (one in escaping and other in escaping):
+        return True
+    seen, seen_too = _visible_results(one, escaping | mutated), _visible_results(other, escaping | mutated)
+    return bool(seen & seen_too) or any(part in mutated for call in (one, other) for part in call.users)
+
+
+def _visible_results(call: fx.Node, visible: set[fx.Node]) -> set[object]:
+    """Return which results of a call with several the caller can see: each is a tensor of its own."""
+    return {user.args[1] for user in call.users if user.target is operator.getitem and user in visible}
 
 
 def _hashable(value: object) -> object:

@@ -108,9 +108,13 @@ def is_one_to_one(mapping: Mapped, target: Sequence[Symbol], source: Sequence[Sy
 
 
 def is_sound(mapping: Mapped, fixed: Loop, moving: Loop) -> bool:
-    """Return whether moving, its variables replaced, still visits its points once and reduces the same ones."""
+    """Return whether moving, its variables replaced, still visits its points once and reduces the same ones.
+
+    A reduction over no dimensions is a reduction over one point: it may not take part in the passes over another
+    loop's reduced points, which would count its one point again and again.
+    """
     kept, reduced = real(moving.kept), real(moving.reduced)
-    if moving.reduced:
+    if moving.reduced or moving.reduces:
         return is_one_to_one(mapping, real(fixed.kept), kept) and is_one_to_one(mapping, real(fixed.reduced), reduced)
     return is_one_to_one(mapping, real((*fixed.kept, *fixed.reduced)), kept) or (
         is_one_to_one(mapping, real(fixed.kept), kept)

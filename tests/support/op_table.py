@@ -32,8 +32,18 @@ class Case:
 
 
 def _terms(weight: float) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Two roundings of a term as large as both arguments together: eager fuses a product and a sum, or does not."""
-    return lambda x, y: 2 * torch.finfo(x.dtype).eps * (x.double().abs() + (weight * y.double().abs() if weight else 0))
+    """Two roundings of a term as large as both arguments together: eager fuses a product and a sum, or does not.
+
+    A rounding is never smaller than the smallest subnormal number: half of it may become zero on one CPU, itself on
+    another (oneDNN's gelu of float16).
+    """
+
+    def noise(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        limits = torch.finfo(x.dtype)
+        terms = x.double().abs() + (weight * y.double().abs() if weight else 0)
+        return 2 * limits.eps * terms + limits.smallest_normal * limits.eps
+
+    return noise
 
 
 def _exponent_rounding(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
