@@ -6,11 +6,17 @@ import sys
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SEED = 20260
 
 # Before torch is imported anywhere: one thread a process, so that xdist workers do not fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+# How long a draw takes depends on what else the machine does: it says nothing about the code under test.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_configure(config: pytest.Config) -> None:

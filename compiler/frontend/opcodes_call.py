@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+import types
 
 from ..bytecode.instruction import Instruction
 from ..values.constant import Known
@@ -100,6 +101,7 @@ def keywords_of(frame: FrameState, value: Value | None) -> dict[str, Value]:
 def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     """Make a function; the flags say which parts lie below the code object (none since 3.13)."""
     code = frame.pop().constant()
+    assert isinstance(code, types.CodeType)  # the compiler puts one here
     flags = instruction.argument if sys.version_info < (3, 13) else 0
     cells = _cells(frame.pop()) if flags & 8 else []
     annotations = frame.pop() if flags & 4 else None
@@ -108,11 +110,11 @@ def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     made = FunctionValue(
         code,
         frame.namespace,
-        cells,  # type: ignore[arg-type]  # the compiler puts a code object here
+        cells,
         list(frame.ctx.unpack(defaults)) if defaults is not None else [],
         keywords_of(frame, keyword_defaults),
         name=code.co_name,
-        qualified_name=code.co_qualname,  # type: ignore[attr-defined]  # as above
+        qualified_name=code.co_qualname,
     )
     if annotations is not None:
         flat = frame.ctx.unpack(annotations)

@@ -7,6 +7,7 @@ from math import pi, sqrt
 
 import torch
 
+from ..graph.exact_operators import EXACT_SQRT
 from ..loops.body import Scalar, ScalarBuilder
 from .registry import Call, lowers
 from .writer import NoLowering, TensorValue
@@ -25,6 +26,13 @@ for _name in _DIRECT.split():
         return call.pointwise(lambda b, x: b.op(name, x), "self")
 
     lowers(getattr(aten, _name).default)(_lower_direct)
+
+
+@lowers(EXACT_SQRT)
+def _lower_exact_sqrt(call: Call) -> TensorValue:
+    """C's square root, correctly rounded."""
+    return call.pointwise(lambda b, x: b.op("sqrt", x), "self")
+
 
 for _name in ("floor", "ceil", "trunc", "round"):
 

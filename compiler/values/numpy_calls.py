@@ -6,6 +6,7 @@ from typing import Any
 import numpy
 import torch
 
+from ..graph.exact_operators import EXACT_SQRT
 from .classes import constructs
 from .constant import CALL_FAMILIES, CallRule, Constant, calls
 from .numpy_values import (
@@ -70,7 +71,7 @@ _OPERATIONS: dict[object, Any] = {  # rounded alike in NumPy and torch
     numpy.subtract: operator.sub,
     numpy.multiply: operator.mul,
     numpy.divide: operator.truediv,
-    numpy.sqrt: torch.sqrt,
+    numpy.sqrt: EXACT_SQRT,  # torch's own is not correctly rounded
     numpy.absolute: torch.abs,
     numpy.negative: torch.neg,
     numpy.square: torch.square,

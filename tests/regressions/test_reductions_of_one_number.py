@@ -72,5 +72,5 @@ def test_sizes_of_one_count_once(name: str) -> None:
 def test_verification_sees_a_reduction_that_changed_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment, "is_sound", lambda mapping, fixed, moving: True)
     program = lower_graph(trace(lambda x: x.sum().sum(), (torch.ones(5),)))
-    with pytest.raises(InternalError, match="reduces 5 points for .*, not 1"):
+    with pytest.raises(InternalError, match=r"reduces 5 points for .*, not 1"):
         schedule(program, Options(verify=True))
