@@ -18,6 +18,7 @@ LADDER = 3  # isinstance tests of one variable in one function
 
 
 def module_name(path: Path, root: Path) -> str:
+    """Return the name under which the product imports a file."""
     parts = path.relative_to(root).with_suffix("").parts
     parts = parts[1:] if parts[0] == "public" else parts
     return ".".join(("plumbline", *parts)).removesuffix(".__init__")
@@ -86,6 +87,7 @@ def ladders(function: ast.AST) -> int:
 
 
 def main(root: Path) -> None:
+    """Print all figures of the tree at root."""
     sys.setrecursionlimit(10_000)
     paths = sorted(path for top in TOP_FOLDERS for path in (root / top).rglob("*.py"))
     trees = {path: ast.parse(path.read_text()) for path in paths}
@@ -109,6 +111,7 @@ def main(root: Path) -> None:
 
 
 def print_folders(paths: list[Path], root: Path, graph: dict[str, set[str]]) -> None:
+    """Print how many files each folder has, and how deep their imports of each other go."""
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in paths:
         if path.name != "__init__.py":
@@ -121,6 +124,7 @@ def print_folders(paths: list[Path], root: Path, graph: dict[str, set[str]]) -> 
 
 
 def print_names(paths: list[Path], trees: dict[Path, ast.Module]) -> None:
+    """Print names that stand for more than one thing, and locals named for how they came about."""
     doubled = [name for name, count in Counter(path.name for path in paths).items() if count > 1]
     print("file names that stand twice:", " ".join(sorted(set(doubled) - {"__init__.py"})) or "none")
     classes = Counter(node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef))
@@ -135,6 +139,7 @@ def print_names(paths: list[Path], trees: dict[Path, ast.Module]) -> None:
 
 
 def print_sizes(trees: dict[Path, ast.Module], root: Path) -> None:
+    """Print sizes of functions, files and classes, and where types are told apart one by one."""
     functions, large_classes, ladder_rows = [], [], []
     tests = 0
     for path, tree in trees.items():
