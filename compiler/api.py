@@ -22,7 +22,7 @@ from .frontend.compiled_module import CompiledModule
 from .frontend.size_marks import DYNAMIC, RANGES, STATIC
 from .frontend.unit import FROZEN, Family
 from .pipeline import compile_callable, make_family
-from .values.torch_calls import allow, disallow
+from .values.torch.torch_calls import allow, disallow
 
 _MODES = frozenset({None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})
 _FAMILIES: WeakSet[Family] = WeakSet()

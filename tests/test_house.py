@@ -273,6 +273,9 @@ BROKEN_IMPORTS = [
     ("compiler/frontend/planted.py", "from ..codegen import anything"),
     ("compiler/codegen/planted.py", "from ..autograd import anything"),
     ("compiler/values/planted.py", "from ..frontend import anything"),
+    ("compiler/values/value.py", "from . import constant"),
+    ("compiler/values/python/size_calls.py", "from ..torch import anything"),
+    ("compiler/values/python/containers/planted.py", "from ..objects import anything"),
     ("compiler/frontend/planted.py", "from ..loops import anything"),
     ("compiler/lowering/planted.py", "from ..values import anything"),
     ("compiler/runtime/planted.py", "from ..graph import anything"),
@@ -309,7 +312,12 @@ FLOORS = [
     "values",
 ]
 SKELETON = [f"{building}/__init__.py" for building in BUILDINGS]
-SKELETON += [f"compiler/{floor}/{file}.py" for floor in FLOORS for file in ("__init__", "anything")]
+SKELETON += [f"compiler/{floor}/__init__.py" for floor in FLOORS]
+SKELETON += [f"compiler/{floor}/anything.py" for floor in FLOORS if floor != "values"]  # its files are all named
+ROOMS = ["python", "python/containers", "python/objects", "torch", "library"]  # of the values
+SKELETON += [f"compiler/values/{room}/__init__.py" for room in ROOMS]
+SKELETON += [f"compiler/values/{room}/anything.py" for room in ROOMS if room != "python"]
+SKELETON += ["compiler/values/value.py", "compiler/values/constant.py", "compiler/values/python/size_calls.py"]
 SKELETON += ["oracle/verdict.py", "reports/rows.py", "pytest_plugin/plugin.py", "public/command.py"]
 SKELETON += ["compiler/base/errors.py"]
 
@@ -335,3 +343,11 @@ def test_contracts_see_a_planted_import(skeleton: Path, path: str, statement: st
     broken = contracts_say(skeleton)
     assert broken.returncode == 1
     assert "BROKEN" in broken.stdout, broken.stdout + broken.stderr
+
+
+def test_contracts_see_a_circle_of_files(skeleton: Path):
+    (skeleton / "compiler/values/torch/planted.py").write_text("from . import anything\n")
+    (skeleton / "compiler/values/torch/anything.py").write_text("from . import planted\n")
+    broken = contracts_say(skeleton)
+    assert broken.returncode == 1
+    assert "No cycles are allowed" in broken.stdout, broken.stdout + broken.stderr

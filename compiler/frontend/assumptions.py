@@ -10,7 +10,7 @@ from torch import fx
 
 from ..bytecode.instruction import Decoded, Instruction
 from ..values.reasons import Signal
-from ..values.tensor import TensorValue
+from ..values.torch.tensor import TensorValue
 from .frame import FrameState
 
 MOST = 64  # assumptions of one capture; more are a loop whose end is an error

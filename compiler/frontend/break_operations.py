@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..bytecode.instruction import Instruction
-from ..values.functions import BoundMethod, FunctionValue
-from ..values.modules import ModuleValue
+from ..values.python.objects.functions import BoundMethod, FunctionValue
 from ..values.reasons import CANNOT_RESUME, SkipFrame
+from ..values.torch.modules import ModuleValue
 from ..values.value import Value
 from .frame import NULL, FrameState
 from .opcodes_call import split_call, split_star_call

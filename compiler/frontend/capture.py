@@ -26,8 +26,8 @@ from ..bytecode.handling import run_handling
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
-from ..values.attributes import lookups_guarded
 from ..values.guard import Guard
+from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised, Value
 from .assumptions import AssumedInVain, leaves_no_trace

@@ -7,7 +7,7 @@ from itertools import pairwise
 from ..bytecode.resume_chain import Place
 from ..bytecode.resume_code import HANDLED
 from ..bytecode.resume_code import NULL as NULL_KIND
-from ..values.functions import CellValue
+from ..values.python.objects.functions import CellValue
 from ..values.reasons import EXPLICIT_BREAK, Break
 from ..values.source import Argument
 from .frame import NULL, FrameState, HandledValue

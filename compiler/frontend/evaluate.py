@@ -3,9 +3,9 @@
 import sys
 import types
 
-from ..values.classes import ClassValue
 from ..values.constant import Constant, MethodOf
-from ..values.exceptions import ExceptionValue
+from ..values.python.objects.classes import ClassValue
+from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import CANNOT_RESUME, UNSUPPORTED_OPERATION, Break, SkipFrame
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ..base.origin import Origin
 from ..bytecode.instruction import Decoded, Instruction
 from ..bytecode.liveness import live_locals
-from ..values.functions import CellValue
+from ..values.python.objects.functions import CellValue
 from ..values.value import CaptureContext, Value
 
 

@@ -13,7 +13,8 @@ from ..base.origin import Origin
 from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_run_failure, set_default_dtype
 from ..values.constant import Constant
 from ..values.guard import storage_pattern
-from ..values.mappings import DictValue
+from ..values.python.containers.mappings import DictValue
+from ..values.python.containers.sequences import ListValue, TupleValue
 from ..values.reasons import (
     AUTOGRAD_CALL,
     DATA_DEPENDENT_SHAPE,
@@ -24,11 +25,9 @@ from ..values.reasons import (
     UNSUPPORTED_OPERATION,
     Break,
 )
-from ..values.sequences import ListValue, TupleValue
 from ..values.source import Source
-from ..values.tensor import TensorValue
-from ..values.torch_calls import to_graph
-from ..values.transforms import MadeFunction, PullBack
+from ..values.torch.tensor import TensorValue
+from ..values.torch.transforms import MadeFunction, PullBack
 from ..values.value import Arguments, CaptureContext, Keywords, Value
 from .assumptions import MOST
 from .frame import FrameState
@@ -148,8 +147,8 @@ class GraphBuilding(CaptureContext):
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
         if self.graph_free:
             raise Break(DISABLED, f"an operation in {self.frames[0].decoded.code.co_name}, which is not compiled")
-        pairs = [to_graph(self, arg) for arg in args]
-        named = {name: to_graph(self, value) for name, value in kwargs.items()}
+        pairs = [self.real(arg).graph_argument(self) for arg in args]
+        named = {name: self.real(value).graph_argument(self) for name, value in kwargs.items()}
         fake_args = [fake for _, fake in pairs]
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
         extra = self.blocks.extra_arguments(target, fake_args, fake_kwargs)
@@ -169,7 +168,7 @@ class GraphBuilding(CaptureContext):
         if "dtype" in extra and isinstance(result, torch.Tensor):
             extra["dtype"] = result.dtype
         named |= {name: (value, value) for name, value in extra.items()}
-        positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: to_graph saw to it
+        positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: graph_argument saw to it
         keywords: Any = {name: node for name, (node, _) in named.items()}
         operation: Any = target
         if len(self.levels) > 1:
@@ -191,7 +190,7 @@ class GraphBuilding(CaptureContext):
         kwargs: dict[str, object] | None = None,
     ) -> Value:
         """Add a call whose result on fake tensors is known."""
-        given: Any = (args, kwargs or {})  # what graphs carry: to_graph saw to it
+        given: Any = (args, kwargs or {})  # what graphs carry: graph_argument saw to it
         node = self.graph.call_function(target, *fx.map_arg(given, self._carried))
         self.mutates_inputs = self.mutates_inputs or getattr(target, "mutates_inputs", False)
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
@@ -209,7 +208,7 @@ class GraphBuilding(CaptureContext):
         try:
             values = [self._entering(arg) for arg in args]
             named = {name: self._entering(value) for name, value in kwargs.items()}
-            nodes, fakes = to_graph(self, self.call(function, values, named))
+            nodes, fakes = self.real(self.call(function, values, named)).graph_argument(self)
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
             if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:

@@ -8,8 +8,8 @@ from ..bytecode.kept_generator import kept_state, new_generator, set_state
 from ..bytecode.resume_chain import Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
-from ..values.functions import CellValue
 from ..values.guard import Kind
+from ..values.python.objects.functions import CellValue
 from ..values.reasons import CANNOT_RESUME, Break
 from ..values.source import Attribute, Inject, Item, Source
 from ..values.value import CaptureContext, Rebuilder, Value

@@ -6,11 +6,11 @@ import types
 
 from ..bytecode.instruction import Instruction
 from ..values.constant import Known
-from ..values.functions import CellValue, FunctionValue
-from ..values.mappings import DictValue
-from ..values.operators import unary
+from ..values.library.operators import unary
+from ..values.python.containers.mappings import DictValue
+from ..values.python.containers.sequences import TupleValue
+from ..values.python.objects.functions import CellValue, FunctionValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
-from ..values.sequences import TupleValue
 from ..values.value import Value, defines
 from .frame import NULL, FrameState
 from .opcode_table import opcode

@@ -5,9 +5,9 @@ import sys
 
 from ..bytecode.instruction import Instruction
 from ..values.constant import Constant, Known
-from ..values.mappings import DictValue
+from ..values.python.containers.mappings import DictValue
+from ..values.python.containers.sequences import TupleValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
-from ..values.sequences import TupleValue
 from ..values.value import Raised, Value
 from .assumptions import branch
 from .frame import FrameState

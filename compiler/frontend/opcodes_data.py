@@ -4,37 +4,15 @@ import importlib.util
 import sys
 
 from ..bytecode.instruction import Instruction
-from ..values import (  # noqa: F401 - fill the tables of callables
-    attention_calls,
-    autograd_functions,
-    cached_functions,
-    control_flow,
-    copying,
-    distribution_calls,
-    functional_calls,
-    gradients,
-    itertools_calls,
-    logging_calls,
-    numpy_calls,
-    outer_iterators,
-    outer_views,
-    pure_calls,
-    reflection_calls,
-    single_dispatch,
-    stateless_calls,
-    tensor_state,
-    transforms,
-    twin_calls,
-)
-from ..values.builtin_calls import make_slice
 from ..values.constant import Constant, fold
-from ..values.functions import CellValue
-from ..values.mappings import DictValue, pairs_of
-from ..values.operators import binary, compare, is_same, unary, unpack
+from ..values.library.builtin_calls import make_slice
+from ..values.library.operators import binary, compare, is_same, unary, unpack
+from ..values.library.texts import formatted, text_of
+from ..values.python.containers.mappings import DictValue, pairs_of
+from ..values.python.containers.sequences import ListValue, TupleValue
+from ..values.python.containers.sets import SetValue
+from ..values.python.objects.functions import CellValue
 from ..values.reasons import UNSUPPORTED_OPERATION, Break
-from ..values.sequences import ListValue, TupleValue
-from ..values.sets import SetValue
-from ..values.texts import formatted, text_of
 from ..values.value import Value, defines
 from .frame import NULL, FrameState
 from .opcode_table import opcode

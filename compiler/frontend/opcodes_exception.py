@@ -2,15 +2,15 @@
 
 from ..bytecode.instruction import Instruction
 from ..bytecode.versions import OPCODES, RUNNING
-from ..values.attributes import class_lookup
-from ..values.classes import ClassValue
 from ..values.constant import Constant
-from ..values.exception_groups import match_group, what_remains
-from ..values.exceptions import ExceptionValue, TracebackValue
-from ..values.modes import LeaveBlock, block_of
-from ..values.objects import ObjectValue
+from ..values.python.containers.sequences import TupleValue
+from ..values.python.objects.attributes import class_lookup
+from ..values.python.objects.classes import ClassValue
+from ..values.python.objects.exception_groups import match_group, what_remains
+from ..values.python.objects.exceptions import ExceptionValue, TracebackValue
+from ..values.python.objects.instances import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
-from ..values.sequences import TupleValue
+from ..values.torch.modes import LeaveBlock, block_of
 from ..values.value import Raised, Value
 from .frame import FrameState, HandledValue
 from .opcode_table import opcode, rules_for

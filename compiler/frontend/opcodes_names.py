@@ -2,7 +2,7 @@
 
 from ..bytecode.instruction import Instruction
 from ..values.constant import Constant
-from ..values.mappings import DictValue
+from ..values.python.containers.mappings import DictValue
 from ..values.value import Raised
 from .frame import FrameState
 from .opcode_table import opcode

@@ -23,15 +23,17 @@ from ..base.torch_facts import (
     without_transforms,
 )
 from ..bytecode.instruction import decode
-from ..values.attributes import MADE, bind_raw, class_lookup
-from ..values.classes import ClassValue
-from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf, call_rule
-from ..values.exceptions import ExceptionValue
-from ..values.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
+from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ..values.guard import Guard, Kind, TensorFacts
-from ..values.mappings import DictValue
-from ..values.objects import ObjectValue, OpaqueValue
-from ..values.operators import compare, equal, unpack
+from ..values.library.operators import compare, equal, unpack
+from ..values.python.containers.mappings import DictValue
+from ..values.python.containers.sequences import ListValue, TupleValue, tuple_fields
+from ..values.python.containers.sets import SetValue
+from ..values.python.objects.attributes import MADE, bind_raw, class_lookup
+from ..values.python.objects.classes import ClassValue
+from ..values.python.objects.exceptions import ExceptionValue
+from ..values.python.objects.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
+from ..values.python.objects.instances import ObjectValue, OpaqueValue
 from ..values.reasons import (
     DISABLED,
     LIMIT,
@@ -40,11 +42,11 @@ from ..values.reasons import (
     Break,
     SkipFrame,
 )
-from ..values.sequences import ListValue, TupleValue, tuple_fields
-from ..values.sets import SetValue
+from ..values.rule_tables import CallRule
+from ..values.rules import call_rule
 from ..values.source import Attribute, Injected, Item, Source
-from ..values.tensor import TensorValue
-from ..values.torch_calls import is_graph_break_mark
+from ..values.torch.tensor import TensorValue
+from ..values.torch.torch_calls import is_graph_break_mark
 from ..values.value import Arguments, Keywords, Raised, Value
 from ..values.wrap import wrap_object
 from .autocast import autocast_depth, autocast_state, put_autocast
@@ -261,6 +263,10 @@ class Recorder(GraphBuilding):
         is_pushed = isinstance(self.pushed, ClassValue) and self.pushed.kind is made.python_type()
         self.instead = made if is_pushed else None
         (self.call_and_push if is_pushed else self.call)(init, [made, *args], kwargs)
+
+    def call_rule(self, function: object) -> CallRule | None:
+        """Return the rule for calling a known object, None if there is none."""
+        return call_rule(function)
 
     def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result is the result of calling `caller`."""

@@ -10,11 +10,12 @@ import torch
 from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
-from ..values.mappings import DictValue
+from ..values.python.containers.mappings import DictValue
+from ..values.python.containers.sequences import TupleValue
+from ..values.python.objects.attributes import MADE
 from ..values.scalar import SizeValue
-from ..values.sequences import TupleValue
 from ..values.source import Argument, Injected, Source
-from ..values.tensor import TensorValue
+from ..values.torch.tensor import TensorValue
 from ..values.value import Rebuilder, Value
 from .autocast import autocast_state, enter_autocast
 from .guard_table import GUARD_ERRORS
@@ -110,6 +111,11 @@ class Residual(Rebuilder):
     def fresh(self) -> str:
         """Return an unused name."""
         return self.names.fresh()
+
+    def class_name(self, kind: type) -> str:
+        """Return an expression for a class; one that was made while capturing is made again by its class statement."""
+        template = MADE.get(kind)
+        return self.inject(kind) if template is None else self.value(template)
 
     def know(self, value: Value, name: str) -> None:
         """Remember the name of a value."""

@@ -8,7 +8,7 @@ import torch
 
 from ..base.torch_facts import kept_from_stock
 from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
-from ..values.torch_calls import explicit_break, is_graph_break_mark
+from ..values.torch.torch_calls import explicit_break, is_graph_break_mark
 
 # Pure helpers of the standard library, written in Python, that programs build their own code from.
 _INLINED_STANDARD = frozenset(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import device_constructors, set_default_dtype
-from ..values.modes import block_depth, unwind_blocks
 from ..values.reasons import TENSOR_STATE, Break
+from ..values.torch.modes import block_depth, unwind_blocks
 from ..values.value import Rebuilder, Value
 
 

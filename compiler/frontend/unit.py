@@ -23,11 +23,11 @@ from ..base.torch_facts import has_foreign_modes, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_chain import Place, make_chain_function
 from ..bytecode.resume_code import NULL, VALUE
-from ..values.constant import call_rule
 from ..values.guard import Guard, Kind, TensorFacts
-from ..values.modules import has_global_hooks
 from ..values.reasons import FUNCTION_MODE, LIMIT
+from ..values.rules import call_rule
 from ..values.source import Argument, Source
+from ..values.torch.modules import has_global_hooks
 from .dispatch_template import DEFAULT, make_template, parameter_names
 from .recompile_reasons import failing_guard, fetched
 from .residual import MISS

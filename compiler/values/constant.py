@@ -17,36 +17,6 @@ LITERAL_TYPES: frozenset[type] = frozenset(
 _INLINE_TYPES = frozenset({int, bool, str, type(None)})
 
 
-CallRule = Callable[[CaptureContext, Arguments, Keywords], Value]
-CALL_RULES: dict[int, tuple[object, CallRule]] = {}  # id of a builtin -> (the builtin, kept alive; its rule)
-CallFamily = Callable[[object], CallRule | None]
-CALL_FAMILIES: list[CallFamily] = []  # asked in turn for what has no rule of its own
-
-
-def calls(*functions: object) -> Callable[[CallRule], CallRule]:
-    """Register the rule for calling some builtins."""
-
-    def register(rule: CallRule) -> CallRule:
-        for function in functions:
-            assert id(function) not in CALL_RULES, function
-            CALL_RULES[id(function)] = (function, rule)
-        return rule
-
-    return register
-
-
-def call_rule(function: object) -> CallRule | None:
-    """Return the rule for calling a known object, None if there is none."""
-    found = CALL_RULES.get(id(function))
-    if found is not None:
-        return found[1]
-    for family in CALL_FAMILIES:
-        rule = family(function)
-        if rule is not None:
-            return rule
-    return None
-
-
 StringRule = Callable[[CaptureContext, "Constant", str, Arguments, Keywords], Value]
 _STRING_METHODS: dict[str, StringRule] = {}
 
@@ -102,6 +72,10 @@ class Constant(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Return bool of the literal."""
         return bool(self.value)
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the object for both."""
+        return self.value, self.value
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method, or the attribute of the literal."""
@@ -237,6 +211,10 @@ class Known(Value):
         """Evaluate bool: true for everything but enum members with a rule of their own."""
         return bool(self.value)
 
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the object for both."""
+        return self.value, self.value
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Read the attribute now; attributes of user modules are guarded."""
         if isinstance(self.value, types.ModuleType):
@@ -278,7 +256,7 @@ class Known(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call by the rule of the object; without one, break."""
-        rule = call_rule(self.value)
+        rule = ctx.call_rule(self.value)
         if rule is None:
             self.no("call", UNKNOWN_CALLEE)
         try:

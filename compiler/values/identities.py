@@ -3,8 +3,9 @@
 import _thread
 from collections.abc import Hashable
 
-from .constant import Constant, calls
+from .constant import Constant
 from .reasons import UNSUPPORTED_OPERATION, Break
+from .rule_tables import calls
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 

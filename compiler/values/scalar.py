@@ -35,6 +35,11 @@ class SizeValue(Value):
         """Return the symbol for further arithmetic, which keeps the order in which floats were rounded."""
         return rounded_symbol(self.symbol) if self.kind is float else self.symbol
 
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the node that computes the number, and the symbol; a number that needs no node for both."""
+        node = ctx.size_argument(self)
+        return node, self.symbol if not isinstance(node, int | float | bool) else node
+
     def constant(self) -> object:
         """Fix the value to what it is now."""
         return self.kind(self.symbol)

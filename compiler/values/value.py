@@ -11,7 +11,7 @@ from torch.fx import GraphModule, Node
 
 from ..base.options import Options
 from .guard import Kind
-from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, Break, BreakReason, Signal
+from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR, Break, BreakReason, Signal
 from .source import Source
 
 Arguments = Sequence["Value"]
@@ -41,6 +41,10 @@ class Rebuilder(ABC):
     @abstractmethod
     def inject(self, value: object) -> str:
         """Give a constant object a name."""
+
+    @abstractmethod
+    def class_name(self, kind: type) -> str:
+        """Return an expression for a class; one that was made while capturing is made again by its class statement."""
 
     @abstractmethod
     def line(self, text: str) -> None:
@@ -112,6 +116,10 @@ class Value:
     def constant(self) -> object:
         """Return the real object, fully known now; containers are given as fresh copies."""
         raise Break(UNSUPPORTED_OPERATION, f"the value of {self.describe()} is not known")
+
+    def graph_argument(self, ctx: "CaptureContext") -> tuple[object, object]:
+        """Return the value as (argument of a node, argument for the fake run); Break if a graph cannot carry it."""
+        raise Break(UNSUPPORTED_TENSOR, f"{self.describe()} as an argument of an operation")
 
     def get_attr(self, ctx: "CaptureContext", name: str) -> "Value":
         """Evaluate `value.name`."""
@@ -230,6 +238,10 @@ class CaptureContext(ABC):
     @abstractmethod
     def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call."""
+
+    @abstractmethod
+    def call_rule(self, function: object) -> Callable[["CaptureContext", Arguments, Keywords], Value] | None:
+        """Return the rule for calling a known object, None if there is none."""
 
     @abstractmethod
     def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:

@@ -5,7 +5,6 @@ import enum
 import functools
 import gc
 import operator
-import os
 import re
 import sys
 import types
@@ -18,26 +17,23 @@ import torch
 import torch.nn.attention
 
 from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
-from .attributes import is_native
-from .classes import ClassValue
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
-from .environment import EnvironmentValue
-from .exception_groups import GroupValue
-from .exceptions import ExceptionValue
-from .functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .guard import Kind
-from .mappings import DictValue, ProxyValue
-from .modes import DeviceBlock
-from .modules import ModuleValue
-from .namespaces import GlobalsValue
-from .objects import ObjectValue, OpaqueValue
-from .sequences import ListValue, TupleValue
-from .sets import SetValue
+from .python.containers.mappings import DictValue, ProxyValue
+from .python.containers.namespaces import GlobalsValue
+from .python.containers.sequences import ListValue, TupleValue
+from .python.containers.sets import SetValue
+from .python.objects.attributes import is_native
+from .python.objects.classes import ClassValue
+from .python.objects.exception_groups import GroupValue
+from .python.objects.exceptions import ExceptionValue
+from .python.objects.functions import BoundMethod, CellValue, PartialValue, wrap_function
+from .python.objects.instances import ObjectValue, OpaqueValue
+from .rule_tables import WRAP_RULES, wraps_type
 from .source import Attribute, BaseItem, Injected, Item, ListedItem, Plain, Referent, Source
+from .torch.modes import DeviceBlock
+from .torch.modules import ModuleValue
 from .value import Arguments, CaptureContext, Keywords, Value
-
-Rule = Callable[[CaptureContext, object, Source], Value]
-_RULES: dict[type, Rule] = {}
 
 _UNION: type = type(typing.Union[int, str])  # noqa: UP007 - the old spelling has the class that is wanted
 _BY_IDENTITY = (
@@ -78,22 +74,10 @@ _BY_IDENTITY = (
 )
 
 
-def wraps_type(*kinds: type) -> Callable[[Rule], Rule]:
-    """Register the rule for exact types."""
-
-    def register(rule: Rule) -> Rule:
-        for kind in kinds:
-            assert kind not in _RULES
-            _RULES[kind] = rule
-        return rule
-
-    return register
-
-
 def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     """Return the value of anything but a tensor (which the capture makes a graph input)."""
     kind = type(value)
-    rule = _RULES.get(kind)
+    rule = WRAP_RULES.get(kind)
     if rule is not None:
         return rule(ctx, value, source)
     if isinstance(value, type):
@@ -328,14 +312,6 @@ def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
         ctx.guard(Plain(source, _is_empty), Kind.EQUALS, True)
         return CellValue(None, source)
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
-
-
-@wraps_type(type(os.environ))
-def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
-    if value is not os.environ:
-        return OpaqueValue(value, source)
-    ctx.guard(source, Kind.IDENTITY, value)
-    return EnvironmentValue()
 
 
 class OpenBlock(OpaqueValue):

@@ -1,0 +1,1 @@
+"""What a program calls of Python's builtins, the standard library and NumPy."""

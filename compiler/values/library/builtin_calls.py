@@ -1,0 +1,533 @@
+"""Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
+
+import collections
+import types
+from collections.abc import Callable, Iterator
+from typing import Union
+
+import torch
+
+from ..constant import Constant, RangeIterator, fold
+from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
+from ..python.containers.mappings import DictValue, DictView, ProxyValue, pairs_of
+from ..python.containers.sequences import (
+    ListValue,
+    SequenceIterator,
+    SequenceValue,
+    SliceValue,
+    TupleValue,
+    sort_values,
+)
+from ..python.containers.sets import SetValue, copy_of_set
+from ..python.objects.attributes import class_lookup, guard_bases
+from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
+from ..python.objects.exception_groups import make_group
+from ..python.objects.exceptions import make_exception
+from ..python.objects.functions import BoundMethod
+from ..python.objects.instances import ObjectValue
+from ..python.objects.made_classes import class_by_call
+from ..reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from ..rule_tables import CallRule, calls
+from ..scalar import SizeValue
+from ..source import Injected
+from ..torch.tensor import TensorValue
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value
+from .conversion_calls import known_argument
+from .operators import binary, compare
+
+NONE = Constant(None)
+
+
+# --- questions about types and attributes
+
+
+@constructs(type)
+def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 3 and not kwargs:
+        return class_by_call(ctx, args)
+    if len(args) != 1 or kwargs:
+        raise Break(UNSUPPORTED_OPERATION, "making a class")
+    return ctx.known(ctx.real(args[0]).python_type())
+
+
+def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
+    value = ctx.real(value)
+    if isinstance(value, TupleValue):
+        return tuple(kind for item in value.elements(ctx) for kind in _classes(ctx, item))
+    real = value.constant() if value.is_constant() else None
+    if isinstance(real, types.UnionType):
+        return tuple(kind for kind in real.__args__ if isinstance(kind, type))
+    if not isinstance(real, type) and not getattr(real, "__args__", ()):
+        real = getattr(real, "__origin__", real)  # typing.Sequence stands for collections.abc.Sequence
+    if isinstance(real, type):
+        return (real,)
+    if getattr(real, "__origin__", None) is Union:
+        return tuple(kind for kind in getattr(real, "__args__", ()) if isinstance(kind, type))
+    ctx.throw(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+
+
+_KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
+
+
+@calls(isinstance)
+def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value, kinds = ctx.real(args[0]), _classes(ctx, args[1])
+    kind = value.python_type()
+    if kind in kinds:
+        return Constant(True)  # Python does not ask a metaclass where the type is the very one
+    if isinstance(value, TensorValue):
+        return Constant(any(_tensor_is(value, wanted) for wanted in kinds))
+    for wanted in kinds:
+        check = class_lookup(type(wanted), "__instancecheck__")[1]
+        if isinstance(check, types.FunctionType) and type(wanted).__module__.split(".")[0] not in _KNOWN_METACLASSES:
+            verdict = ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(wanted), value], {})
+            if verdict.truth(ctx):
+                return Constant(True)
+            kinds = tuple(other for other in kinds if other is not wanted)
+    if isinstance(value, SizeValue):
+        return Constant(issubclass(kind, kinds))
+    if value.is_constant():
+        return Constant(isinstance(value.constant(), kinds))
+    guard_bases(ctx, kind, kinds)
+    return fold(ctx, issubclass, kind, kinds)
+
+
+def _tensor_is(value: TensorValue, wanted: type) -> bool:
+    if issubclass(wanted, torch.Tensor):
+        return issubclass(value.kind, wanted)
+    if wanted.__module__.startswith("torch") and wanted.__name__.endswith("Tensor"):
+        return isinstance(value.fake, wanted)
+    return issubclass(value.kind, wanted)
+
+
+@calls(issubclass)
+def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    kind = ctx.real(args[0])
+    if not isinstance(kind, ClassValue):
+        ctx.throw(TypeError, "issubclass() arg 1 must be a class")
+    classes = _classes(ctx, args[1])
+    guard_bases(ctx, kind.kind, classes)
+    return fold(ctx, issubclass, kind.kind, classes)
+
+
+@calls(callable)
+def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if value.is_constant():
+        return Constant(callable(value.constant()))
+    return Constant(class_lookup(value.python_type(), "__call__")[0] is not None)
+
+
+def _attribute_name(ctx: CaptureContext, value: Value) -> str:
+    name = known_argument(ctx, value, "attribute name")
+    if not isinstance(name, str):
+        ctx.throw(TypeError, f"attribute name must be string, not '{type(name).__name__}'")
+    return str(name)
+
+
+@calls(getattr)
+def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    name = _attribute_name(ctx, args[1])
+    if len(args) == 2:
+        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+    try:
+        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return ctx.real(args[2])
+        raise
+
+
+@calls(hasattr)
+def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    try:
+        ctx.real(args[0]).get_attr(ctx, _attribute_name(ctx, args[1]))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return Constant(False)
+        raise
+    return Constant(True)
+
+
+@calls(setattr)
+def _setattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.real(args[0]).set_attr(ctx, _attribute_name(ctx, args[1]), args[2])
+    return NONE
+
+
+@calls(delattr)
+def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.real(args[0]).del_attr(ctx, _attribute_name(ctx, args[1]))
+    return NONE
+
+
+@constructs(super)
+def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
+    start = ctx.real(first)
+    if not isinstance(start, ClassValue):
+        raise Break(UNSUPPORTED_OPERATION, "super() of something that is no class")
+    return SuperValue(start.kind, ctx.real(second))
+
+
+@constructs(types.MethodType)
+def _method(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 2 or kwargs:
+        raise Break(UNSUPPORTED_OPERATION, "making a method of odd arguments")
+    return BoundMethod(ctx.real(args[0]), ctx.real(args[1]))
+
+
+@constructs(object)
+def _object(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ObjectValue(object)
+
+
+@calls(hash)
+def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__hash__")
+        if method is not None:
+            return value.answered(ctx, "__hash__", ctx.real(ctx.call(method, [], {})), hash)
+        if value.contents is None or value.contents.python_type().__hash__ is None:
+            value.refuse(ctx, "hash", hash)
+        value = value.contents
+    if not value.is_constant():
+        value.refuse(ctx, "hash", hash)
+    return fold(ctx, hash, known_argument(ctx, value, "hash"))
+
+
+# --- reductions
+
+
+def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        if len(args) != 1 and (not args or "default" in kwargs):
+            given = [ctx.real(arg).stand_in() for arg in args]
+            fold(ctx, {"max": max, "min": min}[name], *given, **dict.fromkeys(kwargs))
+        items = _in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.real(arg) for arg in args]
+        if not items:
+            if "default" in kwargs:
+                return ctx.real(kwargs["default"])
+            fold(ctx, {"max": max, "min": min}[name], ())
+        key = ctx.real(kwargs.get("key", NONE))
+        by_key = not (isinstance(key, Constant) and key.value is None)
+        best = items[0]
+        best_key = ctx.real(ctx.call(key, [best], {})) if by_key else best
+        for item in items[1:]:
+            item_key = ctx.real(ctx.call(key, [item], {})) if by_key else item
+            if ctx.real(compare(ctx, symbol, item_key, best_key)).truth(ctx):
+                best, best_key = item, item_key
+        return best
+
+    return rule
+
+
+calls(max)(_extreme("max", ">"))
+calls(min)(_extreme("min", "<"))
+
+
+@calls(sum)
+def _sum(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    total = ctx.real(args[1] if len(args) > 1 else kwargs.get("start", Constant(0)))
+    items = ctx.unpack(args[0])
+    if total.is_constant() and all(isinstance(item, Constant) for item in items):
+        return fold(ctx, sum, [item.constant() for item in items], total.constant())
+    for item in items:
+        total = ctx.real(binary(ctx, "+", total, item))
+    return total
+
+
+@calls(any)
+def _any(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
+    return Constant(any(ctx.real(item).truth(ctx) for item in steps))
+
+
+@calls(all)
+def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
+    return Constant(all(ctx.real(item).truth(ctx) for item in steps))
+
+
+@calls(vars(collections)["_count_elements"])
+def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    mapping = ctx.real(args[0])
+    for element in ctx.unpack(args[1]):
+        before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
+        mapping.set_item(ctx, element, ctx.real(binary(ctx, "+", before, Constant(1))))
+    return NONE
+
+
+@calls(len)
+def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.real(args[0]).length(ctx)
+
+
+@calls(sorted)
+def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ListValue(sort_values(ctx, _in_any_order(ctx, args[0], kwargs), kwargs))
+
+
+def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[Value]:
+    """Return the elements for a rule that gives the same in whatever order they come: known ones have a total order."""
+    value = ctx.real(value)
+    if isinstance(value, SetValue) and "key" not in kwargs:
+        members = list(value.members.values())
+        if all(isinstance(member, Constant) and type(member.value) in (int, str, bool) for member in members):
+            return members
+    return ctx.unpack(value)
+
+
+# --- containers
+
+
+@constructs(list)
+def _list(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ListValue(list(ctx.unpack(args[0])) if args else [])
+
+
+@constructs(tuple)
+def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if kind is tuple:
+        value = ctx.real(args[0]) if args else None
+        if isinstance(value, TupleValue) and value.kind is tuple:
+            return value
+        return TupleValue(list(ctx.unpack(value)) if value is not None else [])
+    fields = getattr(kind, "_fields", None)
+    maker = class_lookup(kind, "__new__")[1]
+    made_by = getattr(getattr(maker, "__func__", maker), "__module__", None) or ""
+    if fields is None or not made_by.startswith("namedtuple_"):
+        if kind.__module__ == "torch.return_types":
+            return TupleValue(ctx.unpack(args[0]), kind=kind)
+        return construct(ctx, kind, args, kwargs)
+    return _named_tuple(ctx, kind, tuple(fields), args, kwargs)
+
+
+def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords) -> Value:
+    defaults = getattr(kind, "_field_defaults", {})
+    bound = dict(zip(fields, args, strict=False))
+    twice = any(name in bound for name in kwargs)
+    bound |= kwargs
+    lacking = [name for name in fields if name not in bound and name not in defaults]
+    if len(args) > len(fields) or twice or lacking or not set(kwargs) <= set(fields):
+        fold(ctx, kind, *[None] * len(args), **dict.fromkeys(kwargs))  # raises, with Python's own words
+    for name in fields:
+        if name not in bound:
+            bound[name] = ctx.wrap(defaults[name], Injected(defaults[name]))
+    return TupleValue([bound[name] for name in fields], kind=kind)
+
+
+@constructs(dict, collections.OrderedDict)
+def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    pairs = pairs_of(ctx, ctx.real(args[0])) if args else []
+    pairs += [(Constant(name), value) for name, value in kwargs.items()]
+    made = DictValue.of(ctx, [], kind)
+    for key, value in pairs:
+        made.set_item(ctx, key, value)
+    return made
+
+
+@constructs(collections.defaultdict)
+def _defaultdict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    made = _dict(ctx, kind, args[1:], kwargs)
+    assert isinstance(made, DictValue)
+    made.factory = ctx.real(args[0]) if args else NONE
+    return made
+
+
+@constructs(collections.deque)
+def _deque(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)).constant()
+    if not (limit is None or (isinstance(limit, int) and limit >= 0)):
+        fold(ctx, collections.deque, (), limit)
+    assert limit is None or isinstance(limit, int)
+    made = ListValue(list(ctx.unpack(args[0])) if args else [], kind=collections.deque, maximum=limit)
+    made.trim(left=False)
+    return made
+
+
+@constructs(set, frozenset)
+def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return SetValue(kind)
+    value = ctx.real(args[0])
+    if isinstance(value, SetValue):
+        return copy_of_set(value, kind)
+    made = SetValue.of(ctx, ctx.unpack(value), kind)
+    if isinstance(value, DictValue):
+        made.tokens = kind(dict.fromkeys(made.members))  # Python lays it out at once
+    return made
+
+
+@constructs(range)
+def _range(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return fold(ctx, range, *[known_argument(ctx, arg, "range") for arg in args])
+
+
+@constructs(slice)
+def _slice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return make_slice(ctx, [NONE, *args, NONE] if len(args) == 1 else [*args, NONE][:3])
+
+
+def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
+    """Return a slice of three bounds."""
+    parts = [ctx.real(part) for part in parts]
+    if any(isinstance(part, SizeValue) for part in parts):
+        return SliceValue(parts)
+    if all(isinstance(part, Constant) for part in parts):
+        return Constant(slice(*(part.constant() for part in parts)))
+    return SliceValue(parts)
+
+
+@constructs(types.MappingProxyType)
+def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    owner = ctx.real(args[0])
+    if not isinstance(owner, DictValue):
+        raise Break(UNSUPPORTED_OPERATION, f"mappingproxy of {owner.describe()}")
+    return ProxyValue(owner)
+
+
+# --- iterators
+
+
+@calls(iter)
+def _iter(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 2:
+        return IteratorValue(type(iter(int, 1)), called_until(ctx, args[0], args[1]), ctx)
+    return ctx.real(args[0]).iterate(ctx)
+
+
+@calls(next)
+def _next(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) == 1:
+        return ctx.real(ctx.real(args[0]).next(ctx))
+    try:
+        return ctx.real(ctx.real(args[0]).next(ctx))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), StopIteration):
+            return ctx.real(args[1])
+        raise
+
+
+def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
+    return [ctx.real(ctx.real(arg).iterate(ctx)) for arg in args]
+
+
+def _all_pure(iterators: list[Value]) -> bool:
+    plain = (SequenceIterator, RangeIterator)
+    return all(isinstance(i, plain) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
+
+
+@constructs(zip)
+def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    strict = ctx.real(kwargs.get("strict", Constant(False))).truth(ctx)
+    iterators = _iterators(ctx, args)
+    return IteratorValue(
+        zip,
+        zipped(ctx, iterators, strict),
+        ctx,
+        pure=_all_pure(iterators),
+        parts=tuple(iterators),
+        options="strict=True" if strict else "",
+    )
+
+
+@constructs(enumerate)
+def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    start = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
+    assert isinstance(start, int)
+    iterators = _iterators(ctx, args[:1])
+    steps = enumerated(ctx, iterators[0], start)
+    return IteratorValue(enumerate, steps, ctx, pure=_all_pure(iterators), parts=tuple(iterators), count=start)
+
+
+@constructs(map)
+def _map(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function, iterators = ctx.real(args[0]), _iterators(ctx, args[1:])
+    return IteratorValue(map, mapped(ctx, function, iterators), ctx, parts=(function, *iterators))
+
+
+@constructs(filter)
+def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function, iterator = ctx.real(args[0]), _iterators(ctx, args[1:])[0]
+    return IteratorValue(filter, filtered(ctx, function, iterator), ctx, parts=(function, iterator))
+
+
+@constructs(reversed)
+def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__reversed__")
+        if method is not None:
+            return ctx.call(method, [], {})
+        if value.contents is not None:
+            value = ctx.real(value.contents)
+        elif method is None and class_lookup(value.kind, "__reversed__")[0] is None:
+            if value.method(ctx, "__getitem__") is None or value.method(ctx, "__len__") is None:
+                value.refuse(ctx, "reversed", reversed)
+            return IteratorValue(reversed, _from_the_end(ctx, value), ctx)
+    if isinstance(value, Constant) and isinstance(value.value, range):
+        return ctx.known(value.value[::-1]).iterate(ctx)
+    if isinstance(value, SequenceValue):
+        return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
+    if isinstance(value, Constant) and not isinstance(value.value, str | bytes):
+        value.refuse(ctx, "reversed", reversed)
+    if isinstance(value, Constant | TensorValue):
+        return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
+    if isinstance(value, DictValue | DictView):
+        return value.call_method(ctx, "__reversed__", [], {})
+    value.refuse(ctx, "reversed", reversed)
+
+
+def _from_the_end(ctx: CaptureContext, value: ObjectValue) -> Iterator[Value]:
+    """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
+    size = value.length(ctx).constant()
+    assert isinstance(size, int)
+    for position in range(size - 1, -1, -1):
+        yield value.get_item(ctx, Constant(position))
+
+
+@calls(tuple.__new__)
+def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    kind = ctx.real(args[0])
+    if not isinstance(kind, ClassValue):
+        raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is no class")
+    return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
+
+
+def dictionary_from_keys_rule(function: object) -> CallRule | None:
+    """Give `dict.fromkeys`, which is a new object at every look-up."""
+    if not isinstance(function, types.BuiltinFunctionType) or function.__name__ != "fromkeys":
+        return None
+    if function.__self__ not in (dict, collections.OrderedDict):
+        return None
+    kind = function.__self__
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        default = args[1] if len(args) > 1 else NONE
+        return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], kind)
+
+    return rule
+
+
+# --- exceptions
+
+
+@constructs(BaseException)
+def _exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if issubclass(kind, BaseExceptionGroup) and not isinstance(class_lookup(kind, "__new__")[1], staticmethod):
+        group = make_group(ctx, kind, args)
+        init = class_lookup(kind, "__init__")[1]
+        if isinstance(init, types.FunctionType):
+            ctx.call(ctx.wrap(init, Injected(init)), [group, *args], kwargs)
+        return group
+    return make_exception(ctx, kind, args, kwargs)
+
+
+# --- effects that must happen now
+
+
+@calls(print, input, open, breakpoint)
+def _effect(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(SIDE_EFFECT_CALL, "print(), or other input and output")

@@ -1,0 +1,68 @@
+"""`os.environ`: variables are read now and guarded one by one."""
+
+import os
+
+from ..constant import Constant, MethodOf
+from ..guard import Kind
+from ..python.objects.instances import OpaqueValue
+from ..rule_tables import wraps_type
+from ..source import Injected, Source
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+
+class EnvironmentValue(Value):
+    """The process environment, read only."""
+
+    def python_type(self) -> type:
+        """Return the type of `os.environ`."""
+        return type(os.environ)
+
+    def identity(self) -> object:
+        """Return `os.environ`."""
+        return os.environ
+
+    def _read(self, ctx: CaptureContext, key: Value) -> str | None:
+        key = ctx.real(key)
+        name = key.constant() if key.is_constant() else None
+        if not isinstance(name, str):
+            self.no("a variable whose name is not known")
+        found = os.environ.get(name)
+        place = Injected(os.environ)
+        text = f".get({name!r}) == {found!r}".replace("{", "{{").replace("}", "}}")
+        ctx.guard(place, Kind.EXPRESSION, "{0}" + text)
+        return found
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `get`."""
+        if name != "get":
+            self.no(f"method {name!r}")
+        found = self._read(ctx, args[0])
+        default = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
+        return Constant(found) if found is not None else ctx.real(default)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Evaluate `os.environ[key]`."""
+        found = self._read(ctx, key)
+        if found is None:
+            ctx.throw(KeyError, ctx.real(key).constant())
+        return Constant(found)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Evaluate `key in os.environ`."""
+        return self._read(ctx, item) is not None
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return `os.environ`."""
+        return out.inject(os.environ)
+
+
+@wraps_type(type(os.environ))
+def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
+    if value is not os.environ:
+        return OpaqueValue(value, source)
+    ctx.guard(source, Kind.IDENTITY, value)
+    return EnvironmentValue()

@@ -1,0 +1,129 @@
+"""functools and operator: partial, reduce, operators as functions, getters."""
+
+import functools
+import operator
+
+from ..constant import Constant
+from ..python.containers.sequences import TupleValue
+from ..python.objects.classes import constructs
+from ..python.objects.functions import PartialValue
+from ..rule_tables import CallRule, calls
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .operators import binary, compare, is_same, unary
+
+
+@constructs(functools.partial)
+def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function = ctx.real(args[0])
+    if isinstance(function, PartialValue):
+        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
+    return PartialValue(function, list(args[1:]), dict(kwargs))
+
+
+@calls(functools.reduce)
+def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    items = ctx.unpack(args[1])
+    if len(args) > 2:
+        items = [args[2], *items]
+    if not items:
+        ctx.throw(TypeError, "reduce() of empty iterable with no initial value")
+    total = items[0]
+    for item in items[1:]:
+        total = ctx.call(args[0], [total, item], {})
+    return ctx.real(total)
+
+
+def _binary_rule(symbol: str, *, inplace: bool) -> CallRule:
+    return lambda ctx, args, kwargs: binary(ctx, symbol, args[0], args[1], inplace=inplace)
+
+
+def _compare_rule(symbol: str) -> CallRule:
+    return lambda ctx, args, kwargs: compare(ctx, symbol, args[0], args[1])
+
+
+def _register_operators() -> None:
+    plain = {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "//": operator.floordiv,
+        "%": operator.mod,
+        "**": operator.pow,
+        "@": operator.matmul,
+        "<<": operator.lshift,
+        ">>": operator.rshift,
+        "&": operator.and_,
+        "|": operator.or_,
+        "^": operator.xor,
+    }
+    assigning = {"+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv}
+    comparisons = {
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }
+    for symbol, function in plain.items():
+        calls(function)(_binary_rule(symbol, inplace=False))
+    for symbol, function in assigning.items():
+        calls(function)(_binary_rule(symbol, inplace=True))
+    for symbol, function in comparisons.items():
+        calls(function)(_compare_rule(symbol))
+    calls(operator.neg)(lambda ctx, args, kwargs: unary(ctx, "-", args[0]))
+    calls(operator.pos)(lambda ctx, args, kwargs: unary(ctx, "+", args[0]))
+    calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.real(args[0]).truth(ctx)))
+    calls(operator.is_)(lambda ctx, args, kwargs: Constant(is_same(ctx, args[0], args[1])))
+    calls(operator.is_not)(lambda ctx, args, kwargs: Constant(not is_same(ctx, args[0], args[1])))
+    calls(operator.contains)(lambda ctx, args, kwargs: Constant(ctx.real(args[0]).contains(ctx, args[1])))
+    calls(operator.getitem)(lambda ctx, args, kwargs: ctx.real(args[0]).get_item(ctx, args[1]))
+
+
+_register_operators()
+
+
+@constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
+def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return GetterValue(kind, [ctx.real(arg) for arg in args], kwargs)
+
+
+class GetterValue(Value):
+    """An `operator.itemgetter` or `attrgetter`."""
+
+    def __init__(self, kind: type, keys: list[Value], keywords: Keywords) -> None:
+        self.kind = kind
+        self.keys = keys
+        self.keywords = keywords  # of the method of a methodcaller
+
+    def python_type(self) -> type:
+        """Return the getter's class."""
+        return self.kind
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Getters are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new getter."""
+        name = out.fresh()
+        parts = [out.value(key) for key in self.keys]
+        parts += [f"{key}={out.value(value)}" for key, value in self.keywords.items()]
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(parts)})")
+        return name
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Fetch each key, or call the method."""
+        if self.kind is operator.methodcaller:
+            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], self.keywords)
+        found = []
+        for key in self.keys:
+            value = ctx.real(args[0])
+            if self.kind is operator.itemgetter:
+                value = value.get_item(ctx, key)
+            else:
+                for name in str(key.constant()).split("."):
+                    value = ctx.real(value.get_attr(ctx, name))
+            found.append(ctx.real(value))
+        return found[0] if len(found) == 1 else TupleValue(list(found))

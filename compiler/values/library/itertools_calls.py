@@ -1,0 +1,165 @@
+"""The iterators of itertools, as generators over values."""
+
+import itertools
+import types
+from collections.abc import Iterator
+
+from ..constant import Constant
+from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, elements_of, filtered
+from ..python.containers.sequences import TupleValue
+from ..python.objects.classes import constructs
+from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..rule_tables import CallRule, calls
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .operators import binary
+
+
+def _iterator(ctx: CaptureContext, value: Value) -> Value:
+    return ctx.real(ctx.real(value).iterate(ctx))
+
+
+def _number(ctx: CaptureContext, value: Value | None, default: int) -> int:
+    if value is None:
+        return default
+    found = ctx.real(value).constant() if ctx.real(value).is_constant() else None
+    if not isinstance(found, int):
+        raise Break(UNSUPPORTED_OPERATION, "itertools with a count that is not known")
+    return found
+
+
+@constructs(itertools.chain)
+def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, chained(ctx, iter(args)), ctx)
+
+
+@constructs(itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement)
+def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if kind is itertools.product:
+        pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)
+        rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
+    elif kind is itertools.permutations:
+        rows = itertools.permutations(ctx.unpack(args[0]), _number(ctx, args[1], 0) if len(args) > 1 else None)
+    elif kind is itertools.combinations:
+        rows = itertools.combinations(ctx.unpack(args[0]), _number(ctx, args[1], 0))
+    else:
+        rows = itertools.combinations_with_replacement(ctx.unpack(args[0]), _number(ctx, args[1], 0))
+    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+
+
+@constructs(itertools.islice)
+def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    bounds = [ctx.real(arg).constant() for arg in args[1:]]
+    numbers = [bound for bound in bounds if bound is None or isinstance(bound, int)]
+    if len(numbers) != len(bounds):
+        raise Break(UNSUPPORTED_OPERATION, "islice with bounds that are not whole numbers")
+    start, stop, step = (None, numbers[0], None) if len(numbers) == 1 else (*numbers, None)[:3]
+    return IteratorValue(kind, itertools.islice(elements_of(ctx, _iterator(ctx, args[0])), start, stop, step), ctx)
+
+
+@constructs(itertools.zip_longest)
+def _zip_longest(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    fill = kwargs.get("fillvalue", Constant(None))
+    rows = itertools.zip_longest(*(ctx.unpack(arg) for arg in args), fillvalue=fill)
+    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+
+
+@constructs(itertools.repeat)
+def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    times = kwargs.get("times", args[1] if len(args) > 1 else None)
+    steps = itertools.repeat(args[0]) if times is None else itertools.repeat(args[0], _number(ctx, times, 0))
+    return IteratorValue(kind, steps, ctx)
+
+
+@constructs(itertools.count)
+def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    start = args[0] if args else kwargs.get("start")
+    step = args[1] if len(args) > 1 else kwargs.get("step")
+    return IteratorValue(kind, counted(ctx, start or Constant(0), step or Constant(1)), ctx)
+
+
+def counted(ctx: CaptureContext, start: Value, step: Value) -> Iterator[Value]:
+    """Give the steps of itertools.count()."""
+    number = ctx.real(start)
+    while True:
+        yield number
+        number = ctx.real(binary(ctx, "+", number, step))
+
+
+@constructs(itertools.cycle)
+def _cycle(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, itertools.cycle(elements_of(ctx, _iterator(ctx, args[0]))), ctx)
+
+
+@constructs(itertools.starmap)
+def _starmap(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, _iterator(ctx, args[1]))
+    return IteratorValue(kind, (ctx.call(args[0], ctx.unpack(row), {}) for row in steps), ctx)
+
+
+@constructs(itertools.accumulate)
+def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    function: Value | None = ctx.real(args[1] if len(args) > 1 else kwargs.get("func", Constant(None)))
+    function = None if isinstance(function, Constant) else function
+    initial: Value | None = ctx.real(kwargs.get("initial", Constant(None)))
+    initial = None if isinstance(initial, Constant) and initial.value is None else initial
+
+    def add(left: Value, right: Value) -> Value:
+        return binary(ctx, "+", left, right) if function is None else ctx.call(function, [left, right], {})
+
+    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, args[0]), add, initial), ctx)
+
+
+@constructs(itertools.filterfalse)
+def _filterfalse(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return IteratorValue(kind, filtered(ctx, ctx.real(args[0]), _iterator(ctx, args[1]), keep=False), ctx)
+
+
+@constructs(itertools.takewhile, itertools.dropwhile)
+def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = elements_of(ctx, _iterator(ctx, args[1]))
+
+    def holds(element: Value) -> bool:
+        return ctx.real(ctx.call(args[0], [element], {})).truth(ctx)
+
+    chosen = itertools.takewhile if kind is itertools.takewhile else itertools.dropwhile
+    return IteratorValue(kind, chosen(holds, steps), ctx)
+
+
+@constructs(itertools.compress)
+def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    data, selectors = elements_of(ctx, _iterator(ctx, args[0])), elements_of(ctx, _iterator(ctx, args[1]))
+    chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.real(keep).truth(ctx))
+    return IteratorValue(kind, chosen, ctx)
+
+
+@calls(itertools.tee)
+def _tee(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    count = _number(ctx, args[1] if len(args) > 1 else None, 2)
+    copies = itertools.tee(elements_of(ctx, _iterator(ctx, args[0])), count)
+    return TupleValue([IteratorValue(type(copy), copy, ctx) for copy in copies])
+
+
+def chain_from_iterable_rule(function: object) -> CallRule | None:
+    """Give `chain.from_iterable`, which is a new object at every look-up."""
+    if not isinstance(function, types.BuiltinFunctionType) or function.__name__ != "from_iterable":
+        return None
+    if function.__self__ is not itertools.chain:
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return IteratorValue(itertools.chain, chained(ctx, elements_of(ctx, _iterator(ctx, args[0]))), ctx)
+
+    return rule
+
+
+@constructs(itertools.pairwise)
+def _pairwise(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    steps = itertools.pairwise(elements_of(ctx, _iterator(ctx, args[0])))
+    return IteratorValue(kind, (TupleValue(list(pair)) for pair in steps), ctx)
+
+
+@constructs(itertools.groupby)
+def _groupby(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    key = ctx.real(args[1] if len(args) > 1 else kwargs.get("key", Constant(None)))
+    by_key = None if isinstance(key, Constant) and key.value is None else key
+    return IteratorValue(kind, Groups(ctx, _iterator(ctx, args[0] if args else kwargs["iterable"]), by_key).rows(), ctx)

@@ -1,0 +1,231 @@
+"""Calls into NumPy on known values, which are run now, and the ways between arrays and tensors."""
+
+import operator
+from typing import Any
+
+import numpy
+import torch
+
+from ...graph.exact_operators import EXACT_SQRT
+from ..constant import Constant
+from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.objects.classes import constructs
+from ..python.size_calls import tensor_of_size
+from ..reasons import NUMPY, Break
+from ..rule_tables import CallRule, calls
+from ..scalar import SizeValue
+from ..torch.tensor import TensorValue, tensor_method
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .numpy_values import (
+    FLOATS,
+    SCALARS,
+    KnownArray,
+    NumpyScalar,
+    TensorArray,
+    demand_quiet_errors,
+    dtype_of,
+    fold_known,
+)
+
+# Functions whose result depends on their arguments alone and that leave these as they are.
+_PURE = """
+all allclose any arange argmax argmin argsort array array_equal asarray ascontiguousarray atleast_1d atleast_2d
+average bincount broadcast_shapes broadcast_to ceil clip column_stack concatenate corrcoef cov cross cumprod cumsum
+deg2rad diag diff dot einsum expand_dims eye fix flip floor full full_like geomspace hanning hamming histogram hstack
+identity inner interp isclose isin isscalar kron linspace log1p logspace matmul max mean median meshgrid min moveaxis
+nan_to_num nanmax nanmean nanmin nansum ndim nonzero ones ones_like outer pad percentile polyfit polyval prod ptp
+quantile rad2deg ravel repeat reshape result_type roll rot90 round searchsorted setdiff1d shape sinc size sort split
+squeeze stack std sum swapaxes take tensordot tile trace transpose trapezoid tri tril triu unique vander var vstack
+where zeros zeros_like
+""".split()
+
+
+def _pure_functions() -> dict[int, object]:
+    found = [getattr(numpy, name) for name in _PURE if hasattr(numpy, name)]
+    found += [value for value in vars(numpy).values() if isinstance(value, numpy.ufunc)]
+    return {id(function): function for function in found}
+
+
+_FUNCTIONS = _pure_functions()
+
+
+def numpy_function_rule(function: object) -> CallRule | None:
+    """Give the rule of NumPy's pure functions and of its ufuncs."""
+    if id(function) not in _FUNCTIONS:
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        values = [ctx.real(arg) for arg in args]
+        if function is numpy.asarray and len(values) == 1 and not kwargs and isinstance(values[0], TensorValue):
+            return array_of(ctx, values[0])
+        if any(isinstance(value, TensorArray) for value in values) and not kwargs and function in _OPERATIONS:
+            return _on_array(ctx, _OPERATIONS[function], values)
+        if kwargs.keys() & {"out", "where", "casting", "order", "subok"}:
+            raise Break(NUMPY, f"{getattr(function, '__name__', '')} with settings of its own")
+        return fold_known(ctx, function, values, kwargs)
+
+    return rule
+
+
+_OPERATIONS: dict[object, Any] = {  # rounded alike in NumPy and torch
+    numpy.add: operator.add,
+    numpy.subtract: operator.sub,
+    numpy.multiply: operator.mul,
+    numpy.divide: operator.truediv,
+    numpy.sqrt: EXACT_SQRT,  # torch's own is not correctly rounded
+    numpy.absolute: torch.abs,
+    numpy.negative: torch.neg,
+    numpy.square: torch.square,
+    numpy.trunc: torch.trunc,
+    numpy.fix: torch.trunc,
+    numpy.floor: torch.floor,
+    numpy.ceil: torch.ceil,
+    numpy.rint: torch.round,
+    numpy.isnan: torch.isnan,
+    numpy.isfinite: torch.isfinite,
+    numpy.isinf: torch.isinf,
+    numpy.sign: torch.sign,
+    numpy.clip: torch.clamp,
+}
+
+
+def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value:
+    array = next(value for value in values if isinstance(value, TensorArray))
+    if len(values) == 2 and operation is not torch.clamp:
+        return array.operate(ctx, operation, *values, inplace=False)
+    demand_quiet_errors(ctx)
+    rest = values[1:]
+    numbers = all(isinstance(value, Constant) and type(value.value) in (int, float) for value in rest)
+    takes = 2 if operation is torch.clamp else 0
+    if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
+        raise Break(NUMPY, f"a function of {array.describe()}")
+    found = ctx.call_torch("call_function", operation, [array.tensor, *rest], {})
+    if operation is torch.sign:  # of nan NumPy gives nan
+        is_nan = ctx.call_torch("call_function", torch.isnan, [array.tensor], {})
+        found = ctx.call_torch("call_function", torch.where, [is_nan, array.tensor, found], {})
+    return array.over(ctx, found)
+
+
+@constructs(*SCALARS, numpy.finfo, numpy.iinfo)
+def _make_scalar(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return fold_known(ctx, kind, args, kwargs)
+
+
+def array_of(ctx: CaptureContext, tensor: TensorValue) -> Value:
+    """Return the array over a tensor's memory; Break where eager refuses or copies."""
+    fake = tensor.fake
+    if fake.requires_grad or fake.is_conj() or fake.is_neg() or fake.device.type != "cpu":
+        raise Break(NUMPY, f"the array of {tensor.describe()}")
+    dtype_of(fake.dtype)
+    return TensorArray(tensor)
+
+
+@tensor_method("numpy")
+def _numpy(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    return None if args or kwargs else array_of(ctx, tensor)
+
+
+@calls(torch.from_numpy)
+def _from_numpy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return _shared(ctx, ctx.real(args[0]))
+
+
+def _shared(ctx: CaptureContext, value: Value) -> Value:
+    """Return a new tensor over the memory of an array."""
+    if isinstance(value, TensorArray):
+        return ctx.call_torch("call_method", "detach", [value.tensor], {})
+    if isinstance(value, KnownArray):
+        return _constant_tensor(ctx, value, shared=True)
+    raise Break(NUMPY, f"a tensor over {value.describe()}")
+
+
+def _constant_tensor(ctx: CaptureContext, value: KnownArray, *, shared: bool) -> Value:
+    """Make the tensor of a known array from its numbers. shared: in eager the array lies over the same memory."""
+    array: Any = value.array
+    dtype = _tensor_dtype(array.dtype)
+    if not 0 < array.size <= 4096 or not array.flags.c_contiguous:
+        raise Break(NUMPY, f"a tensor of {value.describe()}")
+    if shared:
+        value.memory.has_tensor = True
+    numbers = ctx.known(array.tolist())
+    return ctx.call_torch("call_function", torch.tensor, [numbers], {"dtype": ctx.known(dtype)})
+
+
+_TENSOR_DTYPES = (
+    torch.float32,
+    torch.float64,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.float16,
+    torch.complex64,
+    torch.complex128,
+)
+
+
+def _making(function: object) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        value = ctx.real(args[0]) if len(args) == 1 else None
+        if isinstance(value, KnownArray | TensorArray):
+            return _from_array(ctx, value, kwargs, shared=function is torch.as_tensor)
+        if isinstance(value, SizeValue):
+            return tensor_of_size(ctx, value, kwargs)
+        if isinstance(value, NumpyScalar) and "dtype" not in kwargs:
+            kwargs = {**kwargs, "dtype": ctx.known(_tensor_dtype(value.value.dtype))}
+        elif value is not None and _holds_numpy(ctx, value) and "dtype" not in kwargs:
+            raise Break(NUMPY, "a tensor of a list with NumPy numbers")
+        elif isinstance(value, SequenceValue) and not kwargs and _are_numbers(ctx, value):
+            parts = [ctx.call_torch("call_method", "detach", [part], {}) for part in value.elements(ctx)]
+            return ctx.call_torch("call_function", torch.stack, [TupleValue(parts)], {})
+        return ctx.call_torch("call_function", function, args, kwargs)
+
+    return rule
+
+
+calls(torch.tensor)(_making(torch.tensor))
+calls(torch.as_tensor)(_making(torch.as_tensor))
+
+
+def _from_array(ctx: CaptureContext, value: Value, kwargs: Keywords, *, shared: bool) -> Value:
+    device = ctx.real(kwargs.get("device", Constant(None)))
+    if kwargs.keys() - {"dtype", "device"} or str(device.constant()) not in ("None", "cpu"):
+        raise Break(NUMPY, f"a tensor of {value.describe()} with settings of its own")
+    if isinstance(value, KnownArray):
+        made = _constant_tensor(ctx, value, shared=shared and "dtype" not in kwargs)
+    else:
+        made = _shared(ctx, value)
+        if not shared:
+            made = ctx.call_torch("call_method", "clone", [made], {})
+    return ctx.call_torch("call_method", "to", [made, kwargs["dtype"]], {}) if "dtype" in kwargs else made
+
+
+def _tensor_dtype(dtype: Any) -> torch.dtype:
+    found = next((ours for ours in _TENSOR_DTYPES if dtype_of(ours) == dtype), None)
+    if found is None:
+        raise Break(NUMPY, f"a tensor of {dtype}")
+    return found
+
+
+def _holds_numpy(ctx: CaptureContext, value: Value) -> bool:
+    """Return whether a nested list holds NumPy objects, by which torch chooses the dtype."""
+    if isinstance(value, SequenceValue):
+        return any(_holds_numpy(ctx, item) for item in value.elements(ctx))
+    return isinstance(value, NumpyScalar | KnownArray | TensorArray)
+
+
+def _are_numbers(ctx: CaptureContext, value: SequenceValue) -> bool:
+    """Return whether a list holds tensors of one number each, alike in dtype, on the CPU."""
+    items = value.elements(ctx)
+    fakes = [item.fake for item in items if isinstance(item, TensorValue)]
+    looks = {(fake.dtype, fake.device.type, fake.dim()) for fake in fakes}
+    return len(fakes) == len(items) > 0 and len(looks) == 1 and all(look[1:] == ("cpu", 0) for look in looks)
+
+
+@tensor_method("new_tensor")
+def _new_tensor(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    if any(_holds_numpy(ctx, ctx.real(arg)) for arg in args):
+        raise Break(NUMPY, "new_tensor of NumPy objects")
+    return None

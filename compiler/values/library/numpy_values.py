@@ -1,0 +1,482 @@
+"""NumPy values: scalars and arrays that are known while capturing, and arrays that lie over the memory of a tensor."""
+
+import math
+import operator
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+import torch
+
+from ..constant import Constant, Known, MethodOf
+from ..guard import Kind
+from ..python.containers.sequences import TupleValue
+from ..python.objects.instances import OpaqueValue
+from ..reasons import NUMPY, Break
+from ..rule_tables import wraps_type
+from ..source import Inject, Injected, Source
+from ..torch.tensor import TensorValue
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+_LARGEST = 1 << 14  # elements of a known array that becomes part of the code
+SCALARS = (
+    numpy.float16,
+    numpy.float32,
+    numpy.float64,
+    numpy.int8,
+    numpy.int16,
+    numpy.int32,
+    numpy.int64,
+    numpy.uint8,
+    numpy.bool_,
+    numpy.complex64,
+    numpy.complex128,
+)
+
+
+class NumpyScalar(Value):
+    """A NumPy number: an immutable object, known by value."""
+
+    def __init__(self, value: Any, source: Source | None = None) -> None:
+        self.value = value
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the scalar's class."""
+        return type(self.value)
+
+    def describe(self) -> str:
+        """Return the number as it prints."""
+        return repr(self.value)
+
+    def is_constant(self) -> bool:
+        """Return True."""
+        return True
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the number of Python's for both."""
+        number = self.value.item()
+        return number, number
+
+    def constant(self) -> object:
+        """Return the number."""
+        return self.value
+
+    def identity(self) -> object:
+        """Return the object."""
+        return self.value
+
+    def as_index(self, ctx: CaptureContext) -> Value:
+        """Return Python's number of the same value."""
+        return Constant(int(self.value)) if isinstance(self.value, numpy.integer) else self
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Return the number, which hashes as Python's of the same value."""
+        token: Hashable = self.value
+        return token
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return bool of the number."""
+        return bool(self.value)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method or a known attribute."""
+        if not hasattr(self.value, name):
+            ctx.throw(
+                AttributeError,
+                f"'{type(self.value).__module__}.{type(self.value).__name__}' object has no attribute '{name}'",
+            )
+        found = getattr(self.value, name)
+        return MethodOf(self, name) if callable(found) else known_value(ctx, found)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Run the method now."""
+        return fold_known(ctx, getattr(self.value, name), args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return an injected name."""
+        return out.inject(self.value)
+
+
+@dataclass(slots=True, eq=False)
+class SharedMemory:
+    """What arrays that share memory in eager, and are apart here, have in common.
+
+    writers: for which one of them has left the function.  has_tensor: a tensor lies over it, which may change it.
+    """
+
+    writers: list[Rebuilder] = field(default_factory=list)
+    has_tensor: bool = False
+
+
+class KnownArray(Value):
+    """An array made of known values; it is never changed while capturing."""
+
+    def __init__(self, array: Any, memory: SharedMemory | None = None) -> None:
+        self.array = array
+        self.memory = memory or SharedMemory()
+
+    def python_type(self) -> type:
+        """Return the array class."""
+        return numpy.ndarray
+
+    def describe(self) -> str:
+        """Return dtype and shape."""
+        return f"array({self.array.dtype}{list(self.array.shape)})"
+
+    def is_constant(self) -> bool:
+        """Return True."""
+        return True
+
+    def constant(self) -> object:
+        """Return the array, which the caller must not change."""
+        return self.array
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Evaluate bool."""
+        return fold_known(ctx, bool, [self], {}).truth(ctx)
+
+    def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
+        """Evaluate an operator on known operands."""
+        if inplace or isinstance(left, TensorValue) or isinstance(right, TensorValue):
+            self.no("an operator", NUMPY)
+        return fold_known(ctx, function, [left, right], {})
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Evaluate len."""
+        return fold_known(ctx, len, [self], {})
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the rows."""
+        return fold_known(ctx, tuple, [self], {}).iterate(ctx)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Index now."""
+        return fold_known(ctx, lambda array, index: array[index], [self, key], {})
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method or a known attribute."""
+        if name in ("base", "data", "flags", "ctypes", "flat") or not hasattr(self.array, name):
+            self.no(f"attribute {name!r}", NUMPY)
+        if callable(getattr(self.array, name)):
+            return MethodOf(self, name)
+        if name in ("shape", "dtype", "ndim", "size"):
+            return ctx.known(getattr(self.array, name))
+        return fold_known(ctx, lambda array: getattr(array, name), [self], {})
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Run a method that leaves the array as it is."""
+        if name not in _PURE_METHODS:
+            self.no(f"method {name!r}", NUMPY)
+
+        def method(array: Any, *rest: Any, **named: Any) -> Any:
+            return getattr(array, name)(*rest, **named)
+
+        return fold_known(ctx, method, [self, *args], kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Copy the array, so that each call has its own."""
+        if self.memory.has_tensor or any(seen is out for seen in self.memory.writers):
+            self.no("leaving the function with another over the same memory", NUMPY)
+        self.memory.writers.append(out)
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.array)}.copy('K')")
+        return name
+
+
+_PURE_METHODS = frozenset(
+    {
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "argsort",
+        "astype",
+        "clip",
+        "conj",
+        "copy",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "dot",
+        "flatten",
+        "item",
+        "max",
+        "mean",
+        "min",
+        "nonzero",
+        "prod",
+        "ravel",
+        "repeat",
+        "reshape",
+        "round",
+        "searchsorted",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "tolist",
+        "trace",
+        "transpose",
+        "var",
+        "view",
+    }
+)
+
+
+def known_value(ctx: CaptureContext, value: Any) -> Value:
+    """Return the value of what a NumPy function has given."""
+    if isinstance(value, numpy.ndarray):
+        if value.size > _LARGEST or type(value) is not numpy.ndarray or value.dtype.hasobject:
+            raise Break(NUMPY, f"an array of {value.size} elements")
+        return KnownArray(value)
+    if isinstance(value, numpy.generic):
+        if type(value) not in SCALARS:
+            raise Break(NUMPY, f"a {type(value).__name__}")
+        return NumpyScalar(value)
+    if type(value) in (tuple, list) and any(isinstance(item, numpy.ndarray | numpy.generic) for item in value):
+        raise Break(NUMPY, "several arrays at once")
+    return ctx.known(value)
+
+
+def fold_known(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> Value:
+    """Run NumPy code on known values now; Break where it warns or fails, so that eager does it at every call."""
+    values = [ctx.real(arg) for arg in args]
+    named = {name: ctx.real(value) for name, value in kwargs.items()}
+    given = [value for value in (*values, *named.values()) if isinstance(value, KnownArray)]
+    if not all(value.is_constant() for value in (*values, *named.values())):
+        raise Break(NUMPY, "NumPy code over values that are not known")
+    if any(value.memory.has_tensor for value in given):
+        raise Break(NUMPY, "an array that a tensor may have changed")
+    try:
+        with numpy.errstate(all="raise"):
+            result = function(*(v.constant() for v in values), **{k: v.constant() for k, v in named.items()})
+    except Exception as error:
+        raise Break(NUMPY, f"{type(error).__name__}: {error}") from None
+    if function is tuple:
+        return _rows(ctx, values[0], result)
+    made = known_value(ctx, result)
+    if isinstance(made, KnownArray):
+        for value in given:
+            if value.array is result:
+                return value
+            if numpy.may_share_memory(value.array, result):
+                made = KnownArray(result.copy("K"), value.memory)
+    return made
+
+
+def _rows(ctx: CaptureContext, value: Value, rows: tuple[Any, ...]) -> Value:
+    assert isinstance(value, KnownArray)
+    apart = [
+        KnownArray(row.copy("K"), value.memory) if isinstance(row, numpy.ndarray) else known_value(ctx, row)
+        for row in rows
+    ]
+    return TupleValue(apart)
+
+
+def memory_of(array: Any) -> torch.Tensor:
+    """Return the tensor over the memory of an array; raises ValueError for one that torch would warn of."""
+    if not array.flags.writeable:
+        raise ValueError("a read-only array")
+    return torch.from_numpy(array)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMemory(Source):
+    """The tensor over the memory of an array: `memory_of(of)`."""
+
+    of: Source
+
+    def base(self) -> Source:
+        """Return the array."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `memory_of(base)`."""
+        return f"{inject(memory_of)}({base})"
+
+
+class TensorArray(Value):
+    """An array over the memory of a tensor of the graph: an argument, or what `tensor.numpy()` gave."""
+
+    def __init__(self, tensor: TensorValue, source: Source | None = None, real: Any = None) -> None:
+        self.tensor = tensor
+        self.source = source
+        self.real = real
+
+    def python_type(self) -> type:
+        """Return the array class."""
+        return numpy.ndarray
+
+    def describe(self) -> str:
+        """Return dtype and shape."""
+        dtype = str(self.tensor.fake.dtype).removeprefix("torch.")
+        return f"array({dtype}{list(self.tensor.fake.shape)})"
+
+    def identity(self) -> object:
+        """Return the array if it comes from outside."""
+        return self if self.real is None else self.real
+
+    def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
+        """Evaluate + - * / and comparisons of floating-point arrays of one dtype, and numbers: torch rounds alike."""
+        demand_quiet_errors(ctx)
+        dtypes: set[torch.dtype] = set()
+        operands: list[Value] = []
+        for value in (left, right):
+            if isinstance(value, TensorArray):
+                dtypes.add(value.tensor.fake.dtype)
+                operands.append(value.tensor)
+            elif isinstance(value, Constant) and type(value.value) in (int, float):
+                operands.append(value)
+            else:
+                self.no("an operator", NUMPY)
+        exact = (function in _EXACT or function in _COMPARISONS) and len(dtypes) == 1 and dtypes <= FLOATS
+        if not exact or (inplace and not isinstance(left, TensorArray)):
+            self.no("an operator", NUMPY)
+        chosen = _EXACT[function] if inplace else function
+        return self.over(ctx, ctx.call_torch("call_function", chosen, operands, {}), left)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the first size."""
+        return self.tensor.length(ctx)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Give the view of a row or a range."""
+        if not _is_basic(key):
+            self.no("subscript", NUMPY)
+        return self.over(ctx, self.tensor.get_item(ctx, key))
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Write a number, or an array of the same dtype, into floating-point rows."""
+        value = ctx.real(value)
+        dtype = self.tensor.fake.dtype
+        number = isinstance(value, Constant) and type(value.value) in (int, float)
+        alike = isinstance(value, TensorArray) and value.tensor.fake.dtype == dtype
+        if not _is_basic(key) or not (number or alike) or dtype not in FLOATS:
+            self.no("item assignment", NUMPY)
+        self.tensor.set_item(ctx, key, value.tensor if isinstance(value, TensorArray) else value)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give what can be said without the elements."""
+        fake = self.tensor.fake
+        if name == "shape":
+            return ctx.known(tuple(fake.shape))
+        if name in ("ndim", "size", "itemsize", "nbytes"):
+            size = math.prod(fake.shape)  # which may be open
+            amount = {"ndim": fake.dim(), "size": size, "itemsize": fake.itemsize, "nbytes": size * fake.itemsize}
+            return ctx.known(amount[name])
+        if name == "dtype":
+            return ctx.known(dtype_of(fake.dtype))
+        if name == "T":
+            order = [ctx.known(number) for number in reversed(range(fake.dim()))]
+            return self.over(ctx, ctx.call_torch("call_method", "permute", [self.tensor, *order], {}))
+        return MethodOf(self, name)
+
+    def over(self, ctx: CaptureContext, value: Value, known: Value | None = None) -> Value:
+        """Return the array over another tensor; without dimensions NumPy gives a number, which is not known.
+
+        known: an array that is over it already.
+        """
+        if not isinstance(value, TensorValue) or value.fake.dim() == 0:
+            raise Break(NUMPY, "a NumPy number that is not known")
+        return known if isinstance(known, TensorArray) and value is known.tensor else TensorArray(value)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate reshape and copy."""
+        if name == "copy" and not args and not kwargs and self.tensor.fake.is_contiguous():
+            return self.over(ctx, ctx.call_torch("call_method", "clone", [self.tensor], {}))
+        if name == "reshape" and not kwargs and self.tensor.fake.is_contiguous():
+            return self.over(ctx, ctx.call_torch("call_method", "reshape", [self.tensor, *args], {}))
+        self.no(f"method {name!r}", NUMPY)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Give the array over the tensor's memory."""
+        name = out.fresh()
+        out.line(f"{name} = {out.value(self.tensor)}.detach().numpy()")
+        return name
+
+
+def demand_quiet_errors(ctx: CaptureContext) -> None:
+    """Hold NumPy's way with floating-point errors; Break where it does more than to warn: torch is silent."""
+    settings = error_settings()
+    if not {setting for _, setting in settings} <= {"warn", "ignore"}:
+        raise Break(NUMPY, "arithmetic whose errors are handled")
+    ctx.guard(None, Kind.STATE, (error_settings, settings))
+
+
+def error_settings() -> tuple[tuple[str, str], ...]:
+    """Return what NumPy does at floating-point errors."""
+    return tuple((name, str(setting)) for name, setting in sorted(numpy.geterr().items()))
+
+
+def _is_basic(key: Value) -> bool:
+    """Return whether an index is made of known numbers and forward slices: then it is a view in both worlds."""
+    if isinstance(key, TupleValue):
+        return all(map(_is_basic, key.items))
+    if not isinstance(key, Constant):
+        return False
+    index = key.value
+    return type(index) is int or index is Ellipsis or (isinstance(index, slice) and (index.step or 1) > 0)
+
+
+FLOATS = frozenset({torch.float32, torch.float64})
+_COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
+_EXACT: dict[Any, Any] = {
+    operator.add: operator.iadd,
+    operator.sub: operator.isub,
+    operator.mul: operator.imul,
+    operator.truediv: operator.itruediv,
+}
+_DTYPES: dict[torch.dtype, Any] = {
+    torch.float32: numpy.dtype("float32"),
+    torch.float64: numpy.dtype("float64"),
+    torch.int64: numpy.dtype("int64"),
+    torch.int32: numpy.dtype("int32"),
+    torch.int16: numpy.dtype("int16"),
+    torch.int8: numpy.dtype("int8"),
+    torch.uint8: numpy.dtype("uint8"),
+    torch.bool: numpy.dtype("bool"),
+    torch.float16: numpy.dtype("float16"),
+    torch.complex64: numpy.dtype("complex64"),
+    torch.complex128: numpy.dtype("complex128"),
+}
+
+
+def dtype_of(dtype: torch.dtype) -> Any:
+    """Return NumPy's name of a dtype; Break if it has none."""
+    if dtype not in _DTYPES:
+        raise Break(NUMPY, f"an array of {dtype}")
+    return _DTYPES[dtype]
+
+
+@wraps_type(*SCALARS)
+def _scalar(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, numpy.generic)
+    if isinstance(source, Injected):
+        return NumpyScalar(value)
+    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, Kind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}")  # by bits: nan, -0.0
+    return NumpyScalar(value, source)
+
+
+@wraps_type(numpy.ndarray)
+def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
+    """Take an argument as a tensor over its memory, where torch can have one."""
+    assert isinstance(value, numpy.ndarray)
+    if isinstance(source, Injected):
+        return known_value(ctx, value)
+    ctx.guard(source, Kind.TYPE, numpy.ndarray)
+    fits = value.dtype in _DTYPES.values() and value.flags.writeable and value.dtype.isnative
+    if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
+        return OpaqueValue(value, source)
+    tensor = ctx.real(ctx.wrap(memory_of(value), ArrayMemory(source)))
+    assert isinstance(tensor, TensorValue)
+    return TensorArray(tensor, source, value)
+
+
+@wraps_type(numpy.ufunc, type(numpy.prod), numpy.finfo, numpy.iinfo, *{type(dtype) for dtype in _DTYPES.values()})
+def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.IDENTITY, value)
+    return Known(value, source)

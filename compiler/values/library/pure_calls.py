@@ -1,0 +1,87 @@
+"""Functions of the standard library that are run while capturing: pure, called with arguments that are known."""
+
+import cmath
+import os
+import posixpath
+import re
+import string
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..constant import fold
+from ..rule_tables import CallRule, calls
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .conversion_calls import known_argument
+
+_PURE: list[Callable[..., object]] = [
+    *(function for name, function in vars(cmath).items() if callable(function) and not name.startswith("_")),
+    re.match,
+    re.search,
+    re.fullmatch,
+    re.sub,
+    re.subn,
+    re.split,
+    re.findall,
+    re.compile,
+    re.escape,
+    posixpath.join,
+    posixpath.basename,
+    posixpath.dirname,
+    posixpath.split,
+    posixpath.splitext,
+    posixpath.normpath,
+    posixpath.isabs,
+    posixpath.commonprefix,
+    string.capwords,
+    textwrap.dedent,
+    textwrap.indent,
+    textwrap.fill,
+    textwrap.shorten,
+    os.fspath,
+    str.maketrans,
+    bytes.maketrans,
+]
+_BOUND = {
+    (bytes, "fromhex"),
+    (int, "from_bytes"),
+    (float, "fromhex"),
+}  # class methods written in C: a new object at every look-up
+_FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
+
+
+def _rule(function: Callable[..., object]) -> CallRule:
+    name = getattr(function, "__name__", "call")
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [known_argument(ctx, arg, name) for arg in args]
+        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
+        return fold(ctx, function, *known, **named)
+
+    return rule
+
+
+def _found_in_turn(function: Callable[..., Any]) -> CallRule:
+    """Return the rule of a function that gives an iterator: a new one at every call, over what is found now."""
+    found = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
+    return lambda ctx, args, kwargs: found(ctx, args, kwargs).iterate(ctx)
+
+
+calls(re.finditer)(_found_in_turn(re.finditer))
+for _function in {id(function): function for function in _PURE}.values():
+    calls(_function)(_rule(_function))
+
+
+def pure_method_rule(function: object) -> CallRule | None:
+    """Give the rule of a method in C that is bound to an immutable object: a pattern, a date, a class."""
+    if not isinstance(function, types.BuiltinFunctionType):
+        return None
+    owner = function.__self__
+    if isinstance(owner, re.Pattern) and function.__name__ in ("finditer", "scanner"):
+        return _found_in_turn(function) if function.__name__ == "finditer" else None
+    if function.__name__ == "mro" and isinstance(owner, type):
+        return _rule(function)
+    if isinstance(owner, _FROZEN) or (isinstance(owner, type) and (owner, function.__name__) in _BOUND):
+        return _rule(function)
+    return None

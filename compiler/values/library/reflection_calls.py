@@ -1,0 +1,159 @@
+"""Questions of a program to itself and to its environment: signatures, variables, frames."""
+
+import builtins
+import inspect
+import os
+import sys
+import types
+
+from ..constant import Constant, fold
+from ..guard import Kind
+from ..python.containers.mappings import DictValue
+from ..python.containers.namespaces import GlobalsValue
+from ..python.containers.sequences import ListValue, TupleValue, sort_values
+from ..python.objects.attributes import class_lookup, may_change
+from ..python.objects.exceptions import TracebackValue
+from ..python.objects.functions import BoundMethod, FunctionValue
+from ..python.objects.instances import ObjectValue
+from ..rule_tables import calls
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value
+from .conversion_calls import known_argument
+from .environment import EnvironmentValue
+
+
+@calls(inspect.signature)
+def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    target = ctx.real(args[0])
+    if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
+        return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
+    if isinstance(target, FunctionValue) and target.real is not None:
+        return fold(ctx, inspect.signature, target.real)
+    if isinstance(target, FunctionValue) and not kwargs:
+        if "__wrapped__" in target.attributes:
+            return _signature(ctx, [target.attributes["__wrapped__"]], kwargs)
+        return fold(ctx, inspect.signature, _plain_copy(target))
+    return fold(ctx, inspect.signature, known_argument(ctx, target, "signature"))
+
+
+def _plain_copy(function: FunctionValue) -> types.FunctionType:
+    """Return a real function with the parameters of one made while capturing; Break if a default is not known."""
+    defaults = tuple(value.constant() for value in function.defaults)
+    cells = tuple(types.CellType() for _ in function.cells)
+    made = types.FunctionType(function.code, function.namespace, function.name, defaults or None, cells)
+    if function.keyword_defaults:
+        made.__kwdefaults__ = {name: value.constant() for name, value in function.keyword_defaults.items()}
+    annotations = function.attributes.get("__annotations__")
+    if annotations is not None:
+        made.__annotations__ = annotations.constant()  # type: ignore[assignment]  # a dictionary
+    return made
+
+
+@calls(os.getenv)
+def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return EnvironmentValue().call_method(ctx, "get", args, kwargs)
+
+
+class FrameView(Value):
+    """What `sys._getframe()` gives: code, line and globals of a frame that is evaluated here."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def python_type(self) -> type:
+        """Return the frame type."""
+        return types.FrameType
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Frames are true."""
+        return True
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give code, line, globals and the frame further out."""
+        code, line = ctx.calling_frame(self.depth)
+        if name == "f_code":
+            return ctx.known(code)
+        if name == "f_lineno" and not self.depth:
+            return Constant(line)
+        if name == "f_globals" and not self.depth:
+            return GlobalsValue(ctx.calling_namespace())
+        if name == "f_back":
+            ctx.calling_frame(self.depth + 1)
+            return FrameView(self.depth + 1)
+        self.no(f"attribute {name!r}")
+
+
+@calls(builtins.globals)
+def _globals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return GlobalsValue(ctx.calling_namespace())
+
+
+@calls(builtins.locals)
+def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return DictValue.of(ctx, [(Constant(name), value) for name, value in ctx.calling_locals().items()])
+
+
+@calls(vars)
+def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return _locals(ctx, args, kwargs)
+    value = ctx.real(args[0])
+    try:
+        return value.get_attr(ctx, "__dict__")
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            ctx.throw(TypeError, "vars() argument must have __dict__ attribute")
+        raise
+
+
+@calls(builtins.dir)
+def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if not args:
+        return ListValue([Constant(name) for name in sorted(ctx.calling_locals())])
+    value = ctx.real(args[0])
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__dir__")
+        if method is not None:
+            return ListValue(sort_values(ctx, ctx.unpack(ctx.call(method, [], {})), {}))
+        if class_lookup(value.kind, "__dir__")[0] is not object:
+            value.no("dir")
+        own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
+        return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
+    if value.is_constant() and not isinstance(value.constant(), list | dict | set):
+        return ctx.known(_names_of(ctx, value.constant()))
+    return ctx.known(dir(value.python_type()))
+
+
+def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
+    """Return the names of a class, a module or a literal, which are asked for again at every entry."""
+    found = dir(owner)
+    if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
+        text = repr(found).replace("{", "{{").replace("}", "}}")
+        ctx.guard(Injected(owner), Kind.EXPRESSION, f"dir({{0}}) == {text}")
+    return found
+
+
+@calls(sys._getframe)
+def _frame(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    depth = known_argument(ctx, args[0], "_getframe") if args else 0
+    assert isinstance(depth, int)
+    ctx.calling_frame(depth)
+    return FrameView(depth)
+
+
+@calls(builtins.eval, builtins.exec)
+def _evaluation(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    ctx.needs_own_frame("eval() and exec() look at the frame that calls them")
+
+
+@calls(sys.exc_info)
+def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    handled = ctx.handled_exception()
+    if handled is None:
+        return TupleValue([Constant(None), Constant(None), Constant(None)])
+    return TupleValue([ctx.known(handled.python_type()), handled, TracebackValue(handled)])
+
+
+@calls(sys.exception)
+def _current_exception(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.handled_exception() or Constant(None)

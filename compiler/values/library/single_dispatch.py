@@ -1,0 +1,30 @@
+"""`functools.singledispatch`: which implementation answers for a class is asked now and guarded."""
+
+import functools
+from collections.abc import Callable
+
+from ..guard import Answer, Kind
+from ..python.objects.classes import ClassValue
+from ..reasons import UNKNOWN_CALLEE, Break
+from ..rule_tables import CallRule
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Value
+
+_DISPATCH = functools.singledispatch(len).dispatch.__code__
+
+
+def dispatch_rule(function: object) -> CallRule | None:
+    """Give the rule of `function.dispatch(cls)`, which looks into a registry and a cache with weak keys."""
+    if getattr(function, "__code__", None) is not _DISPATCH:
+        return None
+    dispatch: Callable[[type], object] = function  # type: ignore[assignment]  # by its code
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        kind = ctx.real(args[0])
+        if not isinstance(kind, ClassValue):
+            raise Break(UNKNOWN_CALLEE, f"dispatch on {kind.describe()}")
+        found = dispatch(kind.kind)
+        ctx.guard(Injected(dispatch), Kind.ANSWER, Answer((kind.kind,), {}, found))
+        return ctx.wrap(found, Injected(found))
+
+    return rule

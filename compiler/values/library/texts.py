@@ -1,0 +1,273 @@
+"""Text of values: `str`, `repr`, `format` and the formatting of strings.
+
+Python itself makes the text, from real objects that ask the program wherever a class has words of its own.
+"""
+
+import collections
+import types
+from typing import Any
+
+from ..constant import Constant, fold, string_method
+from ..python.containers.mappings import DictValue, DictView, ProxyValue
+from ..python.containers.sequences import ListValue, TupleValue, make_tuple
+from ..python.objects.attributes import MISSING, class_lookup
+from ..python.objects.classes import constructs
+from ..python.objects.exception_groups import GroupValue
+from ..python.objects.exceptions import ExceptionValue, native_of
+from ..python.objects.functions import FunctionValue
+from ..python.objects.instances import ObjectValue, OpaqueValue
+from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..rule_tables import calls
+from ..scalar import SizeValue
+from ..torch.tensor import TensorValue
+from ..value import Arguments, CaptureContext, Keywords, Value
+
+
+class Shown:
+    """Stands for a value where text is made: its words are those of the evaluated program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value) -> None:
+        self._asked = (ctx, value)
+
+    def __str__(self) -> str:
+        return _real_text(text_of(*self._asked, "__str__"))
+
+    def __repr__(self) -> str:
+        return _real_text(text_of(*self._asked, "__repr__"))
+
+    def __format__(self, specification: str) -> str:
+        return _real_text(formatted(*self._asked, specification))
+
+    def __getattr__(self, name: str) -> object:
+        ctx, value = self._asked
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return shown(ctx, value.get_attr(ctx, name))
+
+    def item(self, key: object) -> object:
+        """Evaluate `value[key]`."""
+        ctx, value = self._asked
+        return shown(ctx, value.get_item(ctx, ctx.known(key)))
+
+
+def _real_text(value: Value) -> str:
+    found = value.constant()
+    assert isinstance(found, str)
+    return found
+
+
+_NUMBERS = (
+    "__int__",
+    "__float__",
+    "__index__",
+    "__complex__",
+    "__floor__",
+    "__ceil__",
+    "__trunc__",
+    "__bytes__",
+    "__fspath__",
+)
+
+
+def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
+    """Return a real object with the number that an object stands for: a literal, or one that asks the program."""
+    own = any(value.method(ctx, name) is not None for name in _NUMBERS)
+    if value.contents is not None and value.contents.is_constant() and not own:
+        return value.contents.constant() if isinstance(value.contents, Constant) else value.stand_in()
+    return _shown_object(ctx, value) if own else value.stand_in()
+
+
+def _number(name: str) -> Any:
+    def convert(self: Shown) -> object:
+        ctx, value = self._asked
+        return ctx.real(value.call_method(ctx, name, [], {})).constant()
+
+    return convert
+
+
+def _shown_object(ctx: CaptureContext, value: Value) -> object:
+    kind = value.python_type()
+    numbers = {name: _number(name) for name in _NUMBERS if isinstance(value, ObjectValue) and hasattr(kind, name)}
+    if hasattr(kind, "__getitem__"):  # what has none is no mapping for `%`
+        numbers["__getitem__"] = Shown.item
+    return type(kind.__name__, (Shown,), numbers)(ctx, value)
+
+
+def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = None) -> Any:
+    """Return a real object with the text of a value: the object itself, or one that asks the program."""
+    value = ctx.real(value)
+    seen = {} if seen is None else seen
+    if id(value) in seen:
+        return seen[id(value)]
+    if isinstance(value, ListValue) and value.kind in (list, collections.deque):
+        made: Any = value.kind() if value.kind is list else collections.deque(maxlen=value.maximum)
+        seen[id(value)] = made
+        made.extend([shown(ctx, item, seen) for item in value.elements(ctx)])
+        return made
+    if isinstance(value, TupleValue) and _has_native_text(value.kind):
+        return make_tuple(value.kind, [shown(ctx, item, seen) for item in value.elements(ctx)])
+    if isinstance(value, DictValue):
+        pairs = value.read_all(ctx).values()
+        factory: Any = None if value.factory is None else value.factory.constant()
+        made = collections.defaultdict(factory) if value.kind is collections.defaultdict else {}
+        made = collections.OrderedDict() if value.kind is collections.OrderedDict else made
+        seen[id(value)] = made
+        for entry in list(pairs):
+            made[shown(ctx, entry.key, seen)] = shown(ctx, entry.value, seen)
+        return types.MappingProxyType(made) if value.kind is types.MappingProxyType else made
+    if isinstance(value, DictView):
+        return getattr(shown(ctx, value.owner, seen), value.part)()
+    if isinstance(value, ProxyValue):
+        return types.MappingProxyType(shown(ctx, value.owner, seen))
+    return value.constant() if value.is_constant() else _shown_object(ctx, value)
+
+
+def _has_native_text(kind: type) -> bool:
+    """Return whether a tuple class has the text of tuples or of named tuples, not words of the user's."""
+    for name in ("__repr__", "__str__", "__format__"):
+        raw = class_lookup(kind, name)[1]
+        if isinstance(raw, types.FunctionType) and not raw.__qualname__.startswith("namedtuple."):
+            return raw.__qualname__ == "__repr__" and hasattr(kind, "_fields") and raw.__module__ == "collections"
+    return True
+
+
+@constructs(str)
+def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    if not args and not kwargs:
+        return Constant("")
+    if len(args) == 1 and not kwargs:
+        return text_of(ctx, ctx.real(args[0]), "__str__")
+    reals = [shown(ctx, arg) for arg in args]
+    return fold(ctx, str, *reals, **{name: shown(ctx, value) for name, value in kwargs.items()})
+
+
+@calls(repr)
+def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return text_of(ctx, ctx.real(args[0]), "__repr__")
+
+
+@calls(ascii)
+def _ascii(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return fold(ctx, ascii, shown(ctx, args[0]))
+
+
+@calls(format)
+def _format(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return formatted(ctx, ctx.real(args[0]), shown(ctx, args[1]) if len(args) > 1 else "")
+
+
+def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
+    """Evaluate str() or repr()."""
+    if isinstance(value, ObjectValue):
+        return _text_of_object(ctx, value, method_name)
+    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
+        value.no(f"{method_name}()")
+    real = shown(ctx, value)
+    if isinstance(real, Shown):
+        value.no(f"{method_name}()")
+    return fold(ctx, str if method_name == "__str__" else repr, real)
+
+
+_TELL_THEIR_CLASS = (collections.OrderedDict, collections.defaultdict, collections.deque, set, frozenset)
+
+
+def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -> Value:
+    for name in (method_name, "__repr__"):
+        owner = class_lookup(value.kind, name)[0]
+        method = value.method(ctx, name)
+        if method is not None:
+            found = ctx.real(ctx.call(method, [], {}))
+            if not issubclass(found.python_type(), str):
+                kind = found.python_type().__name__
+                ctx.throw(TypeError, f"{name} returned non-string (type {kind})")
+            return found
+        if owner is not object and isinstance(value, ExceptionValue):
+            return _exception_text(ctx, value, name)
+        if owner in _TELL_THEIR_CLASS:
+            value.no(f"{name}()")
+        if owner is not object and value.contents is not None:
+            return text_of(ctx, value.contents, name)
+        if owner is types.SimpleNamespace:
+            fields = {entry.key: entry.value for entry in value.namespace.read_all(ctx).values()}
+            made = types.SimpleNamespace(**{str(key.constant()): shown(ctx, item) for key, item in fields.items()})
+            text = repr(made).removeprefix("namespace") if value.kind is types.SimpleNamespace else ""
+            return Constant(f"namespace{text}") if text else value.no(f"{name}()")
+    value.no(f"{method_name}()")
+
+
+def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
+    """Evaluate str() or repr() of an exception by the rule of its class written in C."""
+    if isinstance(value, GroupValue) and method_name == "__str__":
+        count = len(value.members)
+        plural = "" if count == 1 else "s"
+        return Constant(f"{formatted(ctx, value.args[0], '').constant()} ({count} sub-exception{plural})")
+    if isinstance(value, GroupValue):
+        return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
+    if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
+        value.no("the text of an exception from outside, whose fields may have been set")
+    number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
+    if isinstance(number, Constant) and value.given[0] != value.args:
+        return fold(
+            ctx,
+            str if method_name == "__str__" else repr,
+            native_of(value.kind)(*(shown(ctx, arg) for arg in value.given[0])),
+        )
+    args = [shown(ctx, arg) for arg in value.args]
+    native = native_of(value.kind)
+    if method_name == "__str__":
+        return fold(ctx, lambda: str(native(*args)))
+    return fold(ctx, lambda: f"{value.kind.__name__}{repr(native(*args)).removeprefix(native.__name__)}")
+
+
+def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
+    """Evaluate `format(value, specification)`."""
+    if isinstance(value, ObjectValue):
+        method = value.method(ctx, "__format__")
+        if method is not None:
+            found = ctx.real(ctx.call(method, [Constant(specification)], {}))
+            if not issubclass(found.python_type(), str):
+                ctx.throw(TypeError, f"__format__ must return a str, not {found.python_type().__name__}")
+            return found
+        if not specification:
+            return text_of(ctx, value, "__str__")
+        if isinstance(value.contents, Constant):
+            return fold(ctx, format, value.contents.value, specification)
+        words = f"unsupported format string passed to {value.kind.__name__}.__format__"
+        ctx.throw(TypeError, words)
+    if isinstance(value, TensorValue):
+        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
+    if isinstance(value, SizeValue):
+        return fold(ctx, format, value.constant(), specification)
+    real = shown(ctx, value)
+    if isinstance(real, Shown):
+        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
+    return fold(ctx, format, real, specification)
+
+
+@string_method("format", "format_map", "__mod__")
+def _fill_in(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwargs: Keywords) -> Value:
+    reals = [_operand(ctx, arg) for arg in args]
+    named = {key: shown(ctx, value) for key, value in kwargs.items()}
+    return fold(ctx, getattr(text.value, name), *reals, **named)
+
+
+def _operand(ctx: CaptureContext, value: Value) -> object:
+    """Return what stands for the right side of `%`: mappings of the user's are asked item by item."""
+    value = ctx.real(value)
+    held = getattr(value, "contents", None)
+    return shown(ctx, held) if isinstance(held, DictValue) else shown(ctx, value)
+
+
+@string_method("join")
+def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 1:
+        text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args)
+    parts = []
+    for part in ctx.unpack(args[0]):
+        held = getattr(ctx.real(part), "contents", None)
+        parts.append(held.constant() if isinstance(held, Constant) else shown(ctx, part))
+    joined: Any = text.value
+    return fold(ctx, joined.join, parts)
+
+
+__all__ = ["Shown", "formatted", "shown", "text_of"]

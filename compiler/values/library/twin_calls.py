@@ -1,0 +1,71 @@
+"""Functions written in C that the standard library has in Python too: the Python text is evaluated in their place.
+
+heapq, bisect, operator and functools end by replacing their functions with those of a C module. A private copy of
+each, loaded while the C module cannot be found, keeps the Python ones.
+"""
+
+import bisect
+import functools
+import heapq
+import importlib.util
+import operator
+import sys
+import threading
+import types
+
+from ..rule_tables import CallRule
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Value
+
+_LOCK = threading.Lock()
+_TWINS: dict[str, types.ModuleType] = {}
+
+
+def _twin(name: str) -> types.ModuleType:
+    """Return the private copy of a module; name: of the module, whose C half is `_name`."""
+    with _LOCK:
+        if name not in _TWINS:
+            spec = importlib.util.find_spec(name)
+            assert spec is not None
+            assert spec.loader is not None
+            copy = importlib.util.module_from_spec(spec)
+            native = sys.modules.get(f"_{name}")
+            sys.modules[f"_{name}"] = None  # type: ignore[assignment]  # importing it fails meanwhile
+            try:
+                spec.loader.exec_module(copy)
+            finally:
+                if native is None:
+                    del sys.modules[f"_{name}"]
+                else:
+                    sys.modules[f"_{name}"] = native
+            _TWINS[name] = copy
+        return _TWINS[name]
+
+
+def _rule(module: str, name: str) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        function = getattr(_twin(module), name)
+        return ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
+
+    return rule
+
+
+_NAMES = {
+    heapq: "heapify heappush heappop heapreplace heappushpop _heapify_max _heappop_max _heapreplace_max",
+    bisect: "bisect_left bisect_right insort_left insort_right",
+    operator: "length_hint countOf indexOf concat truth inv invert abs setitem delitem call iconcat ifloordiv imod "
+    "ipow ilshift irshift iand ior ixor imatmul",
+    functools: "cmp_to_key",
+}
+_TWIN_OF: dict[int, tuple[str, str]] = {  # id of the function in C -> module and name of the one in Python
+    id(getattr(module, name)): (module.__name__, name)
+    for module, names in _NAMES.items()
+    for name in names.split()
+    if isinstance(getattr(module, name), types.BuiltinFunctionType)
+}
+
+
+def python_twin_rule(function: object) -> CallRule | None:
+    """Give the rule of a function in C that the standard library has in Python too."""
+    twin = _TWIN_OF.get(id(function))
+    return None if twin is None else _rule(*twin)

@@ -1,0 +1,1 @@
+"""Python's own kinds of values: containers, objects, and what stands on both."""

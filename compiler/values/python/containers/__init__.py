@@ -1,0 +1,1 @@
+"""Sequences, mappings, sets and the iterators over them."""

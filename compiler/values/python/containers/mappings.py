@@ -1,0 +1,623 @@
+"""Dictionaries (plain, ordered, with default) and their views.
+
+A dictionary from outside is read lazily: a lookup guards only its own key, and only iteration, len() and the like
+guard all keys. Changes are kept as a log in program order and replayed on the original as they were made.
+"""
+
+import collections
+import operator
+import types
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ...constant import Constant, MethodOf
+from ...guard import Kind
+from ...identities import token_among
+from ...source import BaseItem, Item, ListedItem, ListedValue, Source
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
+from .sequences import SequenceIterator, TupleValue, call_dunder
+
+
+@dataclass(slots=True)
+class Entry:
+    """One key and its value; value None: deleted."""
+
+    key: Value
+    value: Value
+
+
+class HashToken:
+    """A dict key with a hash and equality of its own: the real dict asks the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
+        self.ctx = ctx
+        self.value = value
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HashToken):
+            return self.ctx.equal(self.value, other.value)
+        plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
+        return plain and self.ctx.equal(self.value, self.ctx.known(other))
+
+
+_SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
+
+
+class DictValue(Value):
+    """A dict, OrderedDict or defaultdict."""
+
+    def __init__(
+        self,
+        kind: type = dict,
+        source: Source | None = None,
+        real: dict[object, object] | None = None,
+        factory: Value | None = None,
+    ) -> None:
+        self.kind = kind
+        self.source = source
+        self.unread = real  # the original while not all of its keys were read
+        self.entries: dict[Hashable, Entry] = {}
+        self.deleted: set[Hashable] = set()  # while unread
+        self.log: list[tuple[str, Value, Value | None]] = []
+        self.factory = factory
+        self.ordered = True  # False for instance namespaces: a new key needs no knowledge of the others
+        self.subclass_of: type | None = None  # set for the contents of a container subclass
+
+    @classmethod
+    def of(cls, ctx: CaptureContext, pairs: list[tuple[Value, Value]], kind: type = dict) -> "DictValue":
+        """Return a new dictionary with the pairs."""
+        made = cls(kind)
+        for key, value in pairs:
+            known = made.entries.setdefault(ctx.real(key).hash_token(ctx), Entry(ctx.real(key), value))
+            known.value = value  # an equal key stays what it was
+        return made
+
+    def python_type(self) -> type:
+        """Return the class."""
+        return self.kind
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return a dictionary of the entries' arguments."""
+        entries = [
+            (entry.key.constant(), ctx.real(entry.value).graph_argument(ctx)) for entry in self.read_all(ctx).values()
+        ]
+        return {key: node for key, (node, _) in entries}, {key: fake for key, (_, fake) in entries}
+
+    def is_constant(self) -> bool:
+        """Return whether all keys and values are known; one from outside that is not fully read is not."""
+        if self.factory is not None and not self.factory.is_constant():
+            return False
+        return self.unread is None and all(e.key.is_constant() and e.value.is_constant() for e in self.entries.values())
+
+    def stand_in(self) -> object:
+        """Return an empty dictionary of the kind."""
+        return types.MappingProxyType({}) if self.kind is types.MappingProxyType else self.kind()
+
+    def constant(self) -> object:
+        """Return a fresh dict."""
+        pairs = [(entry.key.constant(), entry.value.constant()) for entry in self.entries.values()]
+        if self.kind is collections.defaultdict:
+            factory: Any = self.factory.constant() if self.factory is not None else None
+            return collections.defaultdict(factory, pairs)
+        return types.MappingProxyType(dict(pairs)) if self.kind is types.MappingProxyType else self.kind(pairs)
+
+    def read_all(self, ctx: CaptureContext) -> dict[Hashable, Entry]:
+        """Guard all keys of the original and return every entry, in order."""
+        if self.unread is None:
+            return self.entries
+        original, early, source = self.unread, self.entries, self.source
+        assert source is not None
+        self.unread = None
+        if all(type(key) in _SIMPLE_KEYS for key in original):
+            ctx.guard(source, Kind.KEYS, tuple(original))
+        else:
+            ctx.guard(source, Kind.LENGTH, len(original))
+        self.entries = {}
+        for position, (key, value) in enumerate(original.items()):
+            simple = type(key) in _SIMPLE_KEYS
+            wrapped = Constant(key) if simple else ctx.wrap(key, ListedItem(source, position))
+            token = wrapped.hash_token(ctx)
+            if token in self.deleted:
+                continue
+            known = early.pop(token, None)
+            place = self.item(key) if wrapped.is_constant() else ListedValue(source, position)
+            if known is not None:
+                known.key = wrapped  # asked for by an equal key, it is still the one that was there: 1 for True
+            self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
+        self.entries.update(early)
+        return self.entries
+
+    def item(self, key: object) -> Source:
+        """Return how a value of the original is reached."""
+        assert self.source is not None
+        if self.kind is collections.defaultdict:  # a plain subscript would make the missing entry
+            return BaseItem(self.source, dict, key)
+        return BaseItem(self.source, self.subclass_of, key) if self.subclass_of else Item(self.source, key)
+
+    def find(self, ctx: CaptureContext, key: Value) -> Value | None:
+        """Return the value under a key, None if there is none; guards only this key."""
+        key = ctx.real(key)
+        token = token_among(ctx, self, key)
+        entry = self.entries.get(token)
+        if entry is not None:
+            entry.value = ctx.real(entry.value)
+            return entry.value
+        if self.unread is None or token in self.deleted:
+            return None
+        if not key.is_constant():
+            self.read_all(ctx)
+            return self.find(ctx, key)
+        assert self.source is not None
+        real_key = key.constant()
+        if real_key not in self.unread:
+            ctx.guard(self.source, Kind.LACKS_KEY, real_key)
+            return None
+        value = ctx.wrap(self.unread[real_key], self.item(real_key))  # fetching it is the guard that it is there
+        self.entries[token] = Entry(key, value)
+        return value
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return whether it has entries."""
+        if self.unread is not None and not self.log and self.source is not None and not self.unread:
+            ctx.guard(self.source, Kind.LENGTH, 0)
+            return False
+        return bool(self.read_all(ctx))
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of entries."""
+        return Constant(len(self.read_all(ctx)))
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the keys."""
+        return MappingIterator(self, [entry.key for entry in self.read_all(ctx).values()])
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Return whether a key is there; guards the key, not its value."""
+        key = ctx.real(item)
+        token = token_among(ctx, self, key)
+        if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
+            assert self.source is not None
+            found = key.constant() in self.unread
+            ctx.guard(self.source, Kind.HAS_KEY if found else Kind.LACKS_KEY, key.constant())
+            return found
+        return self.find(ctx, key) is not None
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Return the value under the key; defaultdict makes one."""
+        found = self.find(ctx, key)
+        if found is not None:
+            return found
+        factory = self.factory
+        if self.kind is collections.defaultdict and factory is not None and not _is_none(factory):
+            made = ctx.call(factory, [], {})
+            self.set_item(ctx, key, made)
+            return made
+        missing(ctx, key)
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Set a key."""
+        if self.kind is types.MappingProxyType:
+            self.refuse(ctx, "item assignment", operator.setitem, key, value)
+        key = ctx.real(key)
+        token = token_among(ctx, self, key)
+        if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
+            self.read_all(ctx)  # a new key goes to the end: the order matters from here on
+        known = self.entries.get(token)
+        if known is not None:
+            known.value = value
+        else:
+            self.entries[token] = Entry(key, value)
+            self.deleted.discard(token)
+        self._write(ctx, "set", key, value)
+
+    def del_item(self, ctx: CaptureContext, key: Value) -> None:
+        """Delete a key."""
+        if self.kind is types.MappingProxyType:
+            self.refuse(ctx, "item deletion", operator.delitem, key)
+        if self.find(ctx, key) is None:
+            missing(ctx, key)
+        token = token_among(ctx, self, ctx.real(key))
+        del self.entries[token]
+        if self.unread is not None:
+            self.deleted.add(token)
+        self._write(ctx, "del", ctx.real(key), None)
+
+    def _write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
+        if self.source is not None:
+            self.log.append((operation, key, value))
+        ctx.mutated(self)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if name == "default_factory" and self.kind is collections.defaultdict:
+            return self.factory or Constant(None)
+        if not hasattr(self.kind, name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Raise TypeError."""
+        self.refuse(ctx, "hash", hash)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a dict method."""
+        rule = _DICT_METHODS.get(name)
+        if rule is not None:
+            fits = name not in _ARITY or (_ARITY[name][0] <= len(args) <= _ARITY[name][1])
+            if not fits or not hasattr(self.kind, name) or (kwargs and name not in _BY_NAME):
+                self.refuse(ctx, f"method {name!r}", lambda value, *rest: getattr(value, name)(*rest, **kwargs), *args)
+            return rule(self, ctx, args, kwargs)
+        if name == "__init__":
+            return _update(self, ctx, args, kwargs)
+        if hasattr(self.kind, name):
+            return call_dunder(ctx, self, name, args)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new dict; created empty first, so that it may contain itself."""
+        name = out.fresh()
+        if self.kind is dict:
+            out.line(f"{name} = {{}}")
+        elif self.kind is collections.defaultdict:
+            out.line(f"{name} = {out.inject(self.kind)}({out.value(self.factory or Constant(None))})")
+        else:
+            out.line(f"{name} = {out.inject(self.kind)}()")
+        out.know(self, name)
+        for entry in self.entries.values():
+            key, value = out.value(entry.key), out.value(entry.value)
+            out.line(f"{name}[{key}] = {value}")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Repeat the log on the original."""
+        name, lines = out.value(self), []
+        if self.subclass_of is not None:
+            return self._replay_past_methods(name, self.subclass_of, out)
+        for operation, key, value in self.log:
+            if operation == "clear":
+                lines.append(f"{name}.clear()")
+            elif operation in ("end", "front"):
+                lines.append(f"{name}.move_to_end({out.value(key)}, last={operation == 'end'})")
+            elif value is None:
+                lines.append(f"del {name}[{out.value(key)}]")
+            else:
+                lines.append(f"{name}[{out.value(key)}] = {out.value(value)}")
+        return lines
+
+    def _replay_past_methods(self, name: str, base: Any, out: Rebuilder) -> list[str]:
+        """Repeat the log on an instance of a subclass, past the methods of its class."""
+        lines = []
+        for operation, key, value in self.log:
+            if operation == "clear":
+                lines.append(f"{out.inject(base.clear)}({name})")
+            elif operation in ("end", "front"):
+                move = out.inject(base.move_to_end)
+                lines.append(f"{move}({name}, {out.value(key)}, {operation == 'end'})")
+            elif value is None:
+                lines.append(f"{out.inject(base.__delitem__)}({name}, {out.value(key)})")
+            else:
+                setter = out.inject(base.__setitem__)
+                lines.append(f"{setter}({name}, {out.value(key)}, {out.value(value)})")
+        return lines
+
+
+class MappingIterator(SequenceIterator):
+    """An iterator over a dictionary, which must not change size meanwhile."""
+
+    def __init__(self, mapping: DictValue, elements: list[Value]) -> None:
+        super().__init__(TupleValue(elements))
+        self.mapping = mapping
+        self.size = len(elements)
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element; raise RuntimeError if the size changed."""
+        if len(self.mapping.entries) != self.size:
+            ordered = self.mapping.kind is collections.OrderedDict
+            words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
+            ctx.throw(RuntimeError, words)
+        return super().next(ctx)
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is None
+
+
+def _get(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    return found if found is not None else (ctx.real(args[1]) if len(args) > 1 else Constant(None))
+
+
+def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    default = args[1] if len(args) > 1 else kwargs.get("default")
+    if found is None:
+        if default is not None:
+            return ctx.real(default)
+        missing(ctx, args[0])
+    self.del_item(ctx, args[0])
+    return found
+
+
+def missing(ctx: CaptureContext, key: Value) -> NoReturn:
+    """Raise KeyError for a key."""
+    raise Raised(ctx.call(ctx.known(KeyError), [ctx.real(key)], {}))
+
+
+def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    entries = self.read_all(ctx)
+    last = ctx.real(args[0] if args else kwargs.get("last", Constant(True))).truth(ctx)
+    if not entries:
+        what = "dictionary" if self.kind is collections.OrderedDict else "popitem(): dictionary"
+        ctx.throw(KeyError, f"{what} is empty")
+    entry = list(entries.values())[-1 if last else 0]
+    pair = TupleValue([entry.key, ctx.real(entry.value)])
+    self.del_item(ctx, entry.key)
+    return pair
+
+
+def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    found = self.find(ctx, args[0])
+    if found is None:
+        found = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
+        self.set_item(ctx, args[0], found)
+    return ctx.real(found)
+
+
+def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    for arg in args:
+        for key, value in pairs_of(ctx, ctx.real(arg), self.kind):
+            self.set_item(ctx, key, value)
+    for name, value in kwargs.items():
+        self.set_item(ctx, Constant(name), value)
+    return Constant(None)
+
+
+def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> list[Value]:
+    """Return the two parts of an element that a dictionary is updated with, or raise what that kind raises."""
+    ordered = kind is collections.OrderedDict
+    if not ordered and not any(defines(element.python_type(), name) for name in ("__iter__", "__getitem__")):
+        ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
+    parts = ctx.unpack(element)
+    size = len(parts)
+    if size == 2:
+        return parts
+    if not ordered:
+        ctx.throw(ValueError, f"dictionary update sequence element #{position} has length {size}; 2 is required")
+    few = f"need more than {size} value{'' if size == 1 else 's'} to unpack"
+    ctx.throw(ValueError, few if size < 2 else "too many values to unpack (expected 2)")
+
+
+def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple[Value, Value]]:
+    """Return the pairs that `dict(value)` would take, or the update of a dictionary of another kind."""
+    if isinstance(value, DictValue):
+        return [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
+    if hasattr(value.python_type(), "keys"):
+        keys = ctx.unpack(value.call_method(ctx, "keys", [], {}))
+        return [(key, value.get_item(ctx, key)) for key in keys]
+    pairs = []
+    for position, item in enumerate(ctx.unpack(value)):
+        parts = _pair(ctx, kind, position, ctx.real(item))
+        pairs.append((parts[0], parts[1]))
+    return pairs
+
+
+def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.entries, self.unread = {}, None
+    self._write(ctx, "clear", Constant(None), None)
+    return Constant(None)
+
+
+def _dict_copy(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    made = DictValue.of(ctx, pairs_of(ctx, self), self.kind)
+    made.factory = self.factory
+    return made
+
+
+def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    last = ctx.real(args[1] if len(args) > 1 else kwargs.get("last", Constant(True))).truth(ctx)
+    self.read_all(ctx)
+    token = ctx.real(args[0]).hash_token(ctx)
+    if token not in self.entries:
+        missing(ctx, args[0])
+    moved = {token: self.entries.pop(token)}
+    self.entries = self.entries | moved if last else moved | self.entries
+    self._write(ctx, "end" if last else "front", ctx.real(args[0]), None)
+    return Constant(None)
+
+
+def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    default = args[1] if len(args) > 1 else Constant(None)
+    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], self.kind)
+
+
+def _reversed(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return DictView(self, "keys").call_method(ctx, "__reversed__", [], {})
+
+
+def _view(kind: str) -> "_Rule":
+    def rule(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return DictView(self, kind)
+
+    return rule
+
+
+class DictView(Value):
+    """`keys()`, `values()` or `items()` of a dictionary; sees later changes."""
+
+    def __init__(self, owner: DictValue, part: str) -> None:
+        self.owner = owner
+        self.part = part
+
+    def python_type(self) -> type:
+        """Return the view type."""
+        return type(getattr({}, self.part)())
+
+    def elements(self, ctx: CaptureContext) -> list[Value]:
+        """Return what the view shows now."""
+        entries = self.owner.read_all(ctx).values()
+        if self.part == "keys":
+            return [entry.key for entry in entries]
+        for entry in entries:
+            entry.value = ctx.real(entry.value)
+        if self.part == "values":
+            return [entry.value for entry in entries]
+        return [TupleValue([entry.key, entry.value]) for entry in entries]
+
+    def stand_in(self) -> object:
+        """Return a view of nothing."""
+        return getattr({}, self.part)()
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method, or what is viewed."""
+        if name == "mapping":
+            return ProxyValue(self.owner)
+        if name == "__class__":
+            return ctx.known(self.python_type())
+        if not hasattr(self.python_type(), name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Raise TypeError, but for views of values."""
+        self.refuse(ctx, "hash", hash)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over what the view shows now."""
+        return MappingIterator(self.owner, self.elements(ctx))
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of entries."""
+        return self.owner.length(ctx)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return whether there are entries."""
+        return self.owner.truth(ctx)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Test a key by lookup, other views by comparing."""
+        if self.part == "keys":
+            return self.owner.contains(ctx, item)
+        return any(ctx.equal(element, item) for element in self.elements(ctx))
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate explicit special methods and isdisjoint."""
+        if name == "__reversed__":
+            return MappingIterator(self.owner, self.elements(ctx)[::-1])
+        if name == "isdisjoint" and len(args) == 1:
+            return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
+        if hasattr(self.python_type(), name):
+            return call_dunder(ctx, self, name, args)
+        self.no(f"method {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the view of the dictionary."""
+        name = out.fresh()
+        out.line(f"{name} = {out.value(self.owner)}.{self.part}()")
+        return name
+
+
+_Rule = Callable[[DictValue, CaptureContext, Arguments, Keywords], Value]
+
+_DICT_METHODS: dict[str, _Rule] = {
+    "get": _get,
+    "pop": _dict_pop,
+    "popitem": _popitem,
+    "setdefault": _setdefault,
+    "update": _update,
+    "clear": _dict_clear,
+    "copy": _dict_copy,
+    "move_to_end": _move_to_end,
+    "fromkeys": _fromkeys,
+    "keys": _view("keys"),
+    "values": _view("values"),
+    "items": _view("items"),
+    "__reversed__": _reversed,
+}
+_ARITY = {
+    "get": (1, 2),
+    "pop": (1, 2),
+    "popitem": (0, 1),
+    "setdefault": (1, 2),
+    "update": (0, 1),
+    "clear": (0, 0),
+    "copy": (0, 0),
+    "move_to_end": (1, 2),
+    "fromkeys": (1, 2),
+    "keys": (0, 0),
+    "values": (0, 0),
+    "items": (0, 0),
+}
+_BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
+
+
+class ProxyValue(Value):
+    """A `types.MappingProxyType` made while evaluating: it shows what is in the dictionary."""
+
+    def __init__(self, owner: DictValue, real: object = None, source: Source | None = None) -> None:
+        self.owner = owner
+        self.real = real  # the proxy itself, if it comes from outside
+        self.source = source
+
+    def identity(self) -> object:
+        """Return the real proxy if there is one."""
+        return self if self.real is None else self.real
+
+    def python_type(self) -> type:
+        """Return the proxy type."""
+        return types.MappingProxyType
+
+    def stand_in(self) -> object:
+        """Return a proxy of nothing."""
+        return types.MappingProxyType({})
+
+    def is_constant(self) -> bool:
+        """Ask the dictionary."""
+        return self.owner.is_constant()
+
+    def constant(self) -> object:
+        """Return a fresh proxy of a fresh dictionary."""
+        shown: Any = self.owner.constant()
+        return types.MappingProxyType(shown)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Ask the dictionary."""
+        return self.owner.truth(ctx)
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Ask the dictionary."""
+        return self.owner.length(ctx)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Ask the dictionary."""
+        return self.owner.iterate(ctx)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Ask the dictionary."""
+        return self.owner.contains(ctx, item)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Ask the dictionary."""
+        return self.owner.get_item(ctx, key)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method that only reads."""
+        if not hasattr(types.MappingProxyType, name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Ask the dictionary."""
+        return self.owner.call_method(ctx, name, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a proxy of the dictionary."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(types.MappingProxyType)}({out.value(self.owner)})")
+        return name

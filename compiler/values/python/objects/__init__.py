@@ -1,0 +1,1 @@
+"""Functions, attributes, instances, classes and exceptions."""

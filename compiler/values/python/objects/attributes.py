@@ -1,0 +1,197 @@
+"""Attribute lookup as Python does it: which class of the MRO has a name, and what finding it there gives."""
+
+import abc
+import functools
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
+
+import torch
+
+from ...constant import Constant, Known
+from ...guard import ABSENT, Answer, Kind, Member, look_up, member_found
+from ...reasons import UNSUPPORTED_OBJECT, Break
+from ...source import Attribute, Injected
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .functions import BoundMethod
+
+MISSING = ABSENT
+HEAP_TYPE = 1 << 9  # a class made by a class statement or the like, not a builtin
+C_DESCRIPTORS = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.BuiltinFunctionType,
+)
+
+
+MADE: WeakKeyDictionary[type, Value] = WeakKeyDictionary()  # template of a class made while capturing -> its value
+
+
+class Held:
+    """Stands in the namespace of a class for a value that has no real object yet."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def is_native(kind: type) -> bool:
+    """Return whether a class is written in C: some of those look like classes of Python but have a C `__new__`."""
+    return not kind.__flags__ & HEAP_TYPE or isinstance(kind.__dict__.get("__new__"), types.BuiltinFunctionType)
+
+
+class _Watch(threading.local):
+    """The capture going on in this thread, and the look-ups that it has guarded."""
+
+    ctx: CaptureContext | None = None
+    seen: set[tuple[type, str, type | None]] = set()  # noqa: RUF012 - replaced with ctx, never shared
+
+
+_WATCH = _Watch()
+
+
+@contextmanager
+def lookups_guarded(ctx: CaptureContext) -> Iterator[None]:
+    """Guard every look-up in classes of the user's until the block ends: no rule can forget one."""
+    before = (_WATCH.ctx, _WATCH.seen)
+    _WATCH.ctx, _WATCH.seen = ctx, set()
+    try:
+        yield
+    finally:
+        _WATCH.ctx, _WATCH.seen = before
+
+
+def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type | None, object]:
+    """Return (owner, raw attribute) of the first class in the MRO that has the name; (None, MISSING) if none.
+
+    after: look behind this class only. In a capture the outcome is guarded; of plain data only that it is plain,
+    since whoever reads its value guards that.
+    """
+    if _WATCH.ctx is not None and _WATCH.ctx.class_changes:
+        changed = _look_at_changes(_WATCH.ctx, kind, name, after)
+        if changed is not None:
+            return changed
+    owner, raw = look_up(kind, name, after)
+    if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
+        _WATCH.seen.add((kind, name, after))
+        if may_change(kind):
+            _WATCH.ctx.guard(Injected(kind), Kind.MEMBER, Member(name, after, member_found(raw)))
+    return owner, raw
+
+
+def _look_at_changes(
+    ctx: CaptureContext, kind: type, name: str, after: type | None
+) -> tuple[type | None, object] | None:
+    """Return what a look-up finds among attributes that the program has set; None if it does not get that far."""
+    mro = kind.__mro__
+    deleted = False
+    for owner in mro[mro.index(after) + 1 if after is not None else 0 :]:
+        changes = ctx.class_changes.get(owner)
+        raw = getattr(changes, "raw", {}).get(name, owner.__dict__.get(name, MISSING) if deleted else None)
+        if raw is None and name in owner.__dict__:
+            return None
+        if raw is not None and raw is not MISSING:
+            return owner, raw
+        deleted = deleted or raw is MISSING
+    return (None, MISSING) if deleted else None
+
+
+@functools.lru_cache(maxsize=4096)
+def may_change(kind: type) -> bool:
+    """Return whether a class is the user's, whose attributes may change; torch's and Python's own are fixed."""
+    root = str(getattr(kind, "__module__", "")).partition(".")[0]
+    fixed = root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
+    return bool(kind.__flags__ & HEAP_TYPE) and not fixed
+
+
+def guard_bases(ctx: CaptureContext, kind: type, wanted: object) -> None:
+    """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
+    if not may_change(kind):
+        return
+    ctx.guard(Attribute(Injected(kind), "__mro__"), Kind.EQUALS, kind.__mro__)
+    classes = wanted if isinstance(wanted, tuple) else (wanted,)
+    if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
+        verdict = issubclass(kind, classes)
+        ctx.guard(Injected(issubclass), Kind.ANSWER, Answer((kind, classes), {}, verdict))
+
+
+def is_torch_class(kind: type) -> bool:
+    """Return whether the class is torch's own, whose attributes are taken as fixed."""
+    module = str(getattr(kind, "__module__", ""))
+    return module == "torch" or module.startswith("torch.") or kind is object
+
+
+def bind_raw(ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type) -> Value:
+    """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
+    if isinstance(raw, Held):
+        return ctx.real(raw.value)
+    if isinstance(raw, types.FunctionType):
+        function = ctx.wrap(raw, Injected(raw))
+        return function if instance is None else BoundMethod(function, instance)
+    if isinstance(raw, staticmethod | classmethod):
+        inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
+        return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
+    if instance is None:
+        if isinstance(raw, (*C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
+            return Known(getattr(kind, name))
+        of_class = class_lookup(type(raw), "__get__")[1]
+        if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
+            call = ctx.wrap(of_class, Injected(of_class))
+            return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
+        return _plain_class_attribute(ctx, kind, owner, name, raw)
+    if isinstance(raw, property):
+        if raw.fget is None:
+            ctx.throw(AttributeError, f"property '{name}' of '{kind.__name__}' object has no getter")
+        return ctx.call(ctx.wrap(raw.fget, Injected(raw.fget)), [instance], {})
+    if isinstance(raw, functools.cached_property):
+        value = ctx.call(ctx.wrap(raw.func, Injected(raw.func)), [instance], {})
+        instance.set_attr(ctx, name, value)
+        return value
+    if isinstance(raw, C_DESCRIPTORS):
+        return NativeMethod(instance, owner, name)
+    if isinstance(raw, functools._lru_cache_wrapper):
+        return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
+    getter = class_lookup(type(raw), "__get__")[1]
+    if isinstance(getter, types.FunctionType):
+        call = ctx.wrap(getter, Injected(getter))
+        return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance, ctx.known(kind)], {})
+    return _plain_class_attribute(ctx, kind, owner, name, raw)
+
+
+def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
+    if hasattr(type(raw), "__get__") and not isinstance(raw, type | torch.nn.Module):
+        raise Break(UNSUPPORTED_OBJECT, f"{kind.__name__}.{name} is a descriptor written in C")
+    if is_torch_class(owner):
+        return ctx.known(raw)
+    return ctx.wrap(raw, Attribute(Injected(kind), name))
+
+
+class NativeMethod(Value):
+    """A method written in C, found on a class written in Python: `super().__setattr__`, `object.__init__`, ..."""
+
+    def __init__(self, owner: Value, kind: type, name: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.name = name
+
+    def python_type(self) -> type:
+        """Return the type of bound builtins."""
+        return types.BuiltinMethodType
+
+    def describe(self) -> str:
+        """Return the method's qualified name."""
+        return f"{self.kind.__qualname__}.{self.name}"
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate what the owner knows of it."""
+        return self.owner.call_native(ctx, self, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the bound method."""
+        name = out.fresh()
+        owner = out.value(self.owner)  # without the class, descriptors of some C methods read past their arguments
+        out.line(f"{name} = {out.inject(self.kind.__dict__[self.name])}.__get__({owner}, type({owner}))")
+        return name

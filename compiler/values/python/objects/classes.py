@@ -1,0 +1,396 @@
+"""Classes: their attributes, construction, `super()`; the table of rules for calling builtin classes."""
+
+import collections
+import enum
+import types
+from collections.abc import Callable, Hashable
+
+import torch
+
+from ...constant import Constant, fold
+from ...guard import Kind
+from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...rule_tables import calls
+from ...source import Attribute, Injected, Source
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..containers.mappings import DictValue
+from ..containers.sequences import ListValue, TupleValue
+from ..containers.sets import SetValue, copy_of_set
+from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, is_native, may_change
+from .class_changes import change_class
+from .functions import BoundMethod
+from .instances import ObjectValue
+
+Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
+CONSTRUCTORS: dict[type, Constructor] = {}
+INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
+
+
+def constructs(*kinds: type) -> Callable[[Constructor], Constructor]:
+    """Register the rule for calling some builtin classes."""
+
+    def register(rule: Constructor) -> Constructor:
+        for kind in kinds:
+            assert kind not in CONSTRUCTORS
+            CONSTRUCTORS[kind] = rule
+        return rule
+
+    return register
+
+
+_FIXED_OF_CLASSES = frozenset(
+    {"__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__doc__", "__class__", "__base__"}
+)
+
+
+_DTYPES: dict[type, object] = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+
+
+class ClassValue(Value):
+    """A class, known by identity."""
+
+    def __init__(self, kind: type, source: Source | None = None) -> None:
+        self.kind = kind
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the metaclass."""
+        return type(self.kind)
+
+    def describe(self) -> str:
+        """Return the class's name."""
+        return f"class {self.kind.__qualname__}"
+
+    def is_constant(self) -> bool:
+        """Return True: the class is the constant."""
+        return True
+
+    def constant(self) -> object:
+        """Return the class."""
+        return self.kind
+
+    def identity(self) -> object:
+        """Return the class."""
+        return self.kind
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Return the class."""
+        return self.kind
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Classes are true, unless their metaclass says otherwise."""
+        answer = self._special(ctx, "__bool__")
+        answer = self._special(ctx, "__len__") if answer is None else answer
+        return True if answer is None else answer.truth(ctx)
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the class for both; where it stands for a dtype, the dtype: graphs cannot print `int`."""
+        argument = _DTYPES.get(self.kind, self.kind)
+        return argument, argument
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Evaluate `cls.name`."""
+        if name in _FIXED_OF_CLASSES:
+            return self._description(ctx, name)
+        if name == "__dict__" and self.kind not in ctx.class_changes:
+            namespace: dict[object, object] = {}
+            namespace.update(self.kind.__dict__)
+            return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
+        owner, raw = class_lookup(self.kind, name)
+        if owner is None:
+            return self._from_metaclass(ctx, name)
+        if issubclass(self.kind, enum.Enum) and not isinstance(raw, types.FunctionType | classmethod | staticmethod):
+            return fold(ctx, getattr, self.kind, name)
+        return bind_raw(ctx, raw, owner, name, None, self.kind)
+
+    def _description(self, ctx: CaptureContext, name: str) -> Value:
+        """Return what every class says of itself; a user may rename a class, or give it other bases."""
+        found = getattr(self.kind, name)
+        if may_change(self.kind) and isinstance(found, str | tuple):
+            ctx.guard(Attribute(Injected(self.kind), name), Kind.EQUALS, found)
+        return ctx.known(found)
+
+    def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
+        owner, raw = class_lookup(type(self.kind), name)
+        if isinstance(raw, types.FunctionType) and owner is not None:
+            return BoundMethod(ctx.wrap(raw, Injected(raw)), self)
+        if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType) and owner is not None:
+            if owner.__module__ == "enum":
+                return fold(ctx, getattr, self.kind, name)
+            return bind_raw(ctx, raw, owner, name, self, type(self.kind))
+        if not hasattr(self.kind, name):
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        found = getattr(self.kind, name)
+        if callable(found) or owner is type:
+            return ctx.known(found)
+        self.no(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Set an attribute, on the class when the graph has run."""
+        if self.kind in MADE and MADE[self.kind] is not self:
+            MADE[self.kind].set_attr(ctx, name, value)
+        else:
+            change_class(ctx, self.kind, name, value)
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute, on the class when the graph has run."""
+        if self.kind in MADE and MADE[self.kind] is not self:
+            MADE[self.kind].del_attr(ctx, name)
+        else:
+            change_class(ctx, self.kind, name, None)
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate construction."""
+        rule = CONSTRUCTORS.get(self.kind)
+        if rule is not None:
+            return rule(ctx, self.kind, args, kwargs)
+        own = class_lookup(type(self.kind), "__call__")[1]
+        if isinstance(own, types.FunctionType) and not issubclass(self.kind, enum.Enum):
+            return ctx.call(ctx.wrap(own, Injected(own)), [self, *args], kwargs)
+        return self.construct(ctx, args, kwargs)
+
+    def construct(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `type.__call__(cls, ...)`."""
+        for base, base_rule in CONSTRUCTORS.items():
+            if base in (BaseException, tuple) and issubclass(self.kind, base):
+                return base_rule(ctx, self.kind, args, kwargs)
+        return construct(ctx, self.kind, args, kwargs)
+
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `super().__call__(...)` in a metaclass, and rules of `type` that read."""
+        name = method.name if isinstance(method, NativeMethod) else ""
+        if name == "__call__":
+            return self.construct(ctx, args, kwargs)
+        if name == "__getattribute__":
+            return self.get_attr(ctx, str(ctx.real(args[0]).constant()))
+        if name in ("__instancecheck__", "__subclasscheck__"):
+            kind = ctx.real(args[0]).python_type() if name == "__instancecheck__" else ctx.real(args[0]).constant()
+            assert isinstance(kind, type)
+            return Constant(type.__subclasscheck__(self.kind, kind))
+        if name in ("__init__", "__init_subclass__"):
+            return Constant(None)
+        return super().call_native(ctx, method, args, kwargs)
+
+    def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
+        """Evaluate a special method of a metaclass written by the user; None if there is none."""
+        owner, raw = class_lookup(type(self.kind), name)
+        if owner is None or owner.__module__ == "enum" or not isinstance(raw, types.FunctionType):
+            return None
+        return ctx.real(ctx.call(bind_raw(ctx, raw, owner, name, self, type(self.kind)), list(args), {}))
+
+    def stand_in(self) -> object:
+        """Return the class."""
+        return self.kind
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over enum members."""
+        if issubclass(self.kind, enum.Enum):
+            return ctx.known(tuple(self.kind)).iterate(ctx)
+        answer = self._special(ctx, "__iter__")
+        return super().iterate(ctx) if answer is None else answer
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Look up an enum member, or parametrise a generic class."""
+        answer = self._special(ctx, "__getitem__", key)
+        if answer is not None:
+            return answer
+        _, raw = class_lookup(self.kind, "__class_getitem__")
+        function = raw.__func__ if isinstance(raw, classmethod) else None
+        if isinstance(function, types.FunctionType) and function.__module__ not in ("typing", "typing_extensions"):
+            return ctx.call(self.get_attr(ctx, "__class_getitem__"), [key], {})
+        return fold(ctx, lambda: self.kind[key.constant()])  # type: ignore[index]  # as in Python, may raise
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the number of enum members."""
+        answer = self._special(ctx, "__len__")
+        return answer if answer is not None else fold(ctx, len, self.kind)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Return whether an enum has the member."""
+        answer = self._special(ctx, "__contains__", item)
+        if answer is not None:
+            return answer.truth(ctx)
+        if not item.is_constant():
+            self.refuse(ctx, "membership test", lambda value: None in value)
+        return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return an injected name; a class that was made while capturing is made anew."""
+        return out.class_name(self.kind)
+
+
+def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
+    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.real(arg).is_constant() for arg in args):
+        return fold(ctx, kind, *(ctx.real(arg).constant() for arg in args))
+    _require_constructible(ctx, kind)
+    owner, maker = class_lookup(kind, "__new__")
+    if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
+        found = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
+        if not issubclass(found.python_type(), kind) or not isinstance(found, ObjectValue):
+            return found
+        made = found
+    else:
+        found = native_new(ctx, kind, args, kwargs, checked=maker is not object.__new__)
+        if not isinstance(found, ObjectValue):
+            return found
+        made = found
+    owner, raw = class_lookup(kind, "__init__")
+    if isinstance(raw, types.FunctionType) and owner is not None:
+        ctx.initialise(made, ctx.wrap(raw, Injected(raw)), args, kwargs)
+    elif owner is types.SimpleNamespace:
+        made.namespace.call_method(ctx, "update", args, kwargs)
+    elif made.contents is not None and not isinstance(made.contents, Constant):
+        _initialise(ctx, made, args, kwargs)
+    elif (args or kwargs) and maker is object.__new__:
+        ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
+    return made
+
+
+def _initialise(ctx: CaptureContext, made: ObjectValue, args: Arguments, kwargs: Keywords) -> None:
+    """Evaluate the `__init__` of a builtin container on an instance of a subclass."""
+    contents = made.contents
+    if isinstance(contents, SetValue) and contents.kind is frozenset:
+        return
+    if isinstance(contents, DictValue) and contents.kind is collections.defaultdict:
+        contents.factory = ctx.real(args[0]) if args else Constant(None)
+        args = args[1:]
+    if isinstance(contents, ListValue) and contents.kind is collections.deque:
+        limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
+        contents.maximum = limit if isinstance(limit, int) else None
+        args, kwargs = args[:1], {}
+    assert contents is not None
+    contents.call_method(ctx, "__init__", args, kwargs)
+
+
+_LITERAL_BASES = (int, float, complex, str, bytes)
+_PLAIN_BASES = (
+    object,
+    dict,
+    list,
+    set,
+    frozenset,
+    tuple,
+    BaseException,
+    collections.OrderedDict,
+    collections.defaultdict,
+    collections.deque,
+    types.SimpleNamespace,
+    *_LITERAL_BASES,
+)
+
+
+def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords, *, checked: bool = False) -> Value:
+    """Evaluate the `__new__` that a class inherits from its builtin base; checked: the class has no other one."""
+    _require_constructible(ctx, kind)
+    if issubclass(kind, tuple):
+        return TupleValue(list(ctx.unpack(args[0])) if args else [], kind=kind)
+    made = new_object(kind)
+    base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)
+    if base is not None:
+        contents = ctx.call(ctx.known(base), args, kwargs)
+        made.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
+        if not isinstance(made.contents, Constant | SetValue):
+            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__} of a value that is not known")
+    return made
+
+
+def _require_constructible(ctx: CaptureContext, kind: type) -> None:
+    if type(kind).__call__ is not type.__call__ and not isinstance(
+        class_lookup(type(kind), "__call__")[1], types.FunctionType
+    ):
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
+    if getattr(kind, "__abstractmethods__", None):
+        fold(ctx, object.__new__, kind)
+    if issubclass(kind, torch.Tensor | torch.autograd.Function):
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
+    if getattr(kind, "__del__", None) is not None:
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
+    for base in kind.__mro__:
+        native = is_native(base)
+        if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
+            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
+        if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
+            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
+
+
+def new_object(kind: type) -> "ObjectValue":
+    """Return a fresh instance without having run `__init__`."""
+    for base, maker in INSTANCES.items():
+        if issubclass(kind, base):
+            return maker(kind)
+    made = ObjectValue(kind)
+    held: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if held is None:
+        return made
+    if held in (list, collections.deque):
+        made.contents = ListValue([], kind=held)
+    else:
+        made.contents = SetValue(held) if held in (set, frozenset) else DictValue(held)
+    return made
+
+
+_CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
+
+
+class SuperValue(Value):
+    """What `super()` gives."""
+
+    def __init__(self, start: type, instance: Value) -> None:
+        self.start = start
+        self.instance = instance
+
+    def python_type(self) -> type:
+        """Return super."""
+        return super
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Look the name up in the classes after `start`."""
+        if name in ("__thisclass__", "__self__", "__self_class__"):
+            found = self.instance if isinstance(self.instance, ClassValue) else ctx.known(self.instance.python_type())
+            return {"__thisclass__": ctx.known(self.start), "__self__": self.instance}.get(name, found)
+        owner_class = self.instance.kind if isinstance(self.instance, ClassValue) else None
+        of_class = owner_class is not None and issubclass(owner_class, self.start)
+        kind = owner_class if of_class and owner_class is not None else self.instance.python_type()
+        owner, raw = class_lookup(kind, name, after=self.start)
+        if owner is None:
+            ctx.throw(AttributeError, f"'super' object has no attribute '{name}'")
+        if name == "__new__" and not isinstance(raw, staticmethod):
+            return NewMethod()
+        if isinstance(raw, types.FunctionType):
+            function = ctx.wrap(raw, Injected(raw))
+            return function if of_class else BoundMethod(function, self.instance)
+        if isinstance(raw, C_DESCRIPTORS):
+            return NativeMethod(self.instance, owner, name)
+        return bind_raw(ctx, raw, owner, name, None if of_class else self.instance, kind)
+
+
+class NewMethod(Value):
+    """`object.__new__` reached through `super()`."""
+
+    def python_type(self) -> type:
+        """Return the type of builtins."""
+        return types.BuiltinFunctionType
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Return a fresh instance of the class given."""
+        kind = ctx.real(args[0])
+        if not isinstance(kind, ClassValue):
+            self.no("call", UNKNOWN_CALLEE)
+        if issubclass(kind.kind, torch.nn.Module):
+            return new_object(kind.kind)
+        if issubclass(kind.kind, BaseException):
+            made = new_object(kind.kind)
+            made.call_native(ctx, NativeMethod(made, BaseException, "__init__"), args[1:], kwargs)
+            return made
+        return native_new(ctx, kind.kind, args[1:], kwargs)
+
+
+@calls(object.__new__, dict.__new__, list.__new__, int.__new__, float.__new__, str.__new__, set.__new__)
+def _new(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return NewMethod().call(ctx, args, kwargs)

@@ -1,0 +1,251 @@
+"""Exceptions of the evaluated program: arguments, what their class keeps in fields of its own, causes and contexts."""
+
+import types
+from collections.abc import Iterator
+
+from ....base.origin import Origin
+from ...constant import Constant
+from ...reasons import UNSUPPORTED_OPERATION, SkipFrame
+from ...source import Attribute, Source
+from ...traces import give_traceback
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..containers.sequences import ListValue, TupleValue
+from .attributes import MISSING, NativeMethod, class_lookup, is_native
+from .classes import INSTANCES
+from .instances import ObjectValue
+
+_CHAIN = {"__cause__": "cause", "__context__": "context"}
+
+
+class TracebackValue(Value):
+    """The traceback of an exception; it can be passed on, not looked into."""
+
+    def __init__(self, exception: Value) -> None:
+        self.exception = exception
+
+    def python_type(self) -> type:
+        """Return the traceback type."""
+        return types.TracebackType
+
+    def truth(self, ctx: object) -> bool:
+        """Tracebacks are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Take it from the exception."""
+        return f"{out.value(self.exception)}.__traceback__"
+
+
+class _Holder:
+    """Stands for an argument that is not known while Python's own class takes the arguments apart."""
+
+
+def native_of(kind: type) -> type:
+    """Return the builtin class that an exception class derives from."""
+    return next(base for base in kind.__mro__ if is_native(base))
+
+
+class ExceptionValue(ObjectValue):
+    """An exception instance. given: what its class written in C was called with; cause, context: as on the object."""
+
+    def __init__(self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None) -> None:
+        super().__init__(kind, real, source)
+        self.args = args
+        self.given: tuple[list[Value], Keywords] = (list(args), {})
+        self.fields: dict[str, Value] | None = None  # taken apart when asked for
+        self.set_fields: dict[str, Value] = {}
+        self.cause: Value | None = None
+        self.context: Value | None = None
+        self.suppressed = False
+        self.raised = False
+        self.of_interpreter = False  # raised by Python: the name and the object that were looked up are not kept
+        self.raised_at: Origin | None = None
+        self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
+
+    def stand_in(self) -> object:
+        """Return an exception of the class, or one of a class of the same name."""
+        if native_of(self.kind) is not self.kind or issubclass(self.kind, UnicodeError | BaseExceptionGroup):
+            return super().stand_in()
+        return self.kind()
+
+    def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
+        self.args = [ctx.real(arg) for arg in args]
+        self.given, self.fields = (list(self.args), dict(kwargs)), None
+        if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
+            self.native_fields(ctx)
+
+    def native_fields(self, ctx: CaptureContext) -> dict[str, Value]:
+        """Return what the class written in C keeps of its arguments; Python's own class takes them apart."""
+        if self.fields is not None:
+            return self.fields
+        holders: dict[int, Value] = {}
+
+        def real(value: Value) -> object:
+            value = ctx.real(value)
+            if value.is_constant():
+                return value.constant()
+            holder = _Holder()
+            holders[id(holder)] = value
+            kept.append(holder)
+            return holder
+
+        kept: list[object] = []
+        native = native_of(self.kind)
+        try:
+            made = native(*map(real, self.given[0]), **{name: real(value) for name, value in self.given[1].items()})
+        except TypeError as error:
+            ctx.throw(TypeError, *(str(arg).replace(native.__name__, self.kind.__name__) for arg in error.args))
+        if type(made) is not native and self.kind is native:
+            self.kind = type(made)
+        if isinstance(made, OSError):
+            self.args = [holders[id(arg)] if id(arg) in holders else ctx.known(arg) for arg in made.args]
+        found = {name: getattr(made, name, None) for name in _field_names(native)}
+        self.fields = {
+            name: holders[id(value)] if id(value) in holders else ctx.known(value) for name, value in found.items()
+        }
+        return self.fields
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give args, the chain and the fields of the class, else look up as for any object."""
+        if self.of_interpreter and name in ("name", "obj"):
+            raise SkipFrame(UNSUPPORTED_OPERATION, f"attribute {name!r} of an error that Python itself raised")
+        if name == "args":
+            return TupleValue(list(self.args))
+        if self.real is not MISSING:
+            if name in _CHAIN and getattr(self, _CHAIN[name]) is None and self.source is not None:
+                return ctx.real(ctx.wrap(getattr(self.real, name), Attribute(self.source, name)))
+            if name in ("__traceback__", "__suppress_context__"):
+                self.no(f"attribute {name!r}")
+        if name in _CHAIN:
+            return getattr(self, _CHAIN[name]) or Constant(None)
+        if name == "__suppress_context__":
+            return Constant(self.suppressed)
+        if name == "__traceback__":
+            return TracebackValue(self) if self.raised else Constant(None)
+        if name in self.set_fields:
+            return ctx.real(self.set_fields[name])
+        if self.real is MISSING and name in _field_names(native_of(self.kind)):
+            return self.native_fields(ctx)[name]
+        return super().get_attr(ctx, name)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep chain and fields; a traceback is made anew by whoever raises."""
+        if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
+            self.no(f"setting attribute {name!r}")
+        if name in _CHAIN:
+            is_none = isinstance(ctx.real(value), Constant)
+            setattr(self, _CHAIN[name], None if is_none else ctx.real(value))
+            self.suppressed = self.suppressed or name == "__cause__"
+        elif name == "__suppress_context__":
+            self.suppressed = ctx.real(value).truth(ctx)
+        elif name == "args":
+            self.args = list(ctx.unpack(value))
+        elif name in _field_names(native_of(self.kind)) and self.source is None:
+            self.set_fields[name] = value
+        elif name != "__traceback__":
+            super().set_attr(ctx, name, value)
+
+    def passes(self, origin: Origin) -> None:
+        """Note that it leaves a line, or is caught around it; the first is where it was raised."""
+        if self.raised_at is None:
+            self.raised_at = origin
+        self.traced = max(self.traced, len(self.raised_at.chain()) - len(origin.chain()) + 1)
+
+    def entered(self, handled: Value | None) -> None:
+        """Note that the exception is raised while another one is handled, which becomes its context."""
+        self.raised = True
+        if handled is None or handled is self or not isinstance(handled, ExceptionValue):
+            return
+        before: Value = handled
+        while isinstance(before, ExceptionValue) and before.context is not None:
+            if before.context is self:  # Python cuts the chain where it would close
+                before.context = None
+                break
+            before = before.context
+        self.context = handled
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `with_traceback`."""
+        if name == "with_traceback" and len(args) == 1:
+            return self
+        return super().call_method(ctx, name, args, kwargs)
+
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `BaseException.__init__`, which sets the arguments, and notes."""
+        assert isinstance(method, NativeMethod)
+        if method.name == "__init__":
+            self.initialise(ctx, args, kwargs)
+            return Constant(None)
+        if method.name == "with_traceback":
+            return self
+        if method.name == "add_note" and len(args) == 1:
+            if not issubclass(ctx.real(args[0]).python_type(), str):
+                kind = ctx.real(args[0]).python_type().__name__
+                ctx.throw(TypeError, f"note must be a str, not '{kind}'")
+            notes = self.namespace.find(ctx, Constant("__notes__"))
+            if notes is None:
+                notes = ListValue([])
+                self.namespace.set_item(ctx, Constant("__notes__"), notes)
+            notes.call_method(ctx, "append", args, {})
+            return Constant(None)
+        return super().call_native(ctx, method, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the exception."""
+        name = out.fresh()
+        native = out.inject(native_of(self.kind))
+        args = "".join(f", {out.value(arg)}" for arg in self.given[0])
+        named = "".join(f", {key}={out.value(value)}" for key, value in self.given[1].items())
+        out.line(f"{name} = {native}.__new__({out.class_name(self.kind)}{args})")
+        out.know(self, name)
+        out.line(f"{native}.__init__({name}{args}{named})")
+        if self.args != self.given[0]:
+            out.line(f"{name}.args = ({''.join(f'{out.value(arg)}, ' for arg in self.args)})")
+        for key, value in self.set_fields.items():
+            out.line(f"{name}.{key} = {out.value(value)}")
+        for word, attribute in _CHAIN.items():
+            linked = getattr(self, attribute)
+            if linked is not None:
+                out.line(f"{name}.{word} = {out.value(linked)}")
+        if self.suppressed or self.cause is not None:
+            out.line(f"{name}.__suppress_context__ = {self.suppressed}")
+        for entry in self.namespace.entries.values():
+            out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
+        if self.raised_at is not None:
+            places = self.raised_at.chain()[-self.traced :]
+            out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)})")
+        return name
+
+
+def _field_names(native: type) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_names(native)))
+
+
+def _names(native: type) -> Iterator[str]:
+    for base in native.__mro__:
+        for name, raw in base.__dict__.items():
+            field = isinstance(raw, types.MemberDescriptorType | types.GetSetDescriptorType)
+            if field and not name.startswith("__") and name != "args":
+                yield name
+
+
+def make_exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate the construction of an exception."""
+    maker = class_lookup(kind, "__new__")[1]
+    init = class_lookup(kind, "__init__")[1]
+    function = maker.__func__ if isinstance(maker, staticmethod) else None
+    if isinstance(function, types.FunctionType):
+        made = ctx.call(ctx.known(function), [ctx.known(kind), *args], kwargs)
+        if not isinstance(made, ExceptionValue) or not issubclass(made.kind, kind):
+            return made
+    else:
+        made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
+    if isinstance(init, types.FunctionType):
+        ctx.call(ctx.known(init), [made, *args], kwargs)
+    else:
+        made.initialise(ctx, args, kwargs)
+    return made
+
+
+INSTANCES[BaseException] = lambda kind: ExceptionValue(kind, [])

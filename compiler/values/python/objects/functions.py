@@ -1,0 +1,431 @@
+"""Python functions, closures, bound methods and partial applications."""
+
+import functools
+import inspect
+import types
+from collections.abc import Hashable
+from types import CodeType
+
+from ...constant import Constant, MethodOf
+from ...guard import Kind
+from ...reasons import UNSUPPORTED_OPERATION, Break
+from ...source import Attribute, Injected, Item, Source
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..containers.mappings import DictValue
+from ..containers.sequences import TupleValue
+
+Function = types.FunctionType
+
+
+class CellValue(Value):
+    """A closure cell; content None: empty."""
+
+    def __init__(self, content: Value | None = None, source: Source | None = None) -> None:
+        self.content = content
+        self.source = source
+        self.read_later = False  # by code that runs after the function has returned
+
+    def python_type(self) -> type:
+        """Return the cell type."""
+        return types.CellType
+
+    def load(self, ctx: CaptureContext, name: str) -> Value:
+        """Return the content."""
+        if self.content is None:
+            ctx.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value")
+        self.content = ctx.real(self.content)
+        return self.content
+
+    def store(self, ctx: CaptureContext, value: Value | None) -> None:
+        """Replace the content; None empties the cell."""
+        if self.read_later:
+            self.no("assigning to a variable that a hook has read")
+        self.content = value
+        ctx.mutated(self)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give `cell_contents`."""
+        if name == "cell_contents":
+            return self.load(ctx, name)
+        self.no(f"attribute {name!r}")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new cell; made before its content, which may refer back to it."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(types.CellType)}()")
+        out.know(self, name)
+        if self.content is not None:
+            out.line(f"{name}.cell_contents = {out.value(self.content)}")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Write the content into the original cell."""
+        name = out.value(self)
+        if self.content is None:
+            return [f"del {name}.cell_contents"]
+        return [f"{name}.cell_contents = {out.value(self.content)}"]
+
+
+_SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params__"})  # not in a function's `__dict__`
+
+
+class FunctionValue(Value):
+    """A Python function: one from outside (real is set) or one made while capturing."""
+
+    def __init__(
+        self,
+        code: CodeType,
+        namespace: dict[str, object],
+        cells: list[CellValue],
+        defaults: list[Value],
+        keyword_defaults: dict[str, Value],
+        *,
+        name: str,
+        qualified_name: str,
+        source: Source | None = None,
+        real: Function | None = None,
+    ) -> None:
+        self.code = code
+        self.namespace = namespace
+        self.cells = cells
+        self.defaults = defaults
+        self.keyword_defaults = keyword_defaults
+        self.name = name
+        self.qualified_name = qualified_name
+        self.source = source
+        self.real = real
+        self.attributes: dict[str, Value] = {}
+        self.written: list[str] = []
+        self.dictionary: DictValue | None = None  # `__dict__` of a function made here, once it was asked for
+
+    def python_type(self) -> type:
+        """Return the function type."""
+        return types.FunctionType
+
+    def stand_in(self) -> object:
+        """Return a function."""
+        return lambda: None
+
+    def describe(self) -> str:
+        """Return the function's name."""
+        return f"function {self.qualified_name}"
+
+    def identity(self) -> object:
+        """Return the real function if there is one."""
+        return self.real if self.real is not None else self
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Functions hash by identity."""
+        return self.real if self.real is not None else self
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Functions are true."""
+        return True
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the body inside the capture."""
+        return ctx.inline(self, args, kwargs)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give names, defaults and attributes set on the function."""
+        if name in self.attributes:
+            return ctx.real(self.attributes[name])
+        if self.dictionary is not None and (found := self.dictionary.find(ctx, Constant(name))) is not None:
+            return found
+        if name in ("__get__", "__call__"):
+            return MethodOf(self, name)
+        simple: dict[str, object] = {
+            "__name__": self.name,
+            "__qualname__": self.qualified_name,
+            "__code__": self.code,
+            "__module__": self.namespace.get("__name__"),
+            "__doc__": next((text for text in self.code.co_consts[:1] if isinstance(text, str)), None),
+        }
+        if self.real is None:
+            if name in simple:
+                return ctx.known(simple[name])
+            found = self._made_attr(ctx, name)
+            if found is not None:
+                return found
+            ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
+        if not hasattr(self.real, name):
+            if self.source is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+            ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
+        if name == "__code__":
+            return ctx.known(self.code)
+        assert self.source is not None
+        return ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
+
+    def _made_attr(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Give what every function has, of one made while capturing."""
+        if name == "__defaults__":
+            return TupleValue(list(self.defaults)) if self.defaults else Constant(None)
+        if name == "__kwdefaults__":
+            pairs: list[tuple[Value, Value]] = [(Constant(key), value) for key, value in self.keyword_defaults.items()]
+            return DictValue.of(ctx, pairs) if pairs else Constant(None)
+        if name == "__closure__":
+            return TupleValue(list(self.cells)) if self.cells else Constant(None)
+        if name == "__annotations__":
+            return self.attributes.setdefault(name, DictValue())
+        if name == "__dict__":
+            if self.dictionary is None:
+                own = {key: value for key, value in self.attributes.items() if key not in _SPECIAL}
+                self.dictionary = DictValue.of(ctx, [(Constant(key), value) for key, value in own.items()])
+                self.attributes = {key: value for key, value in self.attributes.items() if key in _SPECIAL}
+            return self.dictionary
+        return None
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute of a function made while capturing."""
+        if self.real is not None or name in _SPECIAL:
+            self.no(f"deleting attribute {name!r}")
+        owner = self._made_attr(ctx, "__dict__")
+        assert owner is not None
+        if not owner.contains(ctx, Constant(name)):
+            ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
+        owner.del_item(ctx, Constant(name))
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Set an attribute of a function made while capturing."""
+        if self.dictionary is not None and name not in _SPECIAL and not name.startswith("__"):
+            self.dictionary.set_item(ctx, Constant(name), value)
+            return
+        fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
+        if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
+            self.no(f"setting attribute {name!r}")
+        if name == "__defaults__":
+            self.defaults = [] if ctx.real(value).identity() is None else list(ctx.unpack(value))
+        elif name in ("__name__", "__qualname__") and ctx.real(value).is_constant():
+            text = str(ctx.real(value).constant())
+            self.name, self.qualified_name = (text, self.qualified_name) if name == "__name__" else (self.name, text)
+        else:
+            self.attributes[name] = value
+            self.written.append(name)
+            ctx.mutated(self)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `__get__` and `__call__`."""
+        if name == "__get__":
+            owner = ctx.real(args[0])
+            is_none = isinstance(owner, Constant) and owner.value is None
+            return self if is_none else BoundMethod(self, owner)
+        if name == "__call__":
+            return self.call(ctx, args, kwargs)
+        return super().call_method(ctx, name, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new function over the same code."""
+        closure = "".join(f"{out.value(cell)}, " for cell in self.cells)
+        defaults = "".join(f"{out.value(value)}, " for value in self.defaults)
+        name = out.fresh()
+        out.line(
+            f"{name} = {out.inject(types.FunctionType)}({out.inject(self.code)}, {out.inject(self.namespace)},"
+            f" {self.name!r}, {f'({defaults})' if defaults else None}, ({closure}))"
+        )
+        if self.keyword_defaults:
+            pairs = ", ".join(f"{key!r}: {out.value(value)}" for key, value in self.keyword_defaults.items())
+            out.line(f"{name}.__kwdefaults__ = {{{pairs}}}")
+        if self.qualified_name != self.code.co_qualname:
+            out.line(f"{name}.__qualname__ = {self.qualified_name!r}")
+        for key, value in self.attributes.items():
+            out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
+        if self.dictionary is not None:
+            for entry in self.dictionary.entries.values():
+                out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Set the attributes on the original function."""
+        name, setter = out.value(self), out.inject(setattr)
+        return [f"{setter}({name}, {key!r}, {out.value(self.attributes[key])})" for key in dict.fromkeys(self.written)]
+
+
+def wrap_function(ctx: CaptureContext, function: Function, source: Source) -> FunctionValue:
+    """Return the value of a real function; its code is guarded by the caller."""
+    cells: list[CellValue] = []
+    for position, cell in enumerate(function.__closure__ or ()):
+        place = Injected(cell) if isinstance(source, Injected) else Item(Attribute(source, "__closure__"), position)
+        found = ctx.wrap(cell, place)
+        assert isinstance(found, CellValue)
+        cells.append(found)
+    defaults: list[Value] = []
+    for position, default in enumerate(function.__defaults__ or ()):
+        defaults.append(ctx.lazy(default, Item(Attribute(source, "__defaults__"), position)))
+    keyword_defaults = {
+        name: ctx.lazy(default, Item(Attribute(source, "__kwdefaults__"), name))
+        for name, default in (function.__kwdefaults__ or {}).items()
+    }
+    return FunctionValue(
+        function.__code__,
+        function.__globals__,
+        cells,
+        defaults,
+        keyword_defaults,
+        name=function.__name__,
+        qualified_name=function.__qualname__,
+        source=source,
+        real=function,
+    )
+
+
+def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments, kwargs: Keywords) -> dict[str, Value]:
+    """Return the locals that a call starts with; raises the program's TypeError as Python does."""
+    code, name = function.code, function.qualified_name
+    names = code.co_varnames
+    positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
+    bound: dict[str, Value] = dict(zip(names[:positional], args, strict=False))
+    given = dict(kwargs)
+    for parameter in names[code.co_posonlyargcount : positional + keyword_only]:
+        if parameter in given:
+            if parameter in bound:
+                ctx.throw(TypeError, f"{name}() got multiple values for argument '{parameter}'")
+            bound[parameter] = given.pop(parameter)
+    first_default = positional - len(function.defaults)
+    for position in range(first_default, positional):
+        bound.setdefault(names[position], function.defaults[position - first_default])
+    for parameter in names[positional : positional + keyword_only]:
+        if parameter not in bound and parameter in function.keyword_defaults:
+            bound[parameter] = function.keyword_defaults[parameter]
+    slot = slot_end = positional + keyword_only
+    if code.co_flags & inspect.CO_VARARGS:
+        bound[names[slot]] = TupleValue(list(args[positional:]))
+        slot += 1
+    elif len(args) > positional:
+        by_keyword = sum(parameter in kwargs for parameter in names[positional:slot_end])
+        ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args), by_keyword))
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in given.items()])
+    elif given:
+        ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
+    for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
+        missing = [repr(parameter) for parameter in group if parameter not in bound]
+        if missing:
+            ctx.throw(TypeError, _missing(name, kind, missing))
+    return bound
+
+
+def _too_many(name: str, positional: int, defaults: int, given: int, by_keyword: int) -> str:
+    """Return Python's message for too many positional arguments."""
+    takes = f"from {positional - defaults} to {positional}" if defaults else str(positional)
+    plural = "" if positional == 1 and not defaults else "s"
+    found = str(given)
+    if by_keyword:
+        found += f" positional argument{'s' if given > 1 else ''}"
+        found += f" (and {by_keyword} keyword-only argument{'s' if by_keyword > 1 else ''})"
+    verb = "was" if given == 1 and not by_keyword else "were"
+    return f"{name}() takes {takes} positional argument{plural} but {found} {verb} given"
+
+
+def _missing(name: str, kind: str, missing: list[str]) -> str:
+    """Return Python's message for missing arguments."""
+    listed = ", ".join(missing[:-1]) + f", and {missing[-1]}" if len(missing) > 2 else " and ".join(missing)
+    return f"{name}() missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {listed}"
+
+
+class BoundMethod(Value):
+    """A function bound to an object."""
+
+    def __init__(self, function: Value, owner: Value, source: Source | None = None) -> None:
+        self.function = function
+        self.owner = owner
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return the method type."""
+        return types.MethodType
+
+    def stand_in(self) -> object:
+        """Return a method."""
+        return types.MethodType(lambda owner: None, 0)
+
+    def describe(self) -> str:
+        """Return the method's name."""
+        return f"method {getattr(self.function, 'qualified_name', self.function.describe())}"
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Methods are true."""
+        return True
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Methods hash by function and owner."""
+        return ("method", self.function.identity(), id(self.owner))
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Call the function with the owner in front."""
+        return ctx.hand_on(self, self.function, [self.owner, *args], kwargs)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give `__self__`, `__func__`, and the function's attributes."""
+        if name == "__self__":
+            return self.owner
+        if name == "__func__":
+            return self.function
+        return self.function.get_attr(ctx, name)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new bound method."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(types.MethodType)}({out.value(self.function)}, {out.value(self.owner)})")
+        return name
+
+
+class PartialValue(Value):
+    """A `functools.partial` object."""
+
+    def __init__(self, function: Value, args: list[Value], kwargs: Keywords, source: Source | None = None) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.source = source
+        self.attributes: dict[str, Value] = {}
+
+    def python_type(self) -> type:
+        """Return functools.partial."""
+        return functools.partial
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Partials are true."""
+        return True
+
+    def stand_in(self) -> object:
+        """Return a partial."""
+        return functools.partial(len)
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Call the function with the stored arguments in front."""
+        return ctx.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep an attribute of a partial made here."""
+        if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
+            self.no(f"setting attribute {name!r}")
+        self.attributes[name] = value
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give func, args and keywords, and attributes set here."""
+        if name in self.attributes:
+            return ctx.real(self.attributes[name])
+        if name == "func":
+            return self.function
+        if name == "args":
+            return TupleValue(list(self.args))
+        if name == "keywords":
+            return DictValue.of(ctx, [(Constant(key), value) for key, value in self.kwargs.items()])
+        ctx.throw(AttributeError, f"'functools.partial' object has no attribute '{name}'")
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new partial."""
+        parts = [out.value(self.function), *(out.value(arg) for arg in self.args)]
+        parts += [f"{key}={out.value(value)}" for key, value in self.kwargs.items()]
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.python_type())}({', '.join(parts)})")
+        for key, value in self.attributes.items():
+            out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
+        return name
+
+
+def require_inlinable(code: CodeType) -> None:
+    """Raise Break for coroutines, which are not evaluated."""
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE):
+        raise Break(UNSUPPORTED_OPERATION, f"{code.co_name} is a coroutine")

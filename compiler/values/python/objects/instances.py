@@ -1,0 +1,501 @@
+"""Instances of user code: attributes, special methods, changes; and objects that can only be passed on."""
+
+import collections
+import functools
+import itertools
+import operator
+import sys
+import types
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic
+
+import torch
+
+from ...constant import Constant, MethodOf, fold
+from ...guard import Kind
+from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from ...scalar import SizeValue
+from ...source import Attribute, Injected, Source
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
+from ..containers.iterators import IteratorValue
+from ..containers.mappings import DictValue, HashToken
+from ..containers.sequences import ListValue
+from ..containers.sets import SetValue
+from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native
+
+OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
+_ANSWERS: dict[str, type] = {"__len__": int, "__bool__": bool, "__hash__": int, "__index__": int}
+SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
+
+
+class ObjectValue(Value):
+    """An instance of a class written in Python.
+
+    Its `__dict__` is a DictValue, so reads are guarded one by one and writes are replayed in order. contents: what
+    an instance of a dict or list subclass holds.
+    """
+
+    def __init__(self, kind: type, real: object = MISSING, source: Source | None = None) -> None:
+        self.kind = kind
+        self.real = real
+        self.source = source
+        namespace = getattr(real, "__dict__", None) if real is not MISSING else None
+        place = Attribute(source, "__dict__") if source is not None and namespace is not None else None
+        self.namespace = DictValue(dict, place, namespace)
+        self.namespace.ordered = False
+        self.slots: dict[str, Value] = {}
+        self.written_slots: dict[str, Value | None] = {}  # None: deleted
+        self.contents: Value | None = None  # a Constant, ListValue, DictValue or SetValue
+
+    def python_type(self) -> type:
+        """Return the class."""
+        return self.kind
+
+    def describe(self) -> str:
+        """Return the class's name."""
+        return f"{self.kind.__qualname__} object"
+
+    def identity(self) -> object:
+        """Return the real object if there is one."""
+        return self if self.real is MISSING else self.real
+
+    def stand_in(self) -> object:
+        """Return an instance of a class of the same name without methods, derived from the same builtin type."""
+        if self.kind is types.SimpleNamespace:
+            return types.SimpleNamespace()
+        bases = () if self.contents is None else (self.contents.python_type(),)
+        namespace = {
+            name: None
+            for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
+            if class_lookup(self.kind, name)[1] is None
+        }
+        try:
+            kind: Callable[[], object] = type(self.kind.__name__, bases, namespace)
+            return kind()
+        except TypeError:  # bool and the like cannot be derived from
+            return super().stand_in()
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
+        owner, raw = class_lookup(self.kind, "__hash__")
+        if owner in (object, torch.nn.Module, BaseException):
+            ctx.told_apart(self)
+            return ("object", id(self.identity()))
+        if raw is None:
+            self.refuse(ctx, "hash", hash)
+        method = self.method(ctx, "__hash__")
+        if method is None and self.contents is not None:
+            if self.contents.python_type().__hash__ is None:
+                self.refuse(ctx, "hash", hash)
+            return self.contents.hash_token(ctx)
+        found = ctx.real(ctx.call(method, [], {})) if method is not None else self
+        number = self.answered(ctx, "__hash__", found, hash).constant() if found is not self else None
+        if not isinstance(number, int):
+            self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
+        return HashToken(ctx, self, number)
+
+    def answered(self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]) -> Value:
+        """Return what `function(object)` makes of the answer of a special method: Python itself checks it."""
+        if not answer.is_constant() or isinstance(answer, SizeValue):
+            return answer
+        known = answer.constant()
+        if type(known) is _ANSWERS[name] and (name != "__len__" or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
+            return Constant(hash(known)) if name == "__hash__" else answer
+        return fold(ctx, function, type(self.kind.__name__, (), {name: lambda *args: known})())
+
+    def as_index(self, ctx: CaptureContext) -> Value:
+        """Evaluate `operator.index(object)`."""
+        found = self._special(ctx, "__index__")
+        if found is not None:
+            return self.answered(ctx, "__index__", found, operator.index)
+        return self.contents if isinstance(self.contents, Constant) else self
+
+    def method(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Return a special method defined in Python, bound; None if the class has none."""
+        owner, raw = class_lookup(self.kind, name)
+        if owner is None or not isinstance(raw, types.FunctionType | functools.partialmethod | staticmethod):
+            return None
+        return bind_raw(ctx, raw, owner, name, self, self.kind)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Evaluate `object.name` by Python's lookup rules."""
+        custom = class_lookup(self.kind, "__getattribute__")[1]
+        if isinstance(custom, types.FunctionType):
+            return self._custom_attr(ctx, name, custom)
+        found = self.generic_attr(ctx, name)
+        if found is not None:
+            return found
+        fallback = class_lookup(self.kind, "__getattr__")[1]
+        if isinstance(fallback, types.FunctionType):
+            return self.missing_attr(ctx, name, fallback)
+        self.guard_missing(ctx, name)
+        ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+
+    def guard_missing(self, ctx: CaptureContext, name: str) -> None:
+        """Demand that neither the instance nor its class has the attribute."""
+        if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
+            ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
+        self.namespace.find(ctx, Constant(name))
+
+    def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
+        """Evaluate a `__getattribute__` written in Python, then `__getattr__` if it raises AttributeError."""
+        try:
+            return ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+        except Raised as raised:
+            fallback = class_lookup(self.kind, "__getattr__")[1]
+            missing = issubclass(raised.value.python_type(), AttributeError)
+            if not missing or not isinstance(fallback, types.FunctionType):
+                raise
+            return self.missing_attr(ctx, name, fallback)
+
+    def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
+        """Evaluate `__getattr__`."""
+        self.guard_missing(ctx, name)
+        return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
+
+    def generic_attr(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Evaluate `object.__getattribute__`; None where it raises AttributeError."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if name == "__dict__" and (_has_namespace(self.kind) or self.namespace.source is not None):
+            return self.namespace
+        owner, raw = class_lookup(self.kind, name)
+        if isinstance(raw, types.MemberDescriptorType):
+            return self._slot(ctx, name)
+        if name == "__weakref__":
+            self.no("attribute '__weakref__'", UNSUPPORTED_OBJECT)
+        is_data = owner is not None and hasattr(type(raw), "__set__")
+        if is_data and owner is not None:
+            return bind_raw(ctx, raw, owner, name, self, self.kind)
+        found = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
+        if found is not None:
+            return found
+        if owner is None:
+            return None
+        return bind_raw(ctx, raw, owner, name, self, self.kind)
+
+    def _own(self, ctx: CaptureContext, name: str, *, guard_absence: bool) -> Value | None:
+        unread, key = self.namespace.unread, Constant(name)
+        if unread is not None and name not in unread and not guard_absence and name not in self.namespace.entries:
+            return None  # special methods are looked up on the class: nothing to guard
+        return self.namespace.find(ctx, key)
+
+    def _slot(self, ctx: CaptureContext, name: str) -> Value | None:
+        if name in self.slots:
+            self.slots[name] = ctx.real(self.slots[name])
+            return self.slots[name]
+        if self.real is MISSING or name in self.written_slots:
+            return None
+        if not hasattr(self.real, name):
+            if self.source is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+            return None
+        assert self.source is not None
+        self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
+        return self.slots[name]
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Evaluate `object.name = value`."""
+        custom = class_lookup(self.kind, "__setattr__")[1]
+        if isinstance(custom, types.FunctionType):
+            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name), value], {})
+        else:
+            self.set_plain(ctx, name, value)
+
+    def set_plain(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Evaluate `object.__setattr__(self, name, value)`."""
+        owner, raw = class_lookup(self.kind, name)
+        if isinstance(raw, property):
+            if raw.fset is None:
+                ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no setter")
+            ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
+        elif isinstance(raw, types.MemberDescriptorType):
+            self.slots[name] = self.written_slots[name] = value
+            ctx.mutated(self)
+        elif owner is not None and hasattr(type(raw), "__set__"):
+            setter = class_lookup(type(raw), "__set__")[1]
+            if not isinstance(setter, types.FunctionType):
+                self.no(f"setting attribute {name!r} through a descriptor written in C")
+            ctx.call(ctx.wrap(setter, Injected(setter)), [ctx.wrap(raw, Injected(raw)), self, value], {})
+        elif name == "__class__" or name == "__dict__":
+            self.no(f"setting {name}")
+        elif not _has_namespace(self.kind):
+            words = f"'{self.kind.__name__}' object has no attribute '{name}'"
+            if owner is not None:
+                words = f"'{self.kind.__name__}' object attribute '{name}' is read-only"
+            ctx.throw(AttributeError, words)
+        else:
+            self.namespace.set_item(ctx, Constant(name), value)
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Evaluate `del object.name`."""
+        custom = class_lookup(self.kind, "__delattr__")[1]
+        if isinstance(custom, types.FunctionType):
+            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
+        else:
+            self.del_plain(ctx, name)
+
+    def del_plain(self, ctx: CaptureContext, name: str) -> None:
+        """Evaluate `object.__delattr__(self, name)`."""
+        owner, raw = class_lookup(self.kind, name)
+        if isinstance(raw, property):
+            if raw.fdel is None:
+                ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no deleter")
+            ctx.call(ctx.wrap(raw.fdel, Injected(raw.fdel)), [self], {})
+        elif isinstance(raw, types.MemberDescriptorType):
+            if self._slot(ctx, name) is None:
+                ctx.throw(AttributeError, name)
+            self.slots.pop(name)
+            self.written_slots[name] = None
+            ctx.mutated(self)
+        elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
+            deleter = class_lookup(type(raw), "__delete__")[1]
+            if not isinstance(deleter, types.FunctionType):
+                self.no(f"deleting attribute {name!r} through a descriptor")
+            ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
+        elif self.namespace.find(ctx, Constant(name)) is None:
+            fixed = owner is not None and not _has_namespace(self.kind)
+            words = f"attribute '{name}' is read-only" if fixed else f"has no attribute '{name}'"
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object {words}")
+        else:
+            self.namespace.del_item(ctx, Constant(name))
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate `object(*args)`."""
+        method = self.method(ctx, "__call__")
+        if method is None:
+            if class_lookup(self.kind, "__call__")[0] is None:
+                self.refuse(ctx, "call", lambda value: value())
+            self.no("call", UNKNOWN_CALLEE)
+        return ctx.hand_on(self, method, args, kwargs)
+
+    def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
+        method = self.method(ctx, name)
+        return None if method is None else ctx.real(ctx.call(method, list(args), {}))
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Evaluate `bool(object)`."""
+        verdict = self._special(ctx, "__bool__")
+        if verdict is not None:
+            return self.answered(ctx, "__bool__", verdict, bool).truth(ctx)
+        size = self._special(ctx, "__len__")
+        if size is not None:
+            return self.answered(ctx, "__len__", size, len).truth(ctx)
+        return self.contents.truth(ctx) if self.contents is not None else True
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Evaluate `iter(object)`."""
+        found = self._special(ctx, "__iter__")
+        if found is not None:
+            if not hasattr(found.python_type(), "__next__"):
+                ctx.throw(TypeError, f"iter() returned non-iterator of type '{found.python_type().__name__}'")
+            return found
+        if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
+            return self.contents.iterate(ctx)
+        if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
+            return IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx)
+        self.refuse(ctx, "iteration", iter)
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Evaluate `next(object)`."""
+        found = self._special(ctx, "__next__")
+        if found is None:
+            self.refuse(ctx, "next", next)
+        return found
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Evaluate `len(object)`."""
+        found = self._special(ctx, "__len__")
+        if found is not None:
+            return self.answered(ctx, "__len__", found, len)
+        if self.contents is None or not defines(self.contents.python_type(), "__len__"):
+            self.refuse(ctx, "len", len)
+        return self.contents.length(ctx)
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Evaluate `object[key]`."""
+        found = self._special(ctx, "__getitem__", key)
+        if found is not None:
+            return found
+        if self.contents is None or not defines(self.contents.python_type(), "__getitem__"):
+            self.refuse(ctx, "subscript", operator.getitem, key)
+        if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
+            missing = self._special(ctx, "__missing__", key)
+            if missing is not None:
+                return missing
+        return self.contents.get_item(ctx, key)
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Evaluate `object[key] = value`."""
+        if self._special(ctx, "__setitem__", key, value) is None:
+            if self.contents is None:
+                self.refuse(ctx, "item assignment", operator.setitem, key, value)
+            self.contents.set_item(ctx, key, value)
+
+    def del_item(self, ctx: CaptureContext, key: Value) -> None:
+        """Evaluate `del object[key]`."""
+        if self._special(ctx, "__delitem__", key) is None:
+            if self.contents is None:
+                self.refuse(ctx, "item deletion", operator.delitem, key)
+            self.contents.del_item(ctx, key)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Evaluate `item in object`."""
+        found = self._special(ctx, "__contains__", item)
+        if found is not None:
+            return found.truth(ctx)
+        if self.contents is not None and defines(self.contents.python_type(), "__contains__"):
+            return self.contents.contains(ctx, item)
+        if class_lookup(self.kind, "__contains__")[0] is not None or not any(
+            self.method(ctx, name) is not None for name in ("__iter__", "__getitem__")
+        ):
+            self.refuse(ctx, "membership test", lambda value: None in value)
+        return super().contains(ctx, item)
+
+    def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the few methods of object that programs call, and methods of dict and list on subclasses."""
+        assert isinstance(method, NativeMethod)
+        name = method.name
+        if self.contents is not None and method.kind is not object:
+            if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:
+                self.no(f"method {name!r}")
+            made = self.contents.call_method(ctx, name, args, kwargs)
+            return self if made is self.contents else made
+        if name in ("__init__", "__init_subclass__"):
+            return Constant(None)
+        if name == "__setattr__":
+            self.set_plain(ctx, str(ctx.real(args[0]).constant()), args[1])
+            return Constant(None)
+        if name == "__delattr__":
+            self.del_plain(ctx, str(ctx.real(args[0]).constant()))
+            return Constant(None)
+        if name in ("__getattribute__", "__getattr__"):
+            attribute = str(ctx.real(args[0]).constant())
+            found = self.generic_attr(ctx, attribute)
+            if found is None:
+                ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{attribute}'")
+            return found
+        if name in ("__eq__", "__ne__"):
+            same = self.identity() is ctx.real(args[0]).identity()
+            return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
+        if name in ("__lt__", "__le__", "__gt__", "__ge__"):
+            return Constant(NotImplemented)
+        if name == "__dir__":
+            return ctx.call(ctx.known(dir), [self], {})
+        if name in ("__format__", "__str__", "__repr__") and method.kind is object and name != "__repr__":
+            return ctx.call(ctx.known({"__format__": format, "__str__": repr}[name]), [self, *args], {})
+        if name == "__hash__":
+            return ctx.call(ctx.known(object.__hash__), [self], {})
+        return super().call_native(ctx, method, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new instance and fill it; made first, so that it may refer to itself."""
+        name = out.fresh()
+        base = next(base for base in self.kind.__mro__ if is_native(base) and base is not Generic)
+        given = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
+        if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
+            given = f", {out.value(self.contents)}"
+        out.line(f"{name} = {out.inject(base)}.__new__({out.class_name(self.kind)}{given})")
+        out.know(self, name)
+        for entry in self.namespace.entries.values():
+            out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
+        for slot, value in self.slots.items():
+            out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
+        if self.contents is not None and not given:
+            for line in fill_subclass(name, base, self.contents, out):
+                out.line(line)
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Write the changed slots into the original; its `__dict__` replays itself."""
+        name = out.value(self)
+        set_slot, delete_slot = out.inject(object.__setattr__), out.inject(object.__delattr__)
+        return [
+            f"{set_slot}({name}, {slot!r}, {out.value(value)})"
+            if value is not None
+            else f"if {out.inject(hasattr)}({name}, {slot!r}): {delete_slot}({name}, {slot!r})"
+            for slot, value in self.written_slots.items()
+        ]
+
+
+def fill_subclass(name: str, base: type, contents: Value, out: Rebuilder) -> list[str]:
+    """Return the statements that put contents into a new instance, past the methods of its class."""
+    if isinstance(contents, DictValue):
+        lines = []
+        if base is collections.defaultdict:
+            lines.append(f"{out.inject(base.__init__)}({name}, {out.value(contents.factory or Constant(None))})")
+        setter = out.inject(base.__dict__.get("__setitem__", dict.__setitem__))
+        pairs = [(out.value(entry.key), out.value(entry.value)) for entry in contents.entries.values()]
+        return lines + [f"{setter}({name}, {key}, {value})" for key, value in pairs]
+    if isinstance(contents, SetValue):
+        members = "".join(f"{out.value(contents.members[token])}, " for token in contents.tokens)
+        return [f"{out.inject(set.update)}({name}, ({members}))"]
+    if isinstance(contents, ListValue):
+        items = "".join(f"{out.value(item)}, " for item in contents.items)
+        if contents.kind is collections.deque:
+            return [f"{out.inject(collections.deque.__init__)}({name}, ({items}), {contents.maximum})"]
+        return [f"{out.inject(list.extend)}({name}, ({items}))"]
+    return []
+
+
+def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
+    """Give `owner[0]`, `owner[1]`, ... until IndexError or StopIteration."""
+    for position in itertools.count():
+        try:
+            element = owner.get_item(ctx, Constant(position))
+        except Raised as raised:
+            if issubclass(raised.value.python_type(), IndexError | StopIteration):
+                return
+            raise
+        yield element
+
+
+def _has_namespace(kind: type) -> bool:
+    """Return whether instances have a `__dict__`."""
+    return bool(kind.__dictoffset__)
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+class OpaqueValue(Value):
+    """An object of a type written in C that capture does not know; it can only be passed on."""
+
+    def __init__(self, real: object, source: Source) -> None:
+        self.real = real
+        self.source = source
+
+    def python_type(self) -> type:
+        """Return its type."""
+        return type(self.real)
+
+    def describe(self) -> str:
+        """Return its type's name."""
+        return f"{type(self.real).__qualname__} object"
+
+    def identity(self) -> object:
+        """Return the object."""
+        return self.real
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give the class; methods may be looked up, so that the call is what breaks."""
+        if name == "__class__":
+            return ctx.known(type(self.real))
+        if not hasattr(type(self.real), name):
+            self.no(f"attribute {name!r}", UNSUPPORTED_OBJECT)
+        if isinstance(class_lookup(type(self.real), name)[1], types.MethodDescriptorType):
+            return MethodOf(self, name)
+        self.no(f"attribute {name!r}", UNSUPPORTED_OBJECT)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Break at the call."""
+        self.no(f"method {name!r}", UNKNOWN_CALLEE)
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Break at the call."""
+        self.no("call", UNKNOWN_CALLEE)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Break: its rule is not known."""
+        self.no("truth value", UNSUPPORTED_OBJECT)

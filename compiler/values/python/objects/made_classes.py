@@ -1,0 +1,242 @@
+"""Classes that the program makes while it is evaluated: class statements, `type(name, bases, namespace)`, namedtuple.
+
+A template, a real class of the same shape, is made while capturing, so that every look-up works on it as on any
+class; its functions stand for those of the program. A class that leaves the function is made anew after the graph.
+"""
+
+import abc
+import builtins
+import collections
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ...constant import Constant
+from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, Break
+from ...rule_tables import calls
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..containers.mappings import DictValue
+from .attributes import MADE, Held, class_lookup
+from .class_changes import as_raw
+from .classes import ClassValue, constructs
+from .functions import BoundMethod, CellValue, FunctionValue
+
+_METACLASSES = (type, abc.ABCMeta)
+_AT_ONCE = ("__module__", "__qualname__", "__doc__", "__slots__", "__match_args__")
+
+
+class MadeClass(ClassValue):
+    """A class made while capturing; namespace: what it was made of, in order. remake: for classes made by a call."""
+
+    def __init__(
+        self,
+        kind: type,
+        bases: list[Value],
+        namespace: dict[str, Value],
+        remake: Callable[[Rebuilder], str] | None = None,
+    ) -> None:
+        super().__init__(kind)
+        self.bases = bases
+        self.namespace = namespace
+        self.remake = remake
+        MADE[kind] = self
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Set an attribute of the template."""
+        if (name.startswith("__") and name.endswith("__")) or self.remake is not None:
+            self.no(f"setting class attribute {name!r}")
+        self.namespace[name] = value
+        setattr(self.kind, name, _template_part(ctx, value))
+
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute of the template."""
+        if name not in self.namespace or self.remake is not None:
+            self.no(f"deleting class attribute {name!r}")
+        del self.namespace[name]
+        delattr(self.kind, name)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the class; what may refer to it is set afterwards."""
+        name = out.fresh()
+        if self.remake is not None:
+            out.line(f"{name} = {self.remake(out)}")
+            return name
+        if type(self.kind) is not type:
+            self.no("making an abstract class after the graph")
+        bases = "".join(f"{out.value(base)}, " for base in self.bases)
+        at_once = {key: value for key, value in self.namespace.items() if key in _AT_ONCE}
+        if "__hash__" in self.kind.__dict__ and self.kind.__dict__["__hash__"] is None:
+            at_once["__hash__"] = Constant(None)
+        given = "".join(f"{key!r}: {out.value(value)}, " for key, value in at_once.items())
+        out.line(f"{name} = {out.inject(type)}({self.kind.__name__!r}, ({bases}), {{{given}}})")
+        out.know(self, name)
+        for key, value in self.namespace.items():
+            if key not in at_once:
+                out.line(f"{name}.{key} = {out.value(value)}")
+        return name
+
+
+class DescriptorValue(Value):
+    """A property, staticmethod or classmethod made while capturing; parts: as its attributes are named."""
+
+    def __init__(self, kind: type, parts: dict[str, Value]) -> None:
+        self.kind = kind
+        self.parts = parts
+
+    def python_type(self) -> type:
+        """Return the descriptor's class."""
+        return self.kind
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Descriptors are true."""
+        return True
+
+    def as_descriptor(self, ctx: CaptureContext) -> object:
+        """Return a real descriptor over stand-ins of the functions."""
+        made: Any = self.kind
+        return made(*(None if _is_none(part) else _callable_part(ctx, part) for part in self.parts.values()))
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give the parts, and the methods that replace one."""
+        if name in self.parts:
+            return self.parts[name]
+        if name in ("__func__", "__wrapped__") and "function" in self.parts:
+            return self.parts["function"]
+        if self.kind is property and name in ("getter", "setter", "deleter"):
+            return BoundMethod(_Replacing(f"f{name[:3]}"), self)
+        self.no(f"attribute {name!r}")
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Call a staticmethod."""
+        if self.kind is staticmethod:
+            return ctx.call(self.parts["function"], args, kwargs)
+        return super().call(ctx, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make the descriptor."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(out.value(part) for part in self.parts.values())})")
+        return name
+
+
+class _Replacing(Value):
+    """`property.setter` and the like."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+
+    def python_type(self) -> type:
+        """Return the type of builtins."""
+        return types.BuiltinFunctionType
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Return a copy with another part."""
+        owner = args[0]
+        assert isinstance(owner, DescriptorValue)
+        return DescriptorValue(owner.kind, owner.parts | {self.part: ctx.real(args[1])})
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is None
+
+
+def _callable_part(ctx: CaptureContext, value: Value) -> object:
+    raw = as_raw(ctx, value)
+    if isinstance(raw, Held):
+        raise Break(UNSUPPORTED_OPERATION, f"a descriptor over {value.describe()}")
+    return raw
+
+
+@constructs(property)
+def _property(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    names = ("fget", "fset", "fdel", "doc")
+    given = dict(zip(names, args, strict=False)) | kwargs
+    parts = {name: ctx.real(given.get(name, Constant(None))) for name in names[:3]}
+    return DescriptorValue(property, parts)
+
+
+@constructs(staticmethod, classmethod)
+def _wrapped(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return DescriptorValue(kind, {"function": ctx.real(args[0])})
+
+
+def _template_part(ctx: CaptureContext, value: Value, key: str = "") -> object:
+    """Return what stands for a value in a template: known values themselves, so that Python can read them."""
+    value = ctx.real(value)
+    known = value.is_constant() and (key in _AT_ONCE or value.python_type() is tuple)
+    if isinstance(value, Constant | ClassValue) or known:
+        return value.constant()
+    return as_raw(ctx, value)
+
+
+def make_class(
+    ctx: CaptureContext, name: str, bases: list[Value], namespace: dict[str, Value], metaclass: type | None = None
+) -> MadeClass:
+    """Evaluate the making of a class."""
+    if not all(isinstance(base, ClassValue) for base in bases):
+        raise Break(UNSUPPORTED_OPERATION, "making a class with a base that is no class")
+    kinds = tuple(base.kind for base in bases if isinstance(base, ClassValue))
+    found = metaclass or type
+    for kind in kinds:
+        found = type(kind) if issubclass(type(kind), found) else found
+        hook = class_lookup(kind, "__init_subclass__")[1]
+        if isinstance(hook, classmethod) and isinstance(hook.__func__, types.FunctionType):
+            raise Break(UNSUPPORTED_OPERATION, f"deriving from {kind.__qualname__}, which has __init_subclass__")
+    if found not in _METACLASSES or any(kind.__module__.startswith("torch") for kind in kinds):
+        raise Break(UNSUPPORTED_OPERATION, f"making a class of metaclass {found.__qualname__}")
+    cell = namespace.pop("__classcell__", None)
+    for value in namespace.values():
+        owner = class_lookup(ctx.real(value).python_type(), "__set_name__")[0]
+        if owner is not None and not isinstance(value, DescriptorValue | ClassValue):
+            raise Break(UNSUPPORTED_OPERATION, "making a class with descriptors that take their name")
+    parts = {key: _template_part(ctx, value, key) for key, value in namespace.items()}
+    try:
+        template = found(name, kinds, parts)
+    except (TypeError, ValueError) as error:
+        ctx.throw(type(error), *error.args)
+    made = MadeClass(template, bases, namespace)
+    if isinstance(cell, CellValue):
+        cell.store(ctx, made)
+    return made
+
+
+@calls(builtins.__build_class__)
+def _build_class(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    body, name, *bases = (ctx.real(arg) for arg in args)
+    if not isinstance(body, FunctionValue) or not set(kwargs) <= {"metaclass"}:
+        raise Break(UNSUPPORTED_OPERATION, "making a class with arguments")
+    wanted = ctx.real(kwargs["metaclass"]) if kwargs else None
+    metaclass = wanted.kind if isinstance(wanted, ClassValue) else None
+    if (metaclass or type) not in _METACLASSES or any(not isinstance(base, ClassValue) for base in bases):
+        raise Break(UNSUPPORTED_OPERATION, f"making the class {name.constant()}")
+    return make_class(ctx, str(name.constant()), bases, ctx.class_body(body), metaclass)
+
+
+def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
+    """Evaluate `type(name, bases, namespace)`."""
+    name, bases, namespace = (ctx.real(arg) for arg in args)
+    if not isinstance(namespace, DictValue) or not name.is_constant():
+        raise Break(UNSUPPORTED_OPERATION, "making a class")
+    pairs = {str(entry.key.constant()): ctx.real(entry.value) for entry in namespace.read_all(ctx).values()}
+    pairs.setdefault("__module__", Constant(ctx.calling_namespace().get("__name__")))
+    return make_class(ctx, str(name.constant()), [ctx.real(base) for base in ctx.unpack(bases)], pairs)
+
+
+@calls(collections.namedtuple)
+def _namedtuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    known = [ctx.real(arg) for arg in args]
+    named = {key: ctx.real(value) for key, value in kwargs.items()}
+    named.setdefault("module", Constant(ctx.calling_namespace().get("__name__")))
+    if not all(value.is_constant() for value in (*known, *named.values())):
+        raise Break(UNKNOWN_CALLEE, "namedtuple() of fields that are not known")
+    maker: Any = collections.namedtuple
+    try:
+        template = maker(*(value.constant() for value in known), **{k: v.constant() for k, v in named.items()})
+    except (TypeError, ValueError) as error:
+        ctx.throw(type(error), *error.args)
+
+    def remake(out: Rebuilder) -> str:
+        parts = [out.value(value) for value in known] + [f"{key}={out.value(value)}" for key, value in named.items()]
+        return f"{out.inject(maker)}({', '.join(parts)})"
+
+    return MadeClass(template, [ctx.known(tuple)], {}, remake)

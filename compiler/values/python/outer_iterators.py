@@ -1,0 +1,153 @@
+"""Iterators that come from outside: those of a loop that goes on after a break, mostly.
+
+The elements that are left are reached from where the iterator stands, not from the start of what it runs over. So a
+loop that breaks in every turn is compiled once for all turns, and one that breaks in the first turn only is unrolled
+from there to its end.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..guard import Kind
+from ..reasons import UNSUPPORTED_OBJECT
+from ..rule_tables import wraps_type
+from ..source import Inject, Item, Source
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .containers.sequences import ListValue
+from .objects.instances import OpaqueValue
+
+TUPLE_ITERATOR: type = type(iter(()))
+LIST_ITERATOR: type = type(iter([]))
+RANGE_ITERATOR: type = type(iter(range(0)))
+_UNROLLED = 64  # numbers of a range, at most
+
+
+def run_over(iterator: Any) -> tuple[Sequence[object], int]:
+    """Return the sequence that an iterator of the two types runs over, and its position; an ended one has nothing."""
+    reduced: tuple[Any, ...] = iterator.__reduce__()  # iter, (sequence,) and, unless it has ended, the position
+    return reduced[1][0], reduced[2] if len(reduced) > 2 else 0
+
+
+def left_of(iterator: object) -> tuple[object, ...]:
+    """Return the elements that the iterator will still give, without moving it."""
+    sequence, position = run_over(iterator)
+    return tuple(sequence[position:])
+
+
+def move(iterator: Iterator[object], steps: int) -> None:
+    """Take that many elements off an iterator."""
+    for _ in range(steps):
+        next(iterator, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Left(Source):
+    """The elements that are left in an iterator, as a tuple."""
+
+    of: Source
+
+    def base(self) -> Source:
+        """Return the iterator."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `left_of(base)`."""
+        return f"{inject(left_of)}({base})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOver(Source):
+    """The list that an iterator runs over."""
+
+    of: Source
+
+    def base(self) -> Source:
+        """Return the iterator."""
+        return self.of
+
+    def text(self, base: str, inject: Inject) -> str:
+        """Return `run_over(base)[0]`."""
+        return f"{inject(run_over)}({base})[0]"
+
+
+class OuterIterator(OpaqueValue):
+    """An iterator over a tuple or a list, from outside; steps: the elements taken while evaluating."""
+
+    def __init__(self, real: object, source: Source) -> None:
+        super().__init__(real, source)
+        self.left = left_of(real)
+        self.steps = 0
+        self.ended = False
+
+    def stand_in(self) -> object:
+        """Return an iterator over nothing."""
+        return iter(()) if type(self.real) is TUPLE_ITERATOR else iter([])
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Iterators are true."""
+        return True
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element."""
+        assert self.source is not None
+        left = Left(self.source)
+        if type(self.real) is LIST_ITERATOR:
+            self._require_unchanged(ctx)
+        if self.steps >= len(self.left):
+            ctx.guard(left, Kind.LENGTH, len(self.left))
+            self.ended = True
+            ctx.mutated(self)
+            ctx.throw(StopIteration)
+        element = self.left[self.steps]
+        ctx.guard(left, Kind.EXPRESSION, f"len({{0}}) > {self.steps}")
+        ctx.mutated(self)
+        self.steps += 1
+        return ctx.real(ctx.lazy(element, Item(left, self.steps - 1)))
+
+    def _require_unchanged(self, ctx: CaptureContext) -> None:
+        assert self.source is not None
+        sequence = run_over(self.real)[0]
+        owner = ctx.wrap(sequence, RunOver(self.source))
+        assert isinstance(owner, ListValue)
+        assert owner.source is not None
+        places = [Item(owner.source, index) for index in range(len(sequence))]
+        if self.ended or [item.source for item in owner.items] != places:
+            self.no("going on over a list that has changed", UNSUPPORTED_OBJECT)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate explicit `__next__` and `__iter__`."""
+        if name == "__next__" and not args and not kwargs:
+            return self.next(ctx)
+        if name == "__iter__" and not args and not kwargs:
+            return self
+        return super().call_method(ctx, name, args, kwargs)
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Move the real iterator to where this one stands."""
+        assert self.source is not None
+        return [f"{out.inject(move)}({out.fetch(self.source)}, {self.steps + self.ended})"]
+
+
+@wraps_type(RANGE_ITERATOR)
+def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    """Go on over a short range in a suspended generator.
+
+    In a loop that breaks in every turn its numbers would make a specialisation for each; there `next` breaks.
+    """
+    ctx.guard(source, Kind.TYPE, type(value))
+    here: Source | None = source
+    while here is not None and not here.in_suspended_frame:
+        here = here.base()
+    is_short = value.__length_hint__() <= _UNROLLED
+    return OpaqueValue(value, source) if here is None or not is_short else OuterIterator(value, source)
+
+
+@wraps_type(TUPLE_ITERATOR, LIST_ITERATOR)
+def _outer_iterator(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, Kind.TYPE, type(value))
+    return OuterIterator(value, source)

@@ -1,0 +1,117 @@
+"""Calls and subscripts that keep symbolic numbers symbolic; what is not here fixes them to what they are now."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ...base.torch_facts import size_expression
+from ..constant import Constant, fold
+from ..scalar import SizeValue
+from ..value import Arguments, CaptureContext, Value
+from .containers.sequences import SequenceValue, SliceValue, TupleValue
+
+# Functions that torch's symbols answer themselves; int() of a symbol would fix it, math.trunc says the same.
+_KEPT: dict[Callable[..., object], Callable[..., object]] = {
+    abs: abs,
+    math.floor: math.floor,
+    math.ceil: math.ceil,
+    math.trunc: math.trunc,
+    round: round,
+    int: math.trunc,
+    divmod: lambda a, b: (a // b, a % b),
+}
+
+
+def size_call(ctx: CaptureContext, function: Callable[..., object], args: Arguments) -> Value | None:
+    """Return a pure function of symbolic numbers as a symbolic number, None where it has no such form."""
+    values = [ctx.real(arg) for arg in args]
+    twin = _KEPT.get(function)
+    if twin is None or not any(isinstance(value, SizeValue) for value in values):
+        return None
+    if any(isinstance(value, SizeValue) and value.kind is bool for value in values):
+        return None
+    if function is round and len(values) != 1:
+        return None
+    operands = [_operand(value) for value in values]
+    if any(operand is None for operand in operands):
+        return None
+    return fold(ctx, twin, *operands)
+
+
+def _operand(value: Value) -> Any:
+    if isinstance(value, SizeValue):
+        return value.operand()
+    return value.value if isinstance(value, Constant) and type(value.value) in (int, float) else None
+
+
+def select_item(ctx: CaptureContext, tensor: Value, rank: int, key: Value) -> tuple[Value, Value] | None:
+    """Return what is left of a subscript of a tensor after its symbolic positions were selected: (tensor, key).
+
+    None without symbolic positions, or beside index tensors and masks.
+    """
+    key = ctx.real(key)
+    parts = key.elements(ctx) if isinstance(key, TupleValue) else [key]
+    parts = [ctx.real(part) for part in parts]
+    if not any(_is_position(part) for part in parts) or not all(_is_plain(part) for part in parts):
+        return None
+    consuming = [part for part in parts if not (isinstance(part, Constant) and part.value in (None, Ellipsis))]
+    rest: list[Value] = []
+    selections: list[tuple[int, Value]] = []
+    dimension = 0
+    for part in parts:
+        if isinstance(part, Constant) and part.value is Ellipsis:
+            dimension += rank - len(consuming)
+        elif _is_position(part):
+            selections.append((dimension, part))
+            dimension += 1
+            continue
+        elif not (isinstance(part, Constant) and part.value is None):
+            dimension += 1
+        rest.append(part)
+    made = tensor
+    for place, part in reversed(selections):
+        made = ctx.call_torch("call_function", torch.select, [made, Constant(place), part], {})
+    return made, TupleValue(rest) if rest else Constant(Ellipsis)
+
+
+def _is_position(part: Value) -> bool:
+    return isinstance(part, SizeValue) and part.kind is int
+
+
+def _is_plain(part: Value) -> bool:
+    if isinstance(part, SizeValue | SliceValue):
+        return True
+    return isinstance(part, Constant) and (part.value in (None, Ellipsis) or type(part.value) in (int, slice))
+
+
+def tensor_of_size(ctx: CaptureContext, value: SizeValue, kwargs: dict[str, Value]) -> Value:
+    """Return `torch.tensor(n)` of a symbolic number: one element that the graph fills."""
+    kind = torch.int64 if value.kind is int else torch.bool if value.kind is bool else torch.get_default_dtype()
+    dtype = kwargs.get("dtype")
+    wanted = ctx.known(kind) if dtype is None or ctx.real(dtype).constant() is None else dtype
+    return ctx.call_torch("call_function", torch.full, [TupleValue([]), value], {**kwargs, "dtype": wanted})
+
+
+def flattens_first(fake: torch.Tensor, args: Arguments, ctx: CaptureContext) -> bool:
+    """Return whether a view or reshape with open sizes had better go by way of one dimension.
+
+    From (n, m) to (m, n), say: torch compares the sizes and would keep which divides which as a guard. Through one
+    dimension it has nothing to compare, and a contiguous tensor is seen in the same way.
+    """
+    if fake.dim() < 2 or not any(isinstance(size, torch.SymInt) for size in fake.shape) or not fake.is_contiguous():
+        return False
+    given = [ctx.real(arg) for arg in args]
+    if len(given) == 1 and isinstance(given[0], SequenceValue):
+        given = [ctx.real(part) for part in given[0].elements(ctx)]
+    if len(given) < 2:
+        return False
+    ends = ((given[0], fake.shape[0]), (given[-1], fake.shape[-1]))
+    return not any(_is_size(value, size) for value, size in ends)
+
+
+def _is_size(value: Value, size: Any) -> bool:
+    if isinstance(value, SizeValue):
+        return isinstance(size, torch.SymInt) and bool(size_expression(value.symbol) == size_expression(size))
+    return not isinstance(value, Constant) or value.value == -1 or (type(size) is int and value.value == size)

@@ -1,0 +1,1 @@
+"""Tensors, modules and the calls into torch."""

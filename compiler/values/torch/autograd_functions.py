@@ -1,0 +1,158 @@
+"""`torch.autograd.Function` and checkpoints: one node of the graph, whose Python is evaluated for its guards only."""
+
+import enum
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+import torch.utils.checkpoint
+
+from ..constant import Constant, Known
+from ..guard import Kind
+from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.objects.attributes import class_lookup
+from ..python.objects.classes import ClassValue
+from ..python.objects.functions import FunctionValue, PartialValue
+from ..reasons import AUTOGRAD_CALL, UNKNOWN_CALLEE, Break
+from ..rule_tables import calls
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .tensor import TensorValue
+from .torch_calls import NamedApart
+
+_TARGETS: dict[type, NamedApart] = {}
+
+
+class DryContext:
+    """What `forward` and `backward` get as `ctx` when they are evaluated for their guards."""
+
+    def save_for_backward(self, *tensors: object) -> None:
+        """Keep the tensors."""
+        self.saved_tensors = tensors
+
+    def save_for_forward(self, *tensors: object) -> None:
+        """Do nothing: `jvp` is not evaluated."""
+
+    def mark_dirty(self, *tensors: object) -> None:
+        """Do nothing: the node itself says what it changed."""
+
+    def mark_non_differentiable(self, *tensors: object) -> None:
+        """Do nothing: the node itself says what needs a gradient."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Do nothing: the gradients evaluated with are always tensors."""
+
+
+for _method in vars(DryContext).values():
+    if isinstance(_method, FunctionType):
+        vars(_method)["_plumbline_inline"] = True
+_APPLY = vars(torch.autograd.Function)["apply"].__func__
+
+
+@calls(_APPLY)
+def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Add `Function.apply` as one node.
+
+    The node runs the user's forward and backward as they are. Evaluating both first, and dropping the operations,
+    finds every guard they rely on, and refuses what has effects.
+    """
+    owner = ctx.real(args[0])
+    if kwargs or not isinstance(owner, ClassValue):
+        raise Break(AUTOGRAD_CALL, "apply of an autograd function with keywords")
+    kind: Any = owner.kind
+    if class_lookup(kind, "vjp")[1] is not torch.autograd.Function.__dict__.get("vjp", class_lookup(kind, "vjp")[1]):
+        raise Break(AUTOGRAD_CALL, f"{kind.__qualname__} with a vjp of its own")
+    values = [ctx.real(arg) for arg in args[1:]]
+    ctx.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
+    fixed = {position: found for position, value in enumerate(values) if (found := _callable(ctx, value)) is not None}
+    if not fixed:
+        target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
+        return ctx.call_torch("call_function", target, values, {})
+    rest = [value for position, value in enumerate(values) if position not in fixed]
+    return ctx.call_torch("call_function", NamedApart(_with_fixed(kind.apply, fixed)), rest, {})
+
+
+def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None:
+    """Return the function or class that an argument is, which graphs cannot carry."""
+    if isinstance(value, Known | ClassValue):
+        found = value.constant()
+        return found if callable(found) and not isinstance(found, enum.Enum) else None
+    if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
+        ctx.guard(value.source, Kind.IDENTITY, value.real)
+        return value.real
+    return None
+
+
+def _with_fixed(function: Callable[..., object], fixed: dict[int, Callable[..., object]]) -> Callable[..., object]:
+    """Return the function with some of its arguments given, by position."""
+
+    def call(*rest: object) -> object:
+        given = iter(rest)
+        count = len(rest) + len(fixed)
+        return function(*(fixed[position] if position in fixed else next(given) for position in range(count)))
+
+    call.__name__ = getattr(function, "__name__", "apply")
+    return call
+
+
+def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
+    state = ctx.real(ctx.call(ctx.known(DryContext), [], {}))
+    needs = [Constant(isinstance(value, TensorValue) and value.fake.requires_grad) for value in values]
+    state.set_attr(ctx, "needs_input_grad", TupleValue(list[Value](needs)))
+    forward = ctx.wrap(kind.forward, Injected(kind.forward))
+    with torch.no_grad():  # as autograd calls it
+        if kind.setup_context is torch.autograd.Function.setup_context:
+            result = ctx.call(forward, [state, *values], {})
+        else:
+            result = ctx.call(forward, values, {})
+            setup = ctx.wrap(kind.setup_context, Injected(kind.setup_context))
+            ctx.call(setup, [state, TupleValue(values), result], {})
+    if not any(isinstance(value, TensorValue) and value.fake.requires_grad for value in values):
+        return
+    outputs = list(result.items) if isinstance(result, SequenceValue) else [result]
+    gradients: list[Value] = [
+        ctx.call_torch("call_function", torch.zeros_like, [value], {})
+        if isinstance(value, TensorValue)
+        else Constant(None)
+        for value in map(ctx.real, outputs)
+    ]
+    backward = ctx.wrap(kind.backward, Injected(kind.backward))
+    ctx.call(backward, [state, *gradients], {})
+
+
+_CHECKPOINT_SETTINGS = frozenset(
+    {"use_reentrant", "preserve_rng_state", "determinism_check", "early_stop", "context_fn"}
+)
+
+
+@calls(torch.utils.checkpoint.checkpoint)
+def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate the function itself: the values are the same, and partitioning decides what is computed again."""
+    known = {name: ctx.real(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
+    reentrant = known.get("use_reentrant")
+    is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
+    selects = "context_fn" not in kwargs or _chooses_what_is_kept(ctx.real(kwargs["context_fn"]))
+    if not is_known or "debug" in kwargs or not selects:
+        raise Break(UNKNOWN_CALLEE, "a checkpoint of no known kind, or one with contexts of its own")
+    rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
+    if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
+        return ctx.call(args[0], args[1:], rest)
+    if rest or not any(map(_needs_gradient, map(ctx.real, args[1:]))):
+        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint, which cuts the history of what is not an argument")
+    result = ctx.real(ctx.call(args[0], args[1:], {}))
+    outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
+    if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
+        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint with results that need no gradient")
+    return result
+
+
+def _chooses_what_is_kept(function: Value) -> bool:
+    """Return whether the contexts of a checkpoint only say which results to keep, and change no value."""
+    chosen = function.function if isinstance(function, PartialValue) else function
+    real = chosen.real if isinstance(chosen, FunctionValue) else None
+    return real is torch.utils.checkpoint.create_selective_checkpoint_contexts
+
+
+def _needs_gradient(value: Value) -> bool:
+    return isinstance(value, TensorValue) and value.fake.requires_grad

@@ -1,0 +1,149 @@
+"""`torch.cond` and `while_loop`: one node over graphs of the branches, decided by the data when the graph runs."""
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from ...base.torch_facts import storage_key, while_loop
+from ..constant import Constant
+from ..reasons import DATA_DEPENDENT_BRANCH, Break
+from ..rule_tables import calls
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .tensor import TensorValue
+from .transforms import tensors_in
+
+Nodes = tuple[fx.Node, ...]
+
+
+class Body:
+    """A captured branch; lifted: the nodes of the surrounding graph that it reads."""
+
+    def __init__(self, ctx: CaptureContext, function: Value, operands: list[object]) -> None:
+        self.result, self.graph, self.lifted = ctx.evaluate_apart(function, tuple(operands), {})
+        if any(map(_writes, self.graph.graph.nodes)):
+            raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
+        self.leaves: list[torch.Tensor] = tensors_in(self.result)
+        given = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
+        places = {storage_key(tensor) for tensor in given}
+        if any(storage_key(leaf) in places for leaf in self.leaves):
+            raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
+
+
+def _writes(node: fx.Node) -> bool:
+    name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", ""))
+    in_place = name.endswith("_") and not name.endswith("__")
+    assigns = node.op == "call_function" and name in ("setitem", "iadd", "isub", "imul", "itruediv", "batch_norm")
+    return in_place or assigns or "out" in node.kwargs or bool(node.kwargs.get("inplace"))
+
+
+def _looks(tensor: torch.Tensor) -> tuple[object, ...]:
+    return (tensor.shape, tensor.dtype, tensor.device, tensor.stride(), tensor.requires_grad)
+
+
+class ConditionalCall:
+    """What runs at the node: one of two branches."""
+
+    def __init__(self, chosen: fx.GraphModule, other: fx.GraphModule) -> None:
+        self.branches = (chosen, other)
+        self.__name__ = "cond"
+        self.__module__ = __name__
+
+    def __call__(self, predicate: Any, operands: Any, lifted: tuple[Any, Any]) -> Any:
+        """Run the branch that the predicate chooses."""
+        branch = 0 if predicate else 1
+        return self.branches[branch](*tensors_in(operands), *lifted[branch])
+
+
+class LoopCall:
+    """What runs at the node: a loop over tensors while a condition holds."""
+
+    def __init__(self, condition: fx.GraphModule, body: fx.GraphModule) -> None:
+        self.condition = condition
+        self.body = body
+        self.__name__ = "while_loop"
+        self.__module__ = __name__
+
+    def __call__(self, carried: Any, lifted: tuple[Any, Any]) -> Any:
+        """Run the loop; without a turn the results are copies."""
+        if not self.condition(*carried, *lifted[0]):
+            return tuple(tensor.clone() for tensor in carried)
+        while True:
+            carried = self.body(*carried, *lifted[1])
+            if not self.condition(*carried, *lifted[0]):
+                return tuple(carried)
+
+
+@calls(torch.cond)
+def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    given = {**dict(zip(("pred", "true_fn", "false_fn", "operands"), args, strict=False)), **kwargs}
+    predicate, operands = ctx.real(given["pred"]), ctx.real(given.get("operands", Constant(())))
+    if predicate.is_constant():
+        return ctx.call(given["true_fn" if predicate.truth(ctx) else "false_fn"], ctx.unpack(operands), {})
+    if not isinstance(predicate, TensorValue) or predicate.fake.numel() != 1:
+        raise Break(DATA_DEPENDENT_BRANCH, "torch.cond by something that is no single number")
+    pairs = [ctx.real(value).graph_argument(ctx) for value in ctx.unpack(operands)]
+    fakes = [fake for _, fake in pairs]
+    chosen, other = (Body(ctx, ctx.real(given[name]), fakes) for name in ("true_fn", "false_fn"))
+    alike = [_looks(leaf) for leaf in chosen.leaves] == [_looks(leaf) for leaf in other.leaves]
+    if not alike or not chosen.leaves or _shape(chosen.result) != _shape(other.result):
+        raise Break(DATA_DEPENDENT_BRANCH, "torch.cond over branches that give unlike results")
+    _refuse_gradients("torch.cond", [*tensors_in(fakes), *_fakes(chosen.lifted), *_fakes(other.lifted)])
+    target = ConditionalCall(chosen.graph, other.graph)
+    nodes = tuple(node for node, _ in pairs)
+    return ctx.add_call(target, (predicate.node, nodes, (chosen.lifted, other.lifted)), _fresh(ctx, chosen.result))
+
+
+@calls(while_loop)
+def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    given = {**dict(zip(("cond_fn", "body_fn", "carried_inputs"), args, strict=False)), **kwargs}
+    carried = [ctx.real(value) for value in ctx.unpack(given["carried_inputs"])]
+    if not carried or not all(isinstance(value, TensorValue) for value in carried):
+        raise Break(DATA_DEPENDENT_BRANCH, "while_loop over something that is no tensor")
+    pairs = [ctx.real(value).graph_argument(ctx) for value in carried]
+    fakes = [fake for _, fake in pairs]
+    condition, body = (Body(ctx, ctx.real(given[name]), fakes) for name in ("cond_fn", "body_fn"))
+    decides = condition.leaves[0] if isinstance(condition.result, torch.Tensor) else None
+    if decides is None or decides.dim() or decides.dtype is not torch.bool:
+        raise Break(DATA_DEPENDENT_BRANCH, "while_loop with a condition that is no truth value")
+    same = [_looks(leaf) for leaf in body.leaves] == [_looks(fake) for fake in tensors_in(fakes)]
+    if not isinstance(body.result, tuple) or len(body.result) != len(body.leaves) or not same:
+        raise Break(DATA_DEPENDENT_BRANCH, "while_loop over results unlike its inputs")
+    _refuse_gradients("while_loop", [*tensors_in(fakes), *_fakes(condition.lifted), *_fakes(body.lifted)])
+    target = LoopCall(condition.graph, body.graph)
+    nodes = tuple(node for node, _ in pairs)
+    return ctx.add_call(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
+
+
+def _fresh(ctx: CaptureContext, result: Any) -> Any:
+    """Return fake tensors like those of a branch: what the node gives is a value of the surrounding graph."""
+
+    def made(part: Any) -> Any:
+        if isinstance(part, tuple | list):
+            return type(part)(map(made, part))
+        if isinstance(part, dict):
+            return {key: made(item) for key, item in part.items()}
+        if not isinstance(part, torch.Tensor):
+            return part
+        return torch.empty_strided(part.shape, part.stride(), dtype=part.dtype, device=part.device)
+
+    return ctx.fake_run(lambda: made(result), [], {}, "results")
+
+
+def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:
+    """Break where torch would differentiate through the operator: it gives noughts for what a branch left out."""
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise Break(DATA_DEPENDENT_BRANCH, f"{what} through which gradients flow")
+
+
+def _fakes(nodes: Nodes) -> list[torch.Tensor]:
+    return [node.meta["example_value"] for node in nodes]
+
+
+def _shape(result: Any) -> object:
+    """Return the nesting of a result, without its tensors."""
+    if isinstance(result, tuple | list):
+        return type(result), [_shape(item) for item in result]
+    if isinstance(result, dict):
+        return {key: _shape(item) for key, item in result.items()}
+    return torch.Tensor if isinstance(result, torch.Tensor) else result

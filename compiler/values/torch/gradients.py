@@ -1,0 +1,209 @@
+"""Calls of the autograd engine inside captured code: `torch.autograd.grad`, and hooks on tensors."""
+
+import types
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..constant import Constant, Known
+from ..guard import Kind
+from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.objects.classes import ClassValue
+from ..python.objects.functions import CellValue, FunctionValue
+from ..reasons import AUTOGRAD_CALL, Break
+from ..rule_tables import calls
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .spent_history import WALKED
+from .tensor import TensorHook, TensorValue, tensor_method
+
+
+@calls(torch.autograd.backward)
+def _backward_of_several(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    raise Break(AUTOGRAD_CALL, "torch.autograd.backward")
+
+
+def _demand_own_history(ctx: CaptureContext, what: str) -> None:
+    """Break where the engine would meet code that the graph does not have: histories and hooks from outside."""
+    for value in ctx.graph_inputs():
+        assert isinstance(value, TensorValue)
+        if not value.fake.requires_grad or value.real is None or value.source is None:
+            continue
+        if not value.real.is_leaf:
+            raise Break(AUTOGRAD_CALL, f"{what} where an input has a history from outside")
+        if value.real._backward_hooks or value.hooks:
+            raise Break(AUTOGRAD_CALL, f"{what} where an input has hooks")
+        ctx.guard(value.source, Kind.EXPRESSION, "not {0}._backward_hooks")
+
+
+@calls(torch.autograd.grad)
+def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Add the call as one node: the history it walks is that of the graph's own operations."""
+    _demand_own_history(ctx, "torch.autograd.grad")
+    return _add_grad(ctx, args, kwargs)
+
+
+def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
+    named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+
+    def run(*given: Any, **settings: Any) -> Any:
+        return torch.autograd.grad(*given, **settings)
+
+    result = ctx.fake_run(run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad")
+    nodes = tuple(node for node, _ in pairs)
+    made = ctx.add_call(torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()})
+    for value in ctx.unpack(made):
+        if isinstance(value, TensorValue):
+            WALKED[value.node.graph] = list(ctx.graph_leaves())
+    return made
+
+
+@tensor_method("backward")
+def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Compute the gradients of the leaves in the graph, and add them up as the engine does.
+
+    The engine's own place for that (the accumulating node of a leaf) may have hooks that nobody can see from Python:
+    data-parallel training puts some there, so it is left alone.
+    """
+    given = dict(zip(("gradient", "retain_graph", "create_graph"), args, strict=False)) | kwargs
+    known = {name: ctx.real(given[name]) for name in ("retain_graph", "create_graph") if name in given}
+    plain = given.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.is_apart()
+    creates, keeps = (known.get(name, Constant(None)) for name in ("create_graph", "retain_graph"))
+    if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
+        return None
+    _demand_own_history(ctx, "backward")
+    ctx.guard(None, Kind.STATE, (_is_distributed, False))
+    leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
+    if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
+        return None
+    gradient = ctx.real(given.get("gradient", Constant(None)))
+    settings: Keywords = {"allow_unused": Constant(True), "retain_graph": keeps}
+    found = _add_grad(ctx, [tensor, TupleValue(list(leaves)), gradient], settings)
+    pairs = list(zip(leaves, ctx.unpack(found), strict=True))
+    with torch.no_grad():
+        for leaf, value in pairs:
+            if isinstance(value, TensorValue):
+                _accumulate(ctx, leaf, value)
+    return Constant(None)
+
+
+def _is_false(value: Value) -> bool:
+    return isinstance(value, Constant) and not value.value
+
+
+def _is_distributed() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _accumulates_plainly(ctx: CaptureContext, leaf: TensorValue) -> bool:
+    if leaf.source is not None:
+        late: Any = leaf.real
+        if late._post_accumulate_grad_hooks:
+            return False
+        ctx.guard(leaf.source, Kind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
+    return not leaf.hooks and leaf.fake.layout is torch.strided
+
+
+def _accumulate(ctx: CaptureContext, leaf: TensorValue, gradient: TensorValue) -> None:
+    before = leaf.get_attr(ctx, "grad")
+    if isinstance(before, TensorValue):
+        if before.fake.requires_grad:
+            raise Break(AUTOGRAD_CALL, "backward onto a gradient that has a history")
+        ctx.call_torch("call_method", "add_", [before, gradient], {})
+        return
+    if gradient.fake.stride() != leaf.fake.stride():  # the engine gives a gradient the strides of its leaf
+        made = ctx.call_torch("call_function", torch.empty_like, [leaf], {})
+        if not isinstance(made, TensorValue) or made.fake.stride() != leaf.fake.stride():
+            raise Break(AUTOGRAD_CALL, "backward to a leaf with gaps in its memory")
+        ctx.call_torch("call_method", "copy_", [made, gradient], {})
+        gradient = made
+    leaf.set_attr(ctx, "grad", gradient)
+
+
+class GradientHook:
+    """What runs at the node: registers a hook whose operations are a graph of their own."""
+
+    def __init__(self, body: fx.GraphModule) -> None:
+        self.body = body
+        self.__name__ = "register_hook"
+        self.__module__ = __name__
+
+    def __call__(self, tensor: Any, lifted: tuple[torch.Tensor, ...]) -> None:
+        """Register the hook; lifted: the tensors it closes over."""
+
+        def hook(gradient: torch.Tensor) -> Any:
+            return self.body(gradient, *lifted)
+
+        tensor.register_hook(hook)
+
+
+@tensor_method("register_hook")
+def _register_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    if kwargs or len(args) != 1:
+        return None
+    function = ctx.real(args[0])
+    return (
+        _on_intermediate(ctx, tensor, function)
+        if tensor.source is None
+        else _on_input(ctx, tensor, "register_hook", function)
+    )
+
+
+@tensor_method("register_post_accumulate_grad_hook")
+def _register_late_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    if kwargs or len(args) != 1 or tensor.source is None:
+        return None
+    return _on_input(ctx, tensor, "register_post_accumulate_grad_hook", ctx.real(args[0]))
+
+
+def _on_input(ctx: CaptureContext, tensor: TensorValue, name: str, function: Value) -> Value | None:
+    """Keep a hook on a leaf from outside, to be registered when the graph has run: gradients come later still."""
+    if not tensor.fake.is_leaf or not tensor.fake.requires_grad or tensor.has_new_data:
+        return None
+    made = TensorHook(tensor, name, function)
+    tensor.hooks.append(made)
+    ctx.mutated(tensor)
+    return made
+
+
+def _on_intermediate(ctx: CaptureContext, tensor: TensorValue, function: Value) -> Value | None:
+    """Add a hook on a value of the graph, evaluated now; its handle must not be wanted."""
+    if not tensor.fake.requires_grad or not ctx.is_dropped() or not _is_closed(function):
+        return None
+    gradient = ctx.fake_run(lambda value: torch.empty_like(value).detach(), [tensor.fake], {}, "gradient")
+    _, body, lifted = ctx.evaluate_apart(function, (gradient,), {})
+    return ctx.add_call(GradientHook(body), (tensor.node, lifted), None)
+
+
+def _is_closed(function: Value) -> bool:
+    """Return whether a hook reads nothing that may be another thing by the time it runs.
+
+    What it reads from the cells of the function is frozen: a later assignment is a Break.
+    """
+    if not isinstance(function, FunctionValue):
+        return False
+    cells = [cell for cell in function.cells if isinstance(cell, CellValue)]
+    contents = [cell.content for cell in cells]
+    read = [*contents, *function.defaults, *function.keyword_defaults.values()]
+    if any(cell.source is not None for cell in cells) or not all(map(_is_fixed, read)):
+        return False
+    if any(isinstance(constant, types.CodeType) for constant in function.code.co_consts):
+        return False
+    names = [name for name in function.code.co_names if name in function.namespace]
+    if not all(_is_of_torch(function.namespace[name]) for name in names):
+        return False
+    for cell in cells:
+        cell.read_later = True
+    return True
+
+
+def _is_of_torch(value: object) -> bool:
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return str(name).partition(".")[0] in ("torch", "math", "operator")
+
+
+def _is_fixed(value: Value | None) -> bool:
+    if isinstance(value, SequenceValue) and value.kind is tuple:
+        return all(map(_is_fixed, value.items))
+    return isinstance(value, Constant | Known | ClassValue | TensorValue)

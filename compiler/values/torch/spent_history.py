@@ -1,0 +1,60 @@
+"""Results whose history a captured backward has used up: they require grad, and refuse a backward as in eager."""
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import fx
+
+from ..value import Value
+
+WALKED: WeakKeyDictionary[fx.Graph, list[Value]] = WeakKeyDictionary()  # graph with the engine in it -> its leaves
+
+
+def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:
+    """Return the leaves that the history of a tensor leads to."""
+    leaves: dict[int, torch.Tensor] = {}
+    seen: set[Any] = set()
+    waiting: list[Any] = [fake.grad_fn]
+    while waiting:
+        function = waiting.pop()
+        if function is None or function in seen:
+            continue
+        seen.add(function)
+        leaf = getattr(function, "variable", None)
+        if leaf is not None:
+            leaves[id(leaf)] = leaf
+        waiting += [following for following, _ in function.next_functions]
+    return list(leaves.values())
+
+
+def refusal_of(fake: torch.Tensor) -> str | None:
+    """Return what the engine says to a backward through a fake tensor, None if it can still go."""
+    seed = torch.ones_like(fake)
+    try:
+        torch.autograd.grad([fake], leaves_of(fake), [seed], retain_graph=True, allow_unused=True)
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+class _Spent(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, words: str, *leaves: torch.Tensor) -> torch.Tensor:
+        ctx.words = words
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        raise RuntimeError(ctx.words)
+
+
+def with_spent_history(tensor: torch.Tensor, words: str, *leaves: torch.Tensor) -> torch.Tensor:
+    """Return the tensor as one that requires grad and whose backward raises RuntimeError.
+
+    leaves: where the history led to; the engine walks only where a gradient is asked for.
+    """
+    anchors = [*leaves, torch.zeros((), requires_grad=True, device="cpu")]
+    with torch.enable_grad():
+        made: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
+    return made

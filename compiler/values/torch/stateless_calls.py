@@ -1,0 +1,129 @@
+"""`torch.func.functional_call`: a module called with other parameters and buffers, which it gives back afterwards.
+
+The tables of the module are swapped under evaluation only: nothing is written into the real module.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from ..constant import Constant
+from ..guard import Kind
+from ..python.containers.mappings import DictValue, Entry
+from ..python.containers.sequences import SequenceValue
+from ..reasons import UNKNOWN_CALLEE, Break
+from ..rule_tables import calls
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .modules import ModuleValue
+from .tensor import TensorValue
+
+_NAMES = ("module", "parameter_and_buffer_dicts", "args", "kwargs")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a module keeps a tensor: the registry and the entry in it."""
+
+    table: DictValue
+    entry: Entry
+
+
+@calls(torch.func.functional_call)
+def _functional_call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    given = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
+    module = ctx.real(given["module"])
+    if not isinstance(module, ModuleValue):
+        raise Break(UNKNOWN_CALLEE, f"functional_call of {module.describe()}")
+    if ctx.real(given.get("strict", Constant(False))).truth(ctx):
+        raise Break(UNKNOWN_CALLEE, "functional_call that checks the names")
+    tie = ctx.real(given.get("tie_weights", Constant(True))).truth(ctx)
+    positional = ctx.real(given.get("args", Constant(None)))
+    inner = _arguments(ctx, positional)
+    keywords = ctx.real(given.get("kwargs", Constant(None)))
+    named: Keywords = {}
+    if isinstance(keywords, DictValue):
+        named = {str(entry.key.constant()): entry.value for entry in keywords.read_all(ctx).values()}
+    tensors = _tensors(ctx, ctx.real(given["parameter_and_buffer_dicts"]))
+    places = _places(ctx, module, "")
+    if len({id(place.entry) for place in places.values()}) != len(places):  # eager leaves what it was given in there
+        raise Break(UNKNOWN_CALLEE, "functional_call of a module that has one part under two names")
+    replaced = {name: value for name, value in tensors.items() if name in places}
+    with _swapped(ctx, places, _tied(ctx, places, replaced) if tie else replaced):
+        result = ctx.call(module, inner, named)
+        for name, value in replaced.items():
+            kept = any(entry is places[name].entry for entry in places[name].table.entries.values())
+            if not kept or places[name].entry.value is not value:
+                raise Break(UNKNOWN_CALLEE, f"functional_call of a module that sets {name!r}")
+    return result
+
+
+def _arguments(ctx: CaptureContext, value: Value) -> list[Value]:
+    if isinstance(value, Constant) and value.value is None:
+        return []
+    return value.elements(ctx) if isinstance(value, SequenceValue) and value.kind is tuple else [value]
+
+
+def _tensors(ctx: CaptureContext, value: Value) -> dict[str, Value]:
+    """Return the tensors by name, from one dictionary or several."""
+    found: dict[str, Value] = {}
+    for holder in value.elements(ctx) if isinstance(value, SequenceValue) else [value]:
+        if not isinstance(holder, DictValue):
+            raise Break(UNKNOWN_CALLEE, f"functional_call with {holder.describe()}")
+        for entry in holder.read_all(ctx).values():
+            name, tensor = str(entry.key.constant()), ctx.real(entry.value)
+            if not isinstance(tensor, TensorValue) or name in found:
+                raise Break(UNKNOWN_CALLEE, f"functional_call with {tensor.describe()} for {name!r}")
+            found[name] = tensor
+    return found
+
+
+def _places(ctx: CaptureContext, module: ModuleValue, prefix: str) -> dict[str, Place]:
+    """Return name -> place of every parameter and buffer, under each name that leads to it."""
+    found: dict[str, Place] = {}
+    for name in ("_parameters", "_buffers"):
+        table = module.table(ctx, name)
+        entries = table.read_all(ctx).values() if table is not None else ()
+        for entry in entries:
+            assert table is not None
+            entry.value = ctx.real(entry.value)
+            if isinstance(entry.value, TensorValue):
+                found[prefix + str(entry.key.constant())] = Place(table, entry)
+    modules = module.table(ctx, "_modules")
+    for entry in modules.read_all(ctx).values() if modules is not None else ():
+        part = entry.value = ctx.real(entry.value)
+        if isinstance(part, ModuleValue):
+            found |= _places(ctx, part, f"{prefix}{entry.key.constant()}.")
+    return found
+
+
+def _tied(ctx: CaptureContext, places: dict[str, Place], replaced: dict[str, Value]) -> dict[str, Value]:
+    """Return the replacements with those of names that share a tensor; which names do is guarded."""
+    names: dict[int, list[str]] = {}
+    for name, place in places.items():
+        names.setdefault(id(place.entry.value), []).append(name)
+    values = {id(place.entry.value): place.entry.value for place in places.values()}
+    sources = tuple(value.source for value in values.values() if value.source is not None)
+    if len(sources) > 1:
+        ctx.guard(None, Kind.DISTINCT, "distinct", sources)
+    tied = dict(replaced)
+    for group in names.values():
+        given = [replaced[name] for name in group if name in replaced]
+        if any(value is not given[0] for value in given):
+            raise Break(UNKNOWN_CALLEE, "functional_call with several tensors for one")
+        tied |= dict.fromkeys(group, given[0]) if given else {}
+    return tied
+
+
+@contextmanager
+def _swapped(ctx: CaptureContext, places: dict[str, Place], values: dict[str, Value]) -> Iterator[None]:
+    """Put tensors into the tables for the block."""
+    before = {name: places[name].entry.value for name in values}
+    for name, value in values.items():
+        places[name].entry.value = value
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            places[name].entry.value = value

@@ -1,0 +1,356 @@
+"""Tensors: a node of the graph, and a fake tensor that carries the metadata."""
+
+import operator
+from collections.abc import Callable, Hashable
+
+import torch
+from torch import fx
+
+from ..constant import Constant, MethodOf
+from ..guard import Kind
+from ..python.containers.sequences import SequenceIterator, TupleValue
+from ..python.size_calls import flattens_first, select_item
+from ..reasons import (
+    AUTOGRAD_CALL,
+    DATA_DEPENDENT_BRANCH,
+    DATA_DEPENDENT_VALUE,
+    NUMPY,
+    TENSOR_STATE,
+    UNSUPPORTED_OPERATION,
+    Break,
+    BreakReason,
+)
+from ..source import Attribute, Item, Source
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .spent_history import WALKED, leaves_of, refusal_of, with_spent_history
+
+_BREAKING_METHODS: dict[str, BreakReason] = {
+    **dict.fromkeys(
+        ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"), DATA_DEPENDENT_VALUE
+    ),
+    **dict.fromkeys(("numpy", "__array__", "__dlpack__", "__array_wrap__"), NUMPY),
+    **dict.fromkeys(("backward", "register_hook", "register_post_accumulate_grad_hook", "retain_grad"), AUTOGRAD_CALL),
+    **dict.fromkeys(
+        (
+            "data_ptr",
+            "storage",
+            "untyped_storage",
+            "share_memory_",
+            "set_",
+            "resize_",
+            "resize_as_",
+            "apply_",
+            "map_",
+            "map2_",
+            "requires_grad_",
+            "rename_",
+            "names",
+            "pin_memory",
+            "is_set_to",
+            "const_data_ptr",
+            "record_stream",
+            "__setstate__",
+            "__reduce__",
+            "__reduce_ex__",
+            "__deepcopy__",
+            "module_load",
+            "_typed_storage",
+            "sparse_resize_",
+            "to_mkldnn",
+            "to_dense",
+            "coalesce",
+            "swap_",
+        ),
+        TENSOR_STATE,
+    ),
+    **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
+}
+_VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
+_BREAKING_ATTRIBUTES = frozenset(
+    {"grad_fn", "_base", "_version", "_backward_hooks", "names", "volatile", "_cdata", "output_nr", "__dict__", "name"}
+)
+
+
+MethodRule = Callable[[CaptureContext, "TensorValue", Arguments, Keywords], Value | None]
+SetterRule = Callable[[CaptureContext, "TensorValue", Value], bool]
+AttributeRule = Callable[[CaptureContext, "TensorValue"], Value | None]
+_METHODS: dict[str, MethodRule] = {}
+_ATTRIBUTES: dict[str, AttributeRule] = {}
+_SETTERS: dict[str, SetterRule] = {}
+
+
+def tensor_method(*names: str) -> Callable[[MethodRule], MethodRule]:
+    """Register the rule of a method that is no plain operation; it returns None where it has no answer."""
+
+    def register(rule: MethodRule) -> MethodRule:
+        for name in names:
+            assert name not in _METHODS
+            _METHODS[name] = rule
+        return rule
+
+    return register
+
+
+def tensor_attribute(name: str) -> Callable[[AttributeRule], AttributeRule]:
+    """Register the rule of reading an attribute; it returns None where it has no answer."""
+
+    def register(rule: AttributeRule) -> AttributeRule:
+        assert name not in _ATTRIBUTES
+        _ATTRIBUTES[name] = rule
+        return rule
+
+    return register
+
+
+def tensor_setter(name: str) -> Callable[[SetterRule], SetterRule]:
+    """Register the rule of assigning an attribute; it returns whether it did it."""
+
+    def register(rule: SetterRule) -> SetterRule:
+        assert name not in _SETTERS
+        _SETTERS[name] = rule
+        return rule
+
+    return register
+
+
+class TensorValue(Value):
+    """A tensor; kind: its Python class (Tensor, Parameter, Buffer). real: the input itself, while capturing."""
+
+    def __init__(
+        self,
+        node: fx.Node,
+        fake: torch.Tensor,
+        kind: type,
+        source: Source | None = None,
+        real: torch.Tensor | None = None,
+    ) -> None:
+        self.node = node
+        self.fake = fake
+        self.kind = kind
+        self.source = source
+        self.real = real
+        self.attributes: dict[str, Value] = {}
+        self.has_new_data = False  # `x.data = ...` was evaluated
+        self.hooks: list[TensorHook] = []  # registered while capturing
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the node and the fake tensor."""
+        return self.node, self.fake
+
+    def python_type(self) -> type:
+        """Return the tensor class."""
+        return self.kind
+
+    def describe(self) -> str:
+        """Return class, dtype and shape."""
+        dtype = str(self.fake.dtype).removeprefix("torch.")
+        return f"{self.kind.__name__}({dtype}{list(self.fake.shape)})"
+
+    def identity(self) -> object:
+        """Return the value: one TensorValue stands for one tensor object."""
+        return self
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Tensors hash by identity."""
+        ctx.told_apart(self)
+        return ("tensor", id(self))
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Break: the data is not known."""
+        raise Break(DATA_DEPENDENT_BRANCH, f"truth value of {self.describe()}")
+
+    def length(self, ctx: CaptureContext) -> Value:
+        """Return the first size."""
+        if self.fake.dim() == 0:
+            ctx.throw(TypeError, "len() of a 0-d tensor")
+        return ctx.known(self.fake.shape[0])
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Iterate over the rows, which are views as in eager."""
+        if self.fake.dim() == 0:
+            ctx.throw(TypeError, "iteration over a 0-d tensor")
+        rows = ctx.call_torch("call_method", "unbind", [self, Constant(0)], {})
+        assert isinstance(rows, TupleValue)
+        return SequenceIterator(rows)
+
+    def contains(self, ctx: CaptureContext, item: Value) -> bool:
+        """Break: the data is not known."""
+        raise Break(DATA_DEPENDENT_VALUE, f"membership test in {self.describe()}")
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Add an indexing operation."""
+        selected = select_item(ctx, self, self.fake.dim(), key)
+        if selected is not None:
+            made, rest = selected
+            whole = isinstance(rest, Constant)
+            return made if whole else ctx.call_torch("call_function", operator.getitem, [made, rest], {})
+        return ctx.call_torch("call_function", operator.getitem, [self, key], {})
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Add an index assignment."""
+        selected = select_item(ctx, self, self.fake.dim(), key)
+        if selected is not None:
+            ctx.call_torch("call_function", operator.setitem, [*selected, value], {})
+            return
+        ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give metadata as constants, views as operations, methods to be called."""
+        if name in self.attributes:
+            return self.attributes[name]
+        if name == "grad":
+            return self._grad(ctx)
+        if name in _VIEW_ATTRIBUTES:
+            return ctx.call_torch("call_function", getattr, [self, Constant(name)], {})
+        if name == "__class__":
+            return ctx.known(self.kind)
+        rule = _ATTRIBUTES.get(name)
+        answer = rule(ctx, self) if rule is not None else None
+        if answer is not None:
+            return answer
+        if name in _BREAKING_ATTRIBUTES:
+            raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
+        if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
+            place = Item(Attribute(self.source, "__dict__"), name)
+            return ctx.wrap(self.real.__dict__[name], place)
+        if not hasattr(torch.Tensor, name):
+            if self.source is not None and self.real is not None:
+                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        if callable(getattr(torch.Tensor, name)):
+            return MethodOf(self, name)
+        found = getattr(self.fake, name)
+        if isinstance(found, torch.Tensor):
+            raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
+        return ctx.known(found)
+
+    def _grad(self, ctx: CaptureContext) -> Value:
+        if self.real is not None and self.source is not None:
+            if not self.real.is_leaf:
+                raise Break(TENSOR_STATE, "grad of a tensor that is no leaf")
+            self.attributes["grad"] = ctx.wrap(self.real.grad, Attribute(self.source, "grad"))
+            return self.attributes["grad"]
+        if self.fake.requires_grad and not self.fake.is_leaf:
+            raise Break(TENSOR_STATE, "grad of a tensor made in the function")
+        return Constant(None)  # of a leaf made here: `backward` keeps what it adds among the attributes
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
+        value = ctx.real(value)
+        is_none = isinstance(value, Constant) and value.value is None
+        if name == "grad" and (is_none or self._takes_gradient(value)):
+            self.attributes["grad"] = value
+            ctx.mutated(self)
+            return
+        if not hasattr(torch.Tensor, name):
+            self.attributes[name] = value
+            ctx.mutated(self)
+            return
+        rule = _SETTERS.get(name)
+        if rule is not None and rule(ctx, self, value):
+            return
+        raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
+
+    def _takes_gradient(self, value: Value) -> bool:
+        """Return whether a tensor of the graph may become the gradient of this leaf."""
+        if not isinstance(value, TensorValue) or value is self or not self.fake.is_leaf:
+            return False
+        own, other = self.fake, value.fake
+        return (own.shape, own.dtype, own.device) == (other.shape, other.dtype, other.device)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Add a method call to the graph; what gives a Python value from metadata is a constant."""
+        rule = _METHODS.get(name)
+        found = rule(ctx, self, args, kwargs) if rule is not None else None
+        if found is not None:
+            return found
+        reason = _BREAKING_METHODS.get(name)
+        if reason is not None:
+            raise Break(reason, f"{name}() of {self.describe()}")
+        if name in ("addcdiv_", "addcmul_") and isinstance(ctx.real(kwargs.get("value", self)), TensorValue) and kwargs:
+            return self._add_scaled(ctx, name, args, kwargs["value"])
+        if name == "__len__":
+            return self.length(ctx)
+        if name == "__iter__":
+            return self.iterate(ctx)
+        if name in ("view", "reshape") and not kwargs and flattens_first(self.fake, args, ctx):
+            flat = ctx.call_torch("call_method", name, [self, Constant(-1)], {})
+            return ctx.call_torch("call_method", name, [flat, *args], {})
+        return ctx.call_torch("call_method", name, [self, *args], kwargs)
+
+    def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
+        """Evaluate addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""
+        operation = operator.truediv if name == "addcdiv_" else operator.mul
+        part = ctx.call_torch("call_function", operation, list(args), {})
+        part = ctx.call_torch("call_function", operator.mul, [part, scale], {})
+        return ctx.call_torch("call_method", "add_", [self, part], {})
+
+    def become(self, ctx: CaptureContext, other: "TensorValue") -> None:
+        """Stand for another node from here on: the object stays, what is in it changes."""
+        self.node, self.fake = other.node, other.fake
+        ctx.rebound(self)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Return the graph's output, with the attributes set on it."""
+        name = self._output(out)
+        if self.kind is not torch.Tensor and not self.fake.requires_grad:
+            wrapped = out.fresh()  # graphs give plain tensors; a leaf that requires grad is what the node made
+            out.line(f"{wrapped} = {out.inject(self.kind)}({name}, requires_grad=False)")
+            name = wrapped
+        out.know(self, name)
+        for key, value in self.attributes.items():
+            out.line(f"{name}.{key} = {out.value(value)}")
+        return name
+
+    def _output(self, out: Rebuilder) -> str:
+        """Make it an output of the graph; a history that was used up stays in the graph."""
+        walked = self.node.graph in WALKED and self.fake.requires_grad and not self.fake.is_leaf
+        words = refusal_of(self.fake) if walked else None
+        if words is None:
+            return out.tensor(self)
+        meta = self.node.meta
+        self.node = self.node.graph.call_method("detach", (self.node,))
+        self.node.meta.update(meta)
+        reached = {id(leaf) for leaf in leaves_of(self.fake)}
+        known = [v for v in WALKED[self.node.graph] if isinstance(v, TensorValue) and v.source is not None]
+        leaves = "".join(f", {out.value(leaf)}" for leaf in known if id(leaf.fake) in reached)
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(with_spent_history)}({out.tensor(self)}, {words!r}{leaves})")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Write the new data, the changed attributes and the hooks."""
+        name = out.value(self)
+        lines = [f"{name}.data = {out.tensor(self)}"] if self.has_new_data else []
+        lines += [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items()]
+        return lines + [line for hook in self.hooks for line in hook.replay(out)]
+
+
+class TensorHook(Value):
+    """A hook registered on an input while capturing, and the handle that registering gave."""
+
+    def __init__(self, tensor: TensorValue, method: str, function: Value) -> None:
+        self.tensor = tensor
+        self.method = method
+        self.function = function
+        self.written = False
+
+    def python_type(self) -> type:
+        """Return the class of handles."""
+        return torch.utils.hooks.RemovableHandle
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Handles are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Register the hook and give the handle."""
+        name = out.fresh()
+        self.written = True
+        out.line(f"{name} = {out.value(self.tensor)}.{self.method}({out.value(self.function)})")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Register the hook unless its handle was asked for before."""
+        text = f"{out.value(self.tensor)}.{self.method}({out.value(self.function)})"
+        return [] if self.written else [text]

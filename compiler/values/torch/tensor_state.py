@@ -1,0 +1,200 @@
+"""What changes a tensor itself and not its elements: data, requires_grad, the history; and questions about it."""
+
+from typing import Any
+
+import torch
+
+from ...base.errors import Unsupported
+from ...base.torch_facts import outside_transforms, storage_key
+from ..constant import Constant
+from ..guard import Kind
+from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.objects.classes import constructs
+from ..reasons import UNKNOWN_CALLEE, Break
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .tensor import TensorValue, tensor_attribute, tensor_method, tensor_setter
+
+
+def _in_graph(value: Value) -> TensorValue:
+    assert isinstance(value, TensorValue)
+    return value
+
+
+@tensor_method("detach_")
+def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Let the object stand for the detached tensor; what was computed from it before keeps its history."""
+    if tensor.source is not None or tensor.fake._is_view():
+        return None
+    tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [tensor], {})))
+    return tensor
+
+
+class InputChange:
+    """A node that changes what an input is; run eagerly, because traced operators cannot say it."""
+
+    mutates_inputs = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.__name__ = f"set_{name}"
+        self.__module__ = __name__
+
+    def __call__(self, tensor: torch.Tensor, value: Any) -> None:
+        """Set the attribute; raises Unsupported while operators are traced."""
+        if not outside_transforms():
+            raise Unsupported(f"the {self.name} of an input is set", hint="expected: the graph runs eagerly")
+        setattr(tensor, self.name, value)
+
+
+_SET_DATA, _SET_REQUIRES_GRAD = InputChange("data"), InputChange("requires_grad")
+
+
+def _change_leaf(ctx: CaptureContext, tensor: TensorValue, change: InputChange, value: object, fake: Any) -> bool:
+    """Add a node that changes a leaf from outside, and let its value be what it is then."""
+    if tensor.source is None or not tensor.fake.is_leaf or tensor.hooks or tensor.has_new_data or ctx.is_apart():
+        return False
+    ctx.add_call(change, (tensor.node, value), None)
+    tensor.fake = fake
+    ctx.rebound(tensor)
+    return True
+
+
+@tensor_setter("data")
+def _set_data(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
+    """Let the object stand for the new data, and give it to the original afterwards.
+
+    A tensor that requires grad must stay the same leaf for autograd: the graph itself sets its data.
+    """
+    if not isinstance(value, TensorValue) or value is tensor or tensor.hooks:
+        return False
+    old, new = tensor.fake, value.fake
+    if old.device != new.device or old.is_inference() or new.is_inference():
+        return False
+    if any(fake.is_conj() or fake.is_neg() for fake in (old, new)):
+        return False
+    if tensor.fake.requires_grad:
+        if not new.is_floating_point():
+            return False
+        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(), [value.fake], {}, "data")
+        return _change_leaf(ctx, tensor, _SET_DATA, value.node, leaf)
+    tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [value], {})))
+    tensor.has_new_data = True
+    ctx.mutated(tensor)
+    return True
+
+
+@tensor_method("requires_grad_")
+def _requires_grad(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Make a leaf of the graph require grad; of an input only if nothing changes."""
+    wanted = ctx.real(args[0] if args else kwargs.get("requires_grad", Constant(True)))
+    if not wanted.is_constant():
+        return None
+    fake = tensor.fake
+    if bool(wanted.constant()) == fake.requires_grad:
+        return tensor
+    floating = fake.is_floating_point() or fake.is_complex()
+    if not fake.is_leaf or not floating or fake.is_inference():
+        return None
+    if tensor.source is not None:
+        flag = bool(wanted.constant())
+        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(flag), [fake], {}, "requires_grad_")
+        return tensor if _change_leaf(ctx, tensor, _SET_REQUIRES_GRAD, flag, leaf) else None
+    return ctx.call_torch("call_method", "requires_grad_", [tensor, wanted], {})
+
+
+@tensor_setter("requires_grad")
+def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
+    return _requires_grad(ctx, tensor, [value], {}) is not None
+
+
+@tensor_method("storage_offset")
+def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value:
+    """Give the offset, which is known once the offsets of the inputs that share the storage are."""
+    place = storage_key(tensor.fake)
+    moved: Any = 0
+    for value in ctx.graph_inputs():
+        assert isinstance(value, TensorValue)
+        if storage_key(value.fake) == place and value.source is not None and value.real is not None:
+            offset = value.real.storage_offset()
+            ctx.guard(value.source, Kind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
+            moved = offset - value.fake.storage_offset()  # fakes of inputs with open sizes start at 0
+    return ctx.known(tensor.fake.storage_offset() + moved)
+
+
+_LEGACY: dict[type, torch.dtype] = {
+    torch.FloatTensor: torch.float32,
+    torch.DoubleTensor: torch.float64,
+    torch.HalfTensor: torch.float16,
+    torch.BFloat16Tensor: torch.bfloat16,
+    torch.LongTensor: torch.int64,
+    torch.IntTensor: torch.int32,
+    torch.ShortTensor: torch.int16,
+    torch.CharTensor: torch.int8,
+    torch.ByteTensor: torch.uint8,
+    torch.BoolTensor: torch.bool,
+}
+
+
+@constructs(torch.Tensor, *_LEGACY)
+def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Evaluate `torch.Tensor(...)` of sizes, or of nested lists of numbers; it knows no default device."""
+    values = [ctx.real(arg) for arg in args]
+    settings = {"dtype": ctx.known(_LEGACY.get(kind, torch.get_default_dtype())), "device": ctx.known("cpu")}
+    shape = values[0] if len(values) == 1 else None
+    is_shape = isinstance(shape, SequenceValue) and shape.kind is torch.Size
+    sizes = shape.elements(ctx) if isinstance(shape, SequenceValue) and is_shape else values
+    if not kwargs and all(isinstance(value, Constant) and type(value.value) is int for value in sizes):
+        return ctx.call_torch("call_function", torch.empty, [TupleValue(list(sizes))], settings)
+    rows = values[0] if len(values) == 1 else None
+    if kwargs or not isinstance(rows, SequenceValue) or rows.kind not in (list, tuple) or not rows.is_constant():
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__}")
+    if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
+        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__} from other things than numbers")
+    return ctx.call_torch("call_function", torch.tensor, [rows], settings)
+
+
+def _numbers(rows: object) -> list[object]:
+    return [number for row in rows for number in _numbers(row)] if isinstance(rows, list | tuple) else [rows]
+
+
+class HistoryValue(Value):
+    """The `grad_fn` of a tensor made here: it is there, and nothing else is known of it."""
+
+    def __init__(self, tensor: TensorValue) -> None:
+        self.tensor = tensor
+
+    def python_type(self) -> type:
+        """Return the class of the fake tensor's."""
+        return type(self.tensor.fake.grad_fn)
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Nodes of the autograd graph are true."""
+        return True
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Ask the tensor."""
+        return f"{out.value(self.tensor)}.grad_fn"
+
+
+@tensor_attribute("grad_fn")
+def _grad_fn(ctx: CaptureContext, tensor: TensorValue) -> Value | None:
+    if not tensor.fake.requires_grad or (tensor.fake.is_leaf and (tensor.real is None or tensor.real.is_leaf)):
+        return Constant(None)
+    return HistoryValue(tensor) if tensor.real is None else None
+
+
+@constructs(torch.nn.Parameter)
+def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    """Make a parameter over the memory of a tensor: a new leaf."""
+    given = dict(zip(("data", "requires_grad"), args, strict=False)) | kwargs
+    data, wanted = (
+        ctx.real(given.get(name, Constant(default))) for name, default in (("data", None), ("requires_grad", True))
+    )
+    plain = isinstance(data, TensorValue) and not data.fake.is_inference() and len(given) == len(args) + len(kwargs)
+    if not plain or not isinstance(wanted, Constant):
+        raise Break(UNKNOWN_CALLEE, "construction of Parameter")
+    if wanted.value:
+        return ctx.call_torch("call_function", torch.nn.Parameter, [data], {})
+    made = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))
+    made.kind = torch.nn.Parameter
+    return made

@@ -1,0 +1,472 @@
+"""Calls into torch: which become nodes of the graph, which are constants, which change state, which break."""
+
+import contextlib
+import types
+from collections.abc import Callable
+
+import torch
+
+from ...base.torch_facts import (
+    compiling_questions,
+    expect_true,
+    foreach_add_quotients,
+    group_tensors,
+    native_functions,
+    operator_kinds,
+    override_questions,
+    set_grad_mode,
+    state_questions,
+    stock_mark,
+    torch_assertion,
+    tracing_question,
+    variable_functions,
+)
+from ..constant import LITERAL_TYPES, Constant, fold
+from ..guard import Kind
+from ..python.containers.mappings import DictValue
+from ..python.containers.sequences import ListValue, TupleValue
+from ..python.objects.classes import constructs
+from ..python.objects.exceptions import ExceptionValue
+from ..reasons import DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, Break
+from ..rule_tables import CallRule, calls
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Value
+from .tensor import TensorValue
+
+_NOT_GRAPH_FUNCTIONS = frozenset(
+    {
+        "manual_seed",
+        "seed",
+        "save",
+        "load",
+        "compile",
+        "set_default_dtype",
+        "set_default_device",
+        "set_rng_state",
+        "get_rng_state",
+        "initial_seed",
+        "set_num_threads",
+        "from_numpy",
+        "frombuffer",
+        "from_file",
+        "asarray",
+        "set_printoptions",
+        "is_storage",
+        "typename",
+        "set_warn_always",
+        "import_ir_module",
+        "from_dlpack",
+        "to_dlpack",
+        "set_grad_enabled",
+        "inference_mode",
+        "no_grad",
+        "enable_grad",
+        "vmap",
+        "cond",
+        "unravel_index",
+        "handle_torch_function",
+        "has_torch_function",
+        "is_vulkan_available",
+        "set_flush_denormal",
+        "resize_as_",
+        "use_deterministic_algorithms",
+        "set_float32_matmul_precision",
+        "init_num_threads",
+        "lu",
+        "boolean_dispatch",
+        "assert_int_or_pair",
+        "sym_int",
+        "sym_float",
+        "sym_max",
+        "sym_min",
+        "sym_not",
+        "_assert",
+        "_check",
+        "is_tensor",
+        "is_grad_enabled",
+        "is_inference_mode_enabled",
+        "get_default_dtype",
+        "equal",
+        "is_nonzero",
+    }
+)
+
+
+def _functions_of(namespace: types.ModuleType, names: list[str]) -> list[object]:
+    found = []
+    for name in names:
+        value = getattr(namespace, name, None)
+        if callable(value) and not isinstance(value, type) and name not in _NOT_GRAPH_FUNCTIONS:
+            found.append(value)
+    return found
+
+
+def _collect() -> dict[int, object]:
+    listed: list[object] = []
+    listed += _functions_of(torch, [n for n in dir(variable_functions) if not n.startswith("__")])
+    listed += _functions_of(torch, list(torch.functional.__all__))
+    listed += _functions_of(torch.functional, list(torch.functional.__all__))
+    functional = torch.nn.functional
+    listed += _functions_of(functional, [n for n in dir(functional) if not n.startswith("_")])
+    listed += _functions_of(native_functions, [n for n in dir(native_functions) if not n.startswith("__")])
+    for namespace in (torch.special, torch.fft, torch.linalg):
+        listed += _functions_of(namespace, [n for n in dir(namespace) if not n.startswith("_")])
+    kinds = (types.FunctionType, types.BuiltinFunctionType)
+    torch_only = [
+        value
+        for value in listed
+        if isinstance(value, kinds) and str(getattr(value, "__module__", None) or "torch").startswith("torch")
+    ]
+    listed = [*torch_only, torch.tensor, torch.as_tensor, torch.scalar_tensor]
+    return {id(value): value for value in listed if not _is_dispatched(value)}
+
+
+def _is_dispatched(value: object) -> bool:
+    return getattr(value, "__module__", "") in ("torch.overrides", "torch._jit_internal", "torch.types", "typing")
+
+
+_GRAPH_FUNCTIONS = _collect()
+_MARKS: dict[int, tuple[object, str, str]] = {}  # callable, "allowed" or "disallowed", and stock's mark at that time
+_TARGETS: dict[int, tuple[object, object]] = {}  # an allowed callable, and what stands in the graph for it
+
+
+class NamedApart:
+    """A callable under a name of its own: generated code finds what claims to be from torch by torch's name."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.function = function
+        self.__name__ = f"allowed_{getattr(function, '__name__', 'callable')}"
+        self.__module__ = __name__
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+
+def graph_target(function: object) -> object:
+    """Return what stands in the graph for an allowed callable."""
+    module, name = str(getattr(function, "__module__", None) or "torch"), getattr(function, "__name__", None)
+    borrowed = module.partition(".")[0] == "torch" and isinstance(function, types.FunctionType)
+    if callable(function) and (borrowed or not isinstance(name, str) or not name.isidentifier()):
+        return NamedApart(function)
+    return function
+
+
+def allow(function: object) -> None:
+    """Let a callable stand in graphs as one node."""
+    _MARKS[id(function)] = (function, "allowed", stock_mark(function))
+
+
+def disallow(function: object) -> None:
+    """Make every call of the callable a break."""
+    _MARKS[id(function)] = (function, "disallowed", stock_mark(function))
+
+
+def _mark_of(function: object) -> str:
+    """Return "allowed", "disallowed" or "": our mark, unless stock's was put on or changed since."""
+    stock = stock_mark(function)
+    _, ours, then = _MARKS.get(id(function), (None, "", ""))
+    return ours if ours and then == stock else stock
+
+
+def is_disallowed(function: object) -> bool:
+    """Return whether `disallow_in_graph`, ours or stock's, was applied last."""
+    return _mark_of(function) == "disallowed"
+
+
+def is_allowed(function: object) -> bool:
+    """Return whether `allow_in_graph`, ours or stock's, was applied last."""
+    return _mark_of(function) == "allowed"
+
+
+def is_graph_function(function: object) -> bool:
+    """Return whether calls of it become graph nodes."""
+    mark = _mark_of(function)
+    if mark:
+        return mark == "allowed"
+    return isinstance(function, operator_kinds) or id(function) in _GRAPH_FUNCTIONS
+
+
+def _target_of(function: object) -> object:
+    known = _TARGETS.get(id(function))
+    if known is None:
+        known = _TARGETS[id(function)] = (function, graph_target(function))
+    return known[1]
+
+
+def graph_function_rule(function: object) -> CallRule | None:
+    if is_graph_break_mark(function):
+        return None  # a mark, though it stands in stock's table of what is disallowed
+    if is_disallowed(function):
+
+        def refuse(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+            raise Break(DISABLED, f"{getattr(function, '__name__', function)} is disallowed in graphs")
+
+        return refuse
+    if not is_graph_function(function):
+        return None
+
+    target = _target_of(function) if is_allowed(function) else function
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return ctx.call_torch("call_function", target, args, kwargs)
+
+    return rule
+
+
+def constant_result_rule(function: object) -> CallRule | None:
+    """Return the rule of a function under `assume_constant_result`, known by the attribute that torch's leaves too."""
+    if not isinstance(function, types.FunctionType) or not function.__dict__.get("_dynamo_marked_constant"):
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        given = [_known_object(ctx, arg) for arg in args]
+        result = function(*given, **{name: _known_object(ctx, value) for name, value in kwargs.items()})
+        return ctx.known(result) if type(result) in LITERAL_TYPES else ctx.wrap(result, Injected(result))
+
+    return rule
+
+
+def _known_object(ctx: CaptureContext, value: Value) -> object:
+    """Return the real object of a value that is known at capture; raises Break for one that the graph computes."""
+    value = ctx.real(value)
+    if value.is_constant():
+        return value.constant()
+    found = value.identity()
+    if value.source is None or isinstance(found, Value):
+        value.no("a result assumed constant: an argument")
+    ctx.guard(value.source, Kind.IDENTITY, found)
+    return found
+
+
+def tensor_descriptor_rule(function: object) -> CallRule | None:
+    """Give `torch.Tensor.add(x, y)`, `list.append(l, x)`, `str.upper(s)`: the method of the first argument."""
+    if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
+        return None
+    name, kind = function.__name__, function.__objclass__
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        owner = ctx.real(args[0])
+        if not issubclass(owner.python_type(), kind):
+            ctx.throw(TypeError, f"descriptor '{name}' requires a '{kind.__name__}' object")
+        if kind is object and name == "__setattr__" and hasattr(owner, "set_plain"):
+            owner.set_plain(ctx, str(ctx.real(args[1]).constant()), args[2])
+            return Constant(None)
+        if kind is object and name == "__init__":
+            return Constant(None)
+        contents = getattr(owner, "contents", None)
+        if contents is not None:
+            found: Value = contents.call_method(ctx, name, args[1:], kwargs)
+            return found
+        if kind is object:
+            owner.no(f"method {name!r}")
+        return owner.call_method(ctx, name, args[1:], kwargs)
+
+    return rule
+
+
+def _constant_rule(answer: object) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        return Constant(answer)
+
+    return rule
+
+
+def _register_constants() -> None:
+    compiler = torch.compiler
+    for function in (compiler.is_compiling, compiler.is_dynamo_compiling, *compiling_questions):
+        calls(function)(_constant_rule(True))
+    false = [
+        torch.jit.is_scripting,  # type: ignore[attr-defined]  # public, not in torch.jit's __all__
+        torch.jit.is_tracing,  # type: ignore[attr-defined]  # as above
+        compiler.is_exporting,
+        *override_questions,
+        torch.overrides.has_torch_function,
+        torch.overrides.has_torch_function_unary,
+        torch.overrides.has_torch_function_variadic,
+    ]
+    for question in {id(f): f for f in false}.values():
+        calls(question)(_constant_rule(False))
+    calls(tracing_question)(_constant_rule(None))
+
+
+_register_constants()
+
+
+def _query(function: Callable[..., object]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [ctx.real(arg).constant() for arg in args if ctx.real(arg).is_constant()]
+        if len(known) != len(args) or kwargs:
+            raise Break(UNKNOWN_CALLEE, f"{function.__name__} with arguments that are not known")
+        return fold(ctx, function, *known)
+
+    return rule
+
+
+# Answers that entry guards hold fixed (`recorder.guard_global_state`), or that never change in a process.
+for _function in (
+    torch.is_grad_enabled,
+    torch.is_inference_mode_enabled,
+    torch.get_default_dtype,
+    torch.is_autocast_enabled,
+    torch.get_autocast_dtype,
+    torch.is_autocast_cache_enabled,
+    torch.are_deterministic_algorithms_enabled,
+    torch.promote_types,
+    torch.can_cast,
+    torch.cuda.is_available,
+    torch.amp.is_autocast_available,
+    torch.is_autocast_cpu_enabled,
+    torch.get_device_module,
+    *state_questions,
+):
+    calls(_function)(_query(_function))
+
+
+def _setter(name: str, function: Callable[..., object]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = tuple(ctx.real(arg) for arg in args)
+        if kwargs or not all(arg.is_constant() for arg in known):
+            raise Break(UNKNOWN_CALLEE, f"{name} with a value that is not known")
+        ctx.set_state(name, function, tuple(arg.constant() for arg in known))
+        return Constant(None)
+
+    return rule
+
+
+calls(set_grad_mode)(_setter("grad", set_grad_mode))
+_AUTOCAST_SETTERS: tuple[Callable[..., object], ...] = (
+    torch.set_autocast_enabled,
+    torch.set_autocast_dtype,
+    torch.set_autocast_cache_enabled,
+    torch.clear_autocast_cache,
+)
+for _set in _AUTOCAST_SETTERS:
+    calls(_set)(_setter("autocast", _set))
+
+
+def _nesting(function: Callable[[], int]) -> CallRule:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        ctx.set_state("autocast", function, ())
+        torch.autocast_increment_nesting()
+        return Constant(torch.autocast_decrement_nesting())
+
+    return rule
+
+
+for _step in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
+    calls(_step)(_nesting(_step))
+
+
+@constructs(torch.autograd.profiler.record_function)
+def _profiler_label(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return ctx.call(ctx.known(contextlib.nullcontext), [], {})  # labels of a profile do not reach into graphs
+
+
+@calls(torch.is_tensor)
+def _is_tensor(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(issubclass(ctx.real(args[0]).python_type(), torch.Tensor))
+
+
+@constructs(torch.device)
+def _device(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    known = [ctx.real(arg).constant() for arg in args]
+    return fold(ctx, torch.device, *known, **{k: ctx.real(v).constant() for k, v in kwargs.items()})
+
+
+@constructs(torch.finfo, torch.iinfo)
+def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return fold(ctx, kind, *[ctx.real(arg).constant() for arg in args])
+
+
+@constructs(torch.Size)
+def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    return TupleValue(ctx.unpack(args[0]) if args else [], kind=torch.Size)
+
+
+@calls(expect_true)
+def _expect_true(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return Constant(ctx.real(args[0]).truth(ctx))
+
+
+@calls(foreach_add_quotients)
+def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Take a tensor of scalars apart, tensor by tensor: fake kernels refuse it."""
+    if len(args) != 4 or not isinstance(ctx.real(args[3]), TensorValue):
+        return ctx.call_torch("call_function", foreach_add_quotients, args, kwargs)
+    rows = [ctx.unpack(arg) for arg in args]
+    for target, numerator, denominator, scale in zip(*rows, strict=True):
+        ctx.real(target).call_method(ctx, "addcdiv_", [numerator, denominator], {"value": scale})
+    return Constant(None)
+
+
+@calls(group_tensors)
+def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Sort lists of tensors by device and dtype of the first list's."""
+    lists = [ctx.unpack(row) for row in ctx.unpack(args[0])]
+    wanted = ctx.real(args[1] if len(args) > 1 else kwargs.get("with_indices", Constant(False)))
+    groups: dict[tuple[object, object], list[int]] = {}
+    for position, value in enumerate(lists[0]):
+        tensor = ctx.real(value)
+        if not isinstance(tensor, TensorValue):
+            raise Break(UNKNOWN_CALLEE, f"grouping of {tensor.describe()}")
+        groups.setdefault((tensor.fake.device, tensor.fake.dtype), []).append(position)
+    pairs: list[tuple[Value, Value]] = []
+    for key, positions in groups.items():
+        chosen: list[Value] = [ListValue([row[p] for p in positions]) if row else ListValue([]) for row in lists]
+        indices = list[Value](Constant(p) for p in positions) if wanted.truth(ctx) else []
+        pairs.append((ctx.known(key), TupleValue([ListValue(chosen), ListValue(indices)])))
+    return DictValue.of(ctx, pairs)
+
+
+@calls(torch_assertion)
+def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    condition = ctx.real(args[0])
+    if isinstance(condition, TensorValue) and ctx.assume(condition, True):
+        return Constant(None)
+    if not condition.truth(ctx):
+        ctx.throw(AssertionError, *[ctx.real(arg).constant() for arg in args[1:]])
+    return Constant(None)
+
+
+@calls(torch.jit.annotate)
+def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 2 or kwargs:
+        raise Break(UNKNOWN_CALLEE, "torch.jit.annotate by keywords")
+    return ctx.real(args[1])
+
+
+def mark_on_sizes_rule(function: object) -> CallRule | None:
+    """Give stock's marks that sizes stay as they are, which tell a capture in progress nothing."""
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__module__", "") != "torch._dynamo.decorators" or name not in _MARKS_ON_SIZES:
+        return None
+    return _constant_rule(None)
+
+
+_MARKS_ON_SIZES = frozenset({"mark_static", "mark_static_address", "maybe_mark_dynamic"})
+
+
+def is_graph_break_mark(function: object) -> bool:
+    """Return whether the function is a `graph_break()` of ours or of torch's, known by its mark or name."""
+    if getattr(function, "_plumbline_graph_break", False):
+        return True
+    module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
+    return name == "graph_break" and module == "torch._dynamo.decorators"
+
+
+def explicit_break() -> Break:
+    """Return the break that `graph_break()` asks for."""
+    return Break(EXPLICIT_BREAK, "graph_break()")
+
+
+__all__ = [
+    "ExceptionValue",
+    "allow",
+    "disallow",
+    "explicit_break",
+    "is_allowed",
+    "is_disallowed",
+    "is_graph_break_mark",
+    "is_graph_function",
+]

@@ -1,0 +1,243 @@
+"""`torch.func` transforms: one node of the graph, over a graph of the function's own.
+
+The transform really runs on fake tensors, around an evaluation of the function on what it passes in, so shapes inside
+are those of the transformed level. Tensors that the function closes over become inputs of its graph.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType
+from typing import Any
+
+import torch
+from torch import fx
+
+from ..reasons import UNKNOWN_CALLEE, Break
+from ..rule_tables import CallRule, calls
+from ..source import Injected
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+Transform = Callable[..., Callable[..., Any]]
+
+
+def tensors_in(structure: object) -> list[Any]:
+    """Return the tensors (or nodes) of nested tuples, lists and dicts, in order."""
+    if isinstance(structure, torch.Tensor | fx.Node):
+        return [structure]
+    if isinstance(structure, tuple | list):
+        return [found for item in structure for found in tensors_in(item)]
+    if isinstance(structure, dict):
+        return [found for item in structure.values() for found in tensors_in(item)]
+    return []
+
+
+def plain(structure: Any) -> Any:
+    """Return nested containers as lists and dicts: those that graphs keep are of classes of their own."""
+    if isinstance(structure, tuple):
+        return tuple(map(plain, structure))
+    if isinstance(structure, list):
+        return list(map(plain, structure))
+    return {key: plain(item) for key, item in structure.items()} if isinstance(structure, dict) else structure
+
+
+def jvp(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return what takes primals and tangents: `torch.func.jvp` in the form of the other transforms."""
+    return partial(torch.func.jvp, function, **settings)
+
+
+def vjp(function: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return what takes the primals: `torch.func.vjp` in the form of the other transforms."""
+    return partial(torch.func.vjp, function, **settings)
+
+
+class TransformCall:
+    """What runs at the node: the transform over the captured function; lifted: the tensors it closes over."""
+
+    def __init__(self, transform: Transform, settings: dict[str, Any], body: fx.GraphModule, name: str) -> None:
+        self.transform = transform
+        self.settings = settings
+        self.body = body
+        self.__name__ = name
+        self.__module__ = __name__
+
+    def __call__(self, lifted: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the transform."""
+
+        def function(*inner: Any, **named: Any) -> Any:
+            return self.body(*tensors_in((inner, named)), *lifted)
+
+        return self.transform(function, **self.settings)(*plain(args), **plain(kwargs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeFunction:
+    """A function among the results of a node, over fake tensors."""
+
+    call: Callable[..., Any]
+
+
+def pull_back(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call the function that `vjp` gave: a node whose first argument another node makes."""
+    return function(*plain(args), **plain(kwargs))
+
+
+class PullBack(Value):
+    """The function that `vjp` gave; fake: the same over fake tensors."""
+
+    def __init__(self, node: fx.Node, fake: Callable[..., Any]) -> None:
+        self.node = node
+        self.fake = fake
+
+    def python_type(self) -> type:
+        """Return the function type."""
+        return FunctionType
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Functions are true."""
+        return True
+
+    def describe(self) -> str:
+        """Return where it comes from."""
+        return "the function that torch.func.vjp gave"
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Add the call."""
+        pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
+        named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+
+        def run(*fakes: object, **named_fakes: object) -> object:
+            return self.fake(*fakes, **named_fakes)
+
+        fake_named = {name: fake for name, (_, fake) in named.items()}
+        result = ctx.fake_run(run, [fake for _, fake in pairs], fake_named, "vjp")
+        nodes = {name: node for name, (node, _) in named.items()}
+        return ctx.add_call(pull_back, (self.node, *(node for node, _ in pairs)), result, nodes)
+
+
+class TransformValue(Value):
+    """`grad(f)`, `vmap(f)` and their like, before they are called."""
+
+    def __init__(self, transform: Transform, function: Value, settings: dict[str, Any]) -> None:
+        self.transform = transform
+        self.function = function
+        self.settings = settings
+
+    def python_type(self) -> type:
+        """Return the function type."""
+        return FunctionType
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Functions are true."""
+        return True
+
+    def describe(self) -> str:
+        """Return the transform's name."""
+        return f"torch.func.{getattr(self.transform, '__name__', 'transform')}"
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Apply the transform."""
+        name = out.fresh()
+        settings = "".join(f", {key}={out.inject(value)}" for key, value in self.settings.items())
+        out.line(f"{name} = {out.inject(self.transform)}({out.value(self.function)}{settings})")
+        return name
+
+    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the transformed function."""
+        pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
+        named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+        bodies: list[tuple[fx.GraphModule, tuple[fx.Node, ...]]] = []
+
+        def function(*inner: object, **inner_named: object) -> object:
+            if bodies:
+                raise Break(UNKNOWN_CALLEE, f"{self.describe()} calls its function more than once")
+            result, body, lifted = ctx.evaluate_apart(self.function, inner, inner_named)
+            bodies.append((body, lifted))
+            return result
+
+        whole = {name: value for name, value in self.settings.items() if name != "chunk_size"}
+
+        def run(*fakes: object, **named_fakes: object) -> object:
+            return self.transform(function, **whole)(*fakes, **named_fakes)
+
+        fakes, fake_named = [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}
+        result = ctx.fake_run(run, fakes, fake_named, self.describe())
+        body, lifted = bodies[0]
+        target = TransformCall(self.transform, self.settings, body, f"{self.describe().replace('.', '_')}")
+        if whole != self.settings:  # in chunks the results may lie in memory in another way
+
+            def in_chunks(*_: object) -> object:
+                return target(tuple(node.meta["example_value"] for node in lifted), tuple(fakes), fake_named)
+
+            result = ctx.fake_run(in_chunks, [], {}, self.describe())
+        if self.transform is vjp and isinstance(result, tuple):
+            result = tuple(MadeFunction(part) if isinstance(part, FunctionType) else part for part in result)
+        nodes = tuple(node for node, _ in pairs)
+        return ctx.add_call(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
+
+
+def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:
+    known = {key: ctx.real(value) for key, value in values.items()}
+    if not all(value.is_constant() for value in known.values()):
+        raise Break(UNKNOWN_CALLEE, f"{name} with settings that are not known")
+    return {key: value.constant() for key, value in known.items()}
+
+
+_POSITIONAL: dict[Any, tuple[str, ...]] = {
+    torch.func.vmap: ("in_dims", "out_dims", "randomness"),
+    torch.func.grad: ("argnums", "has_aux"),
+    torch.func.grad_and_value: ("argnums", "has_aux"),
+    torch.func.jacrev: ("argnums",),
+    torch.func.jacfwd: ("argnums", "has_aux"),
+    torch.func.hessian: ("argnums",),
+}
+
+
+def _rule(transform: Transform, positional: tuple[str, ...]) -> None:
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        if not args or len(args) > 1 + len(positional):
+            raise Break(UNKNOWN_CALLEE, f"{getattr(transform, '__name__', '')} without a function")
+        given = {**dict(zip(positional, args[1:], strict=False)), **kwargs}
+        settings = _settings(ctx, getattr(transform, "__name__", ""), given)
+        return TransformValue(transform, ctx.real(args[0]), settings)
+
+    calls(transform)(rule)
+
+
+for _transform, _names in _POSITIONAL.items():
+    _rule(_transform, _names)
+
+
+@calls(torch.func.jvp)
+def _jvp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    if len(args) != 3:
+        raise Break(UNKNOWN_CALLEE, "jvp with arguments by name")
+    return TransformValue(jvp, ctx.real(args[0]), _settings(ctx, "jvp", kwargs)).call(ctx, args[1:], {})
+
+
+@calls(torch.func.vjp)
+def _vjp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return TransformValue(vjp, ctx.real(args[0]), _settings(ctx, "vjp", kwargs)).call(ctx, args[1:], {})
+
+
+# Functions that a transform has made before the call: their code tells which, their closure the settings.
+_MADE: dict[CodeType, Transform] = {
+    transform(torch.sin).__code__: transform
+    for transform in (torch.func.vmap, torch.func.grad, torch.func.grad_and_value, torch.func.jacrev, torch.func.jacfwd)
+}
+
+
+def transformed_function_rule(function: object) -> CallRule | None:
+    """Give the rule of what `vmap(f)`, `grad(f)` and the like gave outside the code that is captured."""
+    transform = _MADE.get(function.__code__) if isinstance(function, FunctionType) else None
+    if transform is None or not isinstance(function, FunctionType):
+        return None
+    names = function.__code__.co_freevars
+    cells = dict(zip(names, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
+    settings = {name: cells[name] for name in names if name not in ("func", "eager_transforms")}
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        inner = ctx.wrap(cells["func"], Injected(cells["func"]))
+        return TransformValue(transform, inner, settings).call(ctx, args, kwargs)
+
+    return rule
