@@ -29,6 +29,7 @@ from ..graph.open_sizes import with_size_inputs
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.printing import graph_text
 from ..graph.tracer import Decomposition
+from ..graph.undo import effects_of, undoing
 from .call_wrappers import finisher, run_plain
 from .function import CompiledBackward, CompiledPair, Layout, Pattern
 from .joint import Program, Traced, autocast_state, trace_call
@@ -110,12 +111,13 @@ class CompiledCall:
     fallback_reason: str | None = None
     _promised: list[Form] | None = None  # the forms for what the caller promised
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
+    _uncompiled: Callable[..., tuple[object, ...]] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
         """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
         if functorch_is_active() or forward_ad_is_active():
-            return interpret(self.gm, arguments)
+            return self._as_it_is(arguments)
         promised = self.guarded and self._promised is not None
         sizes = self.opened.read(arguments) if self.opened.places else ()
         forms = self._promised if promised else self._calls.get(facts_of_call(arguments, self.opened))
@@ -123,8 +125,15 @@ class CompiledCall:
             if fits is None or fits(*sizes):
                 return call(arguments, sizes)
         if any(isinstance(value, FakeTensor) for value in arguments):
-            return interpret(self.gm, arguments)
+            return self._as_it_is(arguments)
         return self._specialised(arguments, sizes)(arguments, sizes)
+
+    def _as_it_is(self, arguments: Sequence[object]) -> tuple[object, ...]:
+        """Run the graph as it was captured; if it fails, nothing of it stays."""
+        if self._uncompiled is None:
+            self._uncompiled = undoing(lambda *inputs: interpret(self.gm, inputs), effects_of(self.gm))
+        result: tuple[object, ...] = self._uncompiled(*arguments)
+        return result
 
     def _specialised(self, arguments: tuple[object, ...], sizes: Sizes) -> Call:
         """Return the form that another thread has made meanwhile, or make one."""
@@ -178,7 +187,7 @@ class CompiledCall:
             report_graph_failure("autograd", self.gm, arguments, error, "aot_eager", self.options)
         self.fallback_reason = what
         record(RanEagerly("captured graph", "autograd", what, hint, None))
-        return lambda arguments, sizes: interpret(self.gm, arguments)
+        return lambda arguments, sizes: self._as_it_is(arguments)
 
     def _compile(self, arguments: tuple[object, ...], opened: OpenArguments) -> Form:
         looks, given = Program.looks(arguments, opened), opened.read(arguments)
@@ -204,7 +213,7 @@ class CompiledCall:
             sizes = sizes if opened.labels else ()
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
-                return interpret(self.gm, arguments)
+                return self._as_it_is(arguments)
             return finish(arguments, run([arguments[position] for position in positions], sizes), sizes)
 
         return self._condition(traced, arguments, opened), call

@@ -28,6 +28,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
 )
 from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
+from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
 
@@ -95,6 +96,7 @@ __all__ = [
     "running_gradient_number",
     "set_default_dtype",
     "set_grad_mode",
+    "set_version",
     "size_conditions",
     "size_expression",
     "state_parts",
@@ -107,6 +109,7 @@ __all__ = [
     "tracing_question",
     "variable_functions",
     "while_loop",
+    "without_dispatch_modes",
     "without_torch_function",
     "without_transforms",
 ]
@@ -172,6 +175,16 @@ def storage_key(tensor: torch.Tensor) -> int:
     """Return the identity of a tensor's storage, unique while the storage lives (shadow memory is found by it)."""
     key: int = tensor.untyped_storage()._cdata
     return key
+
+
+def set_version(tensor: torch.Tensor, version: int) -> None:
+    """Set how often a tensor counts as changed (a failed run that is undone must not count)."""
+    torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))
+
+
+def without_dispatch_modes() -> Any:
+    """Return a context in which operators run for real, whatever modes are on (kernels are asked while capturing)."""
+    return disable_current_modes()  # type: ignore[no-untyped-call]  # untyped in torch
 
 
 def without_torch_function() -> Any:

@@ -26,6 +26,8 @@ from ..bytecode.handling import run_handling
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
+from ..graph.effects import Effects
+from ..graph.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
@@ -39,6 +41,7 @@ from .failure import report_failure
 from .frame import NULL, FrameState, HandledValue, handled_in, kept_locals
 from .guarded_code import guarded_function
 from .recorder import Recorder
+from .rescue import Rescue
 from .residual import EAGER, Names, Residual, distinct_guards, guard_lines
 from .unit import Specialisation, Tail, Unit, drive
 
@@ -369,6 +372,7 @@ class _Writer:
         return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
 
     def _graph_call(self) -> list[str]:
+        """Return the statements that run the graph; none if it has no operations."""
         graph, recorder = self.recorder.graph, self.recorder
         operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
         if not operations:
@@ -376,83 +380,65 @@ class _Writer:
         checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
         for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
             graph.erase_node(node)
+        effects = recorder.happens.summary([node for node in graph.nodes if node.op == "placeholder"])
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
-        compiled = self._compile(module, self.examples, len(operations))
+        module.meta[EFFECTS] = effects
+        compiled, is_graph = self._compile(module, self.examples, len(operations))
+        rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
+        lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
+        return self._checked(lines, checks, effects) if checks else lines
+
+    def _rescued(self, run: str, rescue: str) -> list[str]:
+        """Return the statements that run the graph; where the program fails, its own code runs from the start."""
+        inputs = ", ".join(self.fetched)
         outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
         assign = f"{outputs}= " if outputs else ""
-        inputs = ", ".join(self.fetched)
-        lines = [f"{assign}{self.names.inject(compiled)}({inputs})"]
-        again: list[str] = []
-        if not self.unit.family.user_backend and _can_run_again(recorder):
-            rescue = self.names.inject(_Rescue(self.unit, module, tuple(self.guards), compiled is module.forward))
-            given = f"({inputs}{',' if inputs else ''})"
-            lines = [
-                "_failed = None",
-                "try:",
-                *(f"    {line}" for line in lines),
-                "except Exception as _error:",
-                "    _failed = _error",
-                "if _failed is not None:",
-                f"    _failed = {rescue}(_failed, {given})",
-            ]
-            if outputs:
-                lines.append(f"    if _failed is not {self.names.inject(EAGER)}: {assign}_failed")
-            again = [
-                f"if _failed is {self.names.inject(EAGER)}: return "
-                f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"
-            ]
-        if "autocast" in recorder.changed_states:
-            state, depth = self.names.fresh(), self.names.fresh()
-            before = [
-                f"{state} = {self.names.inject(autocast_state)}()",
-                f"{depth} = {self.names.inject(autocast_depth)}()",
-            ]
-            lines = [
-                *before,
-                "try:",
-                *(f"    {line}" for line in lines),
-                "finally:",
-                f"    {self.names.inject(put_autocast)}({state}, {depth})",
-            ]
-        if "grad" in recorder.changed_states:
-            mode = self.names.fresh()
-            lines = [
-                f"{mode} = {self.names.inject(torch.is_grad_enabled)}()",
-                "try:",
-                *(f"    {line}" for line in lines),
-                "finally:",
-                f"    {self.names.inject(set_grad_mode)}({mode})",
-            ]
-        lines = recorder.blocks.around(lines, self.names.inject, self.names.fresh())
-        return self._checked(lines + again, checks) if checks else lines + again
-
-    def _checked(self, lines: list[str], checks: list[str]) -> list[str]:
-        """Return the statements that run the graph and hold what was assumed of its data."""
-        state, holds = self.names.fresh(), self.names.fresh()
-        original = self.names.inject(self.unit.after_wrong_assumption)
-        if not _can_run_again(self.recorder):  # it draws, from a generator that is put back
-            lines = [
-                "try:",
-                *(f"    {line}" for line in lines),
-                "except Exception:",
-                f"    {holds} = False",
-                "else:",
-                f"    {holds} = {' and '.join(checks)}",
-            ]
-        else:
-            lines = [*lines, f"{holds} = {' and '.join(checks)}"]
+        eager, original = self.names.inject(EAGER), self.names.inject(self.unit.eager)
+        call = self._state_put_back([f"{assign}{run}({inputs})"])
+        again = self._state_put_back([f"_failed = {rescue}(_failed, ({inputs}{',' if inputs else ''}))"])
         return [
-            f"{state} = {self.names.inject(torch.get_rng_state)}()",
+            "_failed = None",
+            "try:",
+            *(f"    {line}" for line in call),
+            "except Exception as _error:",
+            "    _failed = _error",
+            "if _failed is not None:",
+            *(f"    {line}" for line in again),
+            f"    if _failed is {eager}: return {original}({', '.join(self.unit.parameters)})",
+            *([f"    {assign}_failed"] if outputs else []),
+        ]
+
+    def _state_put_back(self, lines: list[str]) -> list[str]:
+        """Return the statements with the state of torch that the graph changes put back behind them."""
+        changed, inject, fresh = self.recorder.changed_states, self.names.inject, self.names.fresh
+        if "autocast" in changed:
+            state, depth = fresh(), fresh()
+            before = [f"{state} = {inject(autocast_state)}()", f"{depth} = {inject(autocast_depth)}()"]
+            lines = _with_finally(before, lines, f"{inject(put_autocast)}({state}, {depth})")
+        if "grad" in changed:
+            mode = fresh()
+            before = [f"{mode} = {inject(torch.is_grad_enabled)}()"]
+            lines = _with_finally(before, lines, f"{inject(set_grad_mode)}({mode})")
+        return self.recorder.blocks.around(lines, inject, fresh())
+
+    def _checked(self, lines: list[str], checks: list[str], effects: Effects) -> list[str]:
+        """Return the statements that run the graph and hold what was assumed of its data."""
+        draws, state = self.names.inject(effects.draws), self.names.fresh()
+        keep, put_back = self.names.inject(generator_states), self.names.inject(restore_generators)
+        original = self.names.inject(self.unit.after_wrong_assumption)
+        return [
+            *([f"{state} = {keep}({draws})"] if effects.draws else []),
             *lines,
-            f"if not {holds}:",
-            f"    {self.names.inject(torch.set_rng_state)}({state})",
+            f"if not ({' and '.join(checks)}):",
+            *([f"    {put_back}({state})"] if effects.draws else []),
             f"    return {original}({', '.join(self.unit.parameters)})",
         ]
 
-    def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> object:
-        family = self.unit.family
+    def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:
+        """Return what runs the graph and leaves nothing behind when it fails, and whether that is the graph itself."""
+        family, effects = self.unit.family, effects_of(module)
         if is_recording():
             guards = tuple(guard.words() for guard in self.guards)
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
@@ -460,7 +446,7 @@ class _Writer:
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
         with stage(f"backend {family.backend_name}"), self.recorder.state_at_entry():
             try:
-                return family.backend(module, examples)
+                compiled = family.backend(module, examples)
             except Exception as error:
                 if family.user_backend or isinstance(error, UserError):
                     raise BackendError from error
@@ -468,56 +454,13 @@ class _Writer:
                     raise
                 place = f"backend {family.backend_name}"
                 report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
-                return module.forward
+                compiled = module.forward
+        is_graph = compiled == module.forward
+        return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend)), is_graph
 
 
-class _Rescue:
-    """Runs a captured graph as it is after its compiled form has failed at run time.
-
-    If it fails too, the error is the program's: its own code runs again from the start, so that its handlers see the
-    error and what it had changed before stays changed; otherwise the error was ours. is_graph: nothing was compiled.
-    """
-
-    def __init__(self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...], is_graph: bool) -> None:
-        self.unit = unit
-        self.module = module
-        self.guards = guards
-        self.is_graph = is_graph
-
-    def __call__(self, error: Exception, inputs: tuple[object, ...]) -> object:
-        """Return what the graph gives; EAGER if it fails too: then the program must see the error where it happens."""
-        if self.is_graph:
-            return EAGER
-        if self.unit.family.options.strict:
-            raise error
-        try:
-            result = self.module.forward(*inputs)
-        except Exception:
-            return EAGER
-        report_failure("compiled code", self.unit, error, (), self.guards, self.module.graph, inputs)
-        return result
-
-
-def _can_run_again(recorder: Recorder) -> bool:
-    """Return whether a graph that failed half-way can be run from its start: it writes no input and draws nothing."""
-    names = [str(getattr(node.target, "__name__", node.target)) for node in recorder.graph.nodes]
-    return not (recorder.mutates_inputs or any(word in name for name in names for word in _DRAWING))
-
-
-_DRAWING = (
-    "rand",
-    "normal",
-    "dropout",
-    "bernoulli",
-    "multinomial",
-    "exponential",
-    "uniform",
-    "geometric",
-    "cauchy",
-    "poisson",
-    "rrelu",
-    "seed",
-)  # parts of names: one too many only leaves an error where it is
+def _with_finally(before: list[str], lines: list[str], last: str) -> list[str]:
+    return [*before, "try:", *(f"    {line}" for line in lines), "finally:", f"    {last}"]
 
 
 def _sets_state(node: fx.Node) -> bool:

@@ -11,6 +11,7 @@ from torch import fx
 
 from ..base.origin import Origin
 from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_run_failure, set_default_dtype
+from ..graph.effects import EffectLog, Event
 from ..values.constant import Constant
 from ..values.guard import storage_pattern
 from ..values.python.containers.mappings import DictValue
@@ -64,6 +65,7 @@ class GraphBuilding(CaptureContext):
         self.frames: list[FrameState] = []
         self.graph_free = False
         self.mutates_inputs = False
+        self.happens = EffectLog()
         self.assumed: list[tuple[TensorValue, bool]] = []  # truth values, to be checked when the graph has run
         self.may_assume = True
 
@@ -192,7 +194,10 @@ class GraphBuilding(CaptureContext):
         """Add a call whose result on fake tensors is known."""
         given: Any = (args, kwargs or {})  # what graphs carry: graph_argument saw to it
         node = self.graph.call_function(target, *fx.map_arg(given, self._carried))
-        self.mutates_inputs = self.mutates_inputs or getattr(target, "mutates_inputs", False)
+        changes = bool(getattr(target, "mutates_inputs", False))
+        self.mutates_inputs = self.mutates_inputs or changes
+        writes = frozenset(node for node in args if node in self.placeholders) if changes else frozenset()
+        self.happens.note(Event(writes, may_fail=True))  # it may run a graph, in an order of its own
         node.meta["origin"] = self.frames[-1].origin() if self.frames else None
         return self._from_graph(result, node)
 
@@ -252,6 +257,7 @@ class GraphBuilding(CaptureContext):
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate for the guards; drop the operations; refuse effects."""
         before, effects, globals_before = set(self.graph.nodes), len(self.effects), len(self.written_globals)
+        events = len(self.happens.events)
         states, grad_mode, may_assume = set(self.changed_states), torch.is_grad_enabled(), self.may_assume
         self.may_assume = False
         evaluate()
@@ -260,6 +266,7 @@ class GraphBuilding(CaptureContext):
             self.changed_states = states  # what changed it is dropped with the rest
         if len(self.effects) > effects or len(self.written_globals) > globals_before or self.changed_states != states:
             raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
+        del self.happens.events[events:]
         kept = {*self.placeholders, *self.levels[-1].lifted.values()}
         for node in reversed(list(self.graph.nodes)):
             if node not in before and node not in kept:
@@ -268,7 +275,8 @@ class GraphBuilding(CaptureContext):
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         try:
-            with self.fake_mode, enable_python_dispatcher() if self.sizes.environment is not None else nullcontext():
+            symbolic = self.sizes.environment is not None
+            with self.fake_mode, enable_python_dispatcher() if symbolic else nullcontext(), self.happens.watch():
                 if kind == "call_method":
                     return getattr(args[0], str(target))(*args[1:], **kwargs)
                 return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction

@@ -213,6 +213,7 @@ class Recorder(GraphBuilding):
         self.inputs.append(made)
         self.by_fake[id(fake)] = made
         self.placeholders[node] = (source, value)
+        self.happens.note_input(fake, node)
         self.sizes.note_input(fake, varying, source, node, value)
         return made
 

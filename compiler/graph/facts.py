@@ -50,6 +50,24 @@ def _aten(names: str) -> frozenset[str]:
     return frozenset(f"aten::{name}" for name in names.split())
 
 
+# Questions about metadata: they compute nothing and are answered by the fake tensor itself.
+QUESTIONS = frozenset(
+    {
+        torch.ops.aten.sym_size.int,
+        torch.ops.aten.sym_size.default,
+        torch.ops.aten.sym_stride.int,
+        torch.ops.aten.sym_stride.default,
+        torch.ops.aten.sym_storage_offset.default,
+        torch.ops.aten.sym_numel.default,
+        torch.ops.aten.is_contiguous.default,
+        torch.ops.aten.is_contiguous.memory_format,
+        torch.ops.aten.is_strides_like_format.default,
+        torch.ops.aten.is_non_overlapping_and_dense.default,
+        torch.ops.prim.device.default,
+        torch.ops.prim.layout.default,
+        torch.ops.aten.dim.default,
+    }
+)
 _CREATION = _aten(
     "arange empty empty_like empty_strided empty_permuted eye full full_like linspace logspace new_empty "
     "new_empty_strided new_full new_ones new_zeros ones ones_like scalar_tensor tril_indices triu_indices "

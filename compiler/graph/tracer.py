@@ -26,33 +26,14 @@ from ..base.torch_facts import (
     decomposes_by_itself,
     lazy_module,
 )
-from .facts import refuses
+from .facts import QUESTIONS, refuses
 from .fx_face import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
 
 Decomposition = Callable[..., object]
 aten = torch.ops.aten
-prim = torch.ops.prim
 
-# Questions about metadata: they compute nothing and are answered by the fake tensor itself.
-_QUESTIONS = frozenset(
-    {
-        aten.sym_size.int,
-        aten.sym_size.default,
-        aten.sym_stride.int,
-        aten.sym_stride.default,
-        aten.sym_storage_offset.default,
-        aten.sym_numel.default,
-        aten.is_contiguous.default,
-        aten.is_contiguous.memory_format,
-        aten.is_strides_like_format.default,
-        aten.is_non_overlapping_and_dense.default,
-        prim.device.default,
-        prim.layout.default,
-        aten.dim.default,
-    }
-)
 # In-place calls that change sizes or strides: the object's earlier value is kept in its node first.
 _METADATA_CHANGES = torch.Tag.inplace_view
 
@@ -202,7 +183,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
     ) -> object:
         """Record one ATen call and give its fake result."""
         kwargs = dict(kwargs or {})
-        if self._paused or func in _QUESTIONS:
+        if self._paused or func in QUESTIONS:
             return func(*args, **kwargs)
         rule = self._decompositions.get(func)
         if rule is not None and not (args and refuses(func, args[0])):

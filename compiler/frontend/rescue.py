@@ -1,0 +1,47 @@
+"""When a captured graph fails at run time: whose error is it, and how does the program get to see it.
+
+A backend of ours leaves nothing behind when it fails (graph/undo.py). Then the graph runs once more as it was captured.
+If that fails too, the error is the program's: its own code runs from the start, so that its handlers see the error
+where it happens, and what it had changed before stays changed as in eager. Otherwise the error is the backend's.
+"""
+
+from torch import fx
+
+from ..graph.effects import Effects
+from ..graph.undo import saved
+from ..values.guard import Guard
+from .failure import report_failure
+from .residual import EAGER
+from .unit import Unit
+
+
+class Rescue:
+    """What is done when the compiled form of a graph raises. is_graph: nothing was compiled, it is the graph itself."""
+
+    def __init__(
+        self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...], effects: Effects, is_graph: bool
+    ) -> None:
+        self.unit = unit
+        self.module = module
+        self.guards = guards
+        self.effects = effects
+        self.is_graph = is_graph
+
+    def __call__(self, error: Exception, inputs: tuple[object, ...]) -> object:
+        """Return what the graph gives; EAGER if it fails too: then the program must see the error where it happens.
+
+        Raises `error` where it is not the program's and must be seen: that of a user's backend, and under `strict`.
+        """
+        if self.is_graph:
+            return EAGER
+        before = saved(self.effects.written, self.effects.draws, inputs)
+        try:
+            result = self.module.forward(*inputs)
+        except Exception:
+            before.restore()
+            return EAGER
+        if self.unit.family.user_backend or self.unit.family.options.strict:
+            before.restore()
+            raise error
+        report_failure("compiled code", self.unit, error, (), self.guards, self.module.graph, inputs)
+        return result

@@ -1,0 +1,143 @@
+"""What a captured graph does beside giving values: which inputs it writes, what it draws from, what can fail on data.
+
+Noted from the ATen calls of the fake runs that capture makes anyway, in the order of the program, so that the answer
+does not depend on the names of the functions that made them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import fx
+
+from ..base.torch_facts import OpOverload, TorchDispatchMode, decomposes_by_itself, storage_key
+from .data_failures import may_fail_on_data
+from .facts import QUESTIONS, is_random, op_facts
+from .kernel_refusals import demand_kernel
+
+Drawn = torch.device | torch.Generator  # a device stands for its default generator
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Of one graph. Inputs are counted as the graph's placeholders.
+
+    written: inputs whose memory, data or flags change. at_risk: those that change before the last call that may fail
+    on data, so that a failure leaves them changed. draws: the generators that it draws from.
+    """
+
+    written: tuple[int, ...] = ()
+    at_risk: tuple[int, ...] = ()
+    draws: tuple[Drawn, ...] = ()
+    may_fail: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What one call does: writes to inputs, draws, or may fail on data."""
+
+    writes: frozenset[fx.Node] = frozenset()
+    draws: tuple[Drawn, ...] = ()
+    may_fail: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class EffectLog:
+    """The events of one capture, in the order of the program."""
+
+    events: list[Event] = field(default_factory=list)
+    inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
+
+    def note_input(self, fake: torch.Tensor, node: fx.Node) -> None:
+        """Remember whose memory a storage stands for; the caller keeps the fake tensor alive."""
+        self.inputs[storage_key(fake)] = node
+
+    def note(self, event: Event) -> None:
+        """Add one event, unless nothing happens."""
+        if event.writes or event.draws or event.may_fail:
+            self.events.append(event)
+
+    def watch(self) -> "CallWatch":
+        """Return a mode that notes the ATen calls inside it."""
+        return CallWatch(self)
+
+    def summary(self, placeholders: Sequence[fx.Node]) -> Effects:
+        """Return what the graph with these placeholders does."""
+        last = max((place for place, event in enumerate(self.events) if event.may_fail), default=-1)
+        places = {node: position for position, node in enumerate(placeholders)}
+        written = {places[node] for event in self.events for node in event.writes if node in places}
+        at_risk = {places[node] for event in self.events[: last + 1] for node in event.writes if node in places}
+        draws = dict.fromkeys(drawn for event in self.events for drawn in event.draws)
+        return Effects(tuple(sorted(written)), tuple(sorted(at_risk)), tuple(draws), last >= 0)
+
+
+class CallWatch(TorchDispatchMode):
+    """Notes the effects of each ATen call and lets it pass."""
+
+    def __init__(self, log: EffectLog) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        self.log = log
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
+    ) -> object:
+        """Note one call; a composite one by its parts, where autograd has not taken it apart.
+
+        Raises what eager raises for dtypes that an elementwise call has no kernel for.
+        """
+        kwargs = dict(kwargs or {})
+        if func in QUESTIONS:
+            return func(*args, **kwargs)
+        if decomposes_by_itself(func):
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        demand_kernel(func, args, kwargs)
+        result = func(*args, **kwargs)
+        self.log.note(self._event(func, args, kwargs, result))
+        return result
+
+    def _event(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> Event:
+        arguments = (*args, *kwargs.values())
+        written = [*_written(func, args, kwargs)]
+        nodes = (self.log.inputs.get(storage_key(tensor)) for tensor in written)
+        draws = _generators(arguments, result) if is_random(func) and _dropout(func, args, kwargs) != 0.0 else ()
+        writes = frozenset(node for node in nodes if node is not None)
+        return Event(writes, draws, may_fail_on_data(func, arguments))
+
+
+_UNDECLARED_WRITES = {  # running statistics, which are written where `training` is set
+    "aten::native_batch_norm": (3, 4),
+    "aten::cudnn_batch_norm": (3, 4),
+    "aten::miopen_batch_norm": (3, 4),
+}
+
+
+def _written(func: OpOverload, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Iterable[torch.Tensor]:
+    """Yield the tensors that a call writes to."""
+    names = [argument.name for argument in func._schema.arguments]
+    mutated = op_facts(func).mutates or _UNDECLARED_WRITES.get(func._schema.name, ())
+    for place in mutated:
+        value = args[place] if place < len(args) else kwargs.get(names[place])
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, torch.Tensor):
+                yield part
+
+
+def _dropout(func: OpOverload, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+    """Return the probability of dropout that a fused operator takes; None if it takes none."""
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.name == "dropout_p":
+            return args[place] if place < len(args) else kwargs.get("dropout_p", argument.default_value)
+    return None
+
+
+def _generators(arguments: Iterable[object], result: object) -> tuple[Drawn, ...]:
+    """Return what a call draws from."""
+    own = [value for value in arguments if isinstance(value, torch.Generator)]
+    if own:
+        return tuple(own)
+    parts = result if isinstance(result, list | tuple) else (result,)
+    devices = [value.device for value in (*parts, *arguments) if isinstance(value, torch.Tensor)]
+    return tuple(dict.fromkeys(devices)) or (torch.device("cpu"),)

@@ -1,0 +1,54 @@
+"""Elementwise calls that eager refuses for their dtypes although the shape rule of fake tensors lets them pass.
+
+`mask.mul_(3)` and `counts.hypot(counts)` are of that kind. The kernel itself is asked, with one element, once per
+combination of dtypes and numbers; its error then stands where the program made the call.
+"""
+
+from functools import lru_cache
+
+import torch
+
+from ..base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
+
+_Key = tuple[object, ...]
+_NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
+
+
+def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
+    if torch.Tag.pointwise not in operator.tags or operator._schema.name in _NOT_ASKED:
+        return
+    keys = tuple(map(_key, args)), tuple((name, _key(value)) for name, value in kwargs.items())
+    if None in keys[0] or any(key is None for _, key in keys[1]):
+        return
+    error = _refusal(operator, *keys)
+    if error is not None:
+        raise type(error)(*error.args)
+
+
+def _key(value: object) -> _Key | None:
+    """Return what the kernel may ask of an argument beside elements and sizes; None if it is not asked."""
+    if isinstance(value, FakeTensor):
+        plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_conj()
+        return ("tensor", value.dtype, value.dim() == 0) if plain else None
+    if isinstance(value, bool | int | float | complex | str | None | torch.dtype | torch.memory_format):
+        return ("constant", type(value), value)
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _refusal(operator: OpOverload, args: tuple[_Key, ...], kwargs: tuple[tuple[str, _Key], ...]) -> RuntimeError | None:
+    with without_dispatch_modes(), torch.no_grad():
+        try:
+            operator(*map(_probe, args), **{name: _probe(key) for name, key in kwargs})
+        except RuntimeError as error:
+            return error.with_traceback(None)
+    return None
+
+
+def _probe(key: _Key) -> object:
+    kind, what, detail = key
+    if kind == "constant":
+        return detail
+    assert isinstance(what, torch.dtype)
+    return torch.ones(() if detail else (1,), dtype=what, device="cpu")

@@ -1,0 +1,152 @@
+"""A run of a graph that leaves nothing behind when it fails: what it wrote and drew before is undone.
+
+Only what a failure could leave changed is saved: inputs that are written before something may fail on data. What fails
+for another reason than data (no kernel for a dtype) fails at the first run, so that one saves all that is written.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from ..base.torch_facts import set_version, storage_key
+from .effects import Drawn, Effects
+
+EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
+
+
+def effects_of(gm: torch.fx.GraphModule) -> Effects | None:
+    """Return what the capture of a graph has found that it does; None for a graph that nobody has captured."""
+    effects = gm.meta.get(EFFECTS)
+    return effects if isinstance(effects, Effects) else None
+
+
+def undoing(run: Callable[..., Any], effects: Effects | None, *, writes_last: bool = False) -> Callable[..., Any]:
+    """Return `run` such that a failure leaves what it wrote and drew as it was.
+
+    writes_last: `run` writes when all that may fail has run, so that there is nothing of that to undo.
+    """
+    if effects is None:
+        return run
+    chosen = replace(effects, written=(), at_risk=()) if writes_last else effects
+    return Undoing(run, chosen) if chosen.written or chosen.draws else run
+
+
+@dataclass(slots=True, eq=False)
+class Undoing:
+    """Calls `run`; see `undoing`. passed: it has come to its end once."""
+
+    run: Callable[..., Any]
+    effects: Effects
+    passed: bool = False
+    saves: bool = field(init=False)  # at every run, not at the first alone
+
+    def __post_init__(self) -> None:
+        self.saves = bool(self.effects.at_risk or (self.effects.draws and self.effects.may_fail))
+
+    def __call__(self, *inputs: object) -> Any:
+        """Run; on an error put back what was saved, and let the error through."""
+        if not self.passed:
+            before = saved(self.effects.written, self.effects.draws, inputs)
+        elif self.saves:
+            before = saved(self.effects.at_risk, self.effects.draws, inputs)
+        else:
+            return self.run(*inputs)
+        try:
+            result = self.run(*inputs)
+        except Exception:
+            before.restore()
+            raise
+        self.passed = True
+        return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saved:
+    """State from before a run."""
+
+    tensors: "tuple[SavedTensor, ...]"
+    generators: tuple[tuple[torch.Generator, torch.Tensor], ...]
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for tensor in self.tensors:
+            tensor.restore()
+        for generator, state in self.generators:
+            generator.set_state(state)
+
+
+def saved(written: Sequence[int], draws: Sequence[Drawn], inputs: Sequence[object]) -> Saved:
+    """Save the inputs at these positions and the generators."""
+    tensors = [value for place in written if isinstance(value := inputs[place], torch.Tensor)]
+    return Saved(tuple(map(SavedTensor.of, tensors)), generator_states(draws))
+
+
+def generator_states(draws: Sequence[Drawn]) -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
+    """Return the generators with the states they are in."""
+    return tuple((generator, generator.get_state()) for generator in map(_generator, draws))
+
+
+def restore_generators(states: tuple[tuple[torch.Generator, torch.Tensor], ...]) -> None:
+    """Put generators back into states they were in."""
+    for generator, state in states:
+        generator.set_state(state)
+
+
+def _generator(drawn: Drawn) -> torch.Generator:
+    if isinstance(drawn, torch.Generator):
+        return drawn
+    if drawn.type == "cpu":
+        return torch.default_generator
+    module = torch.get_device_module(drawn)
+    index = module.current_device() if drawn.index is None else drawn.index
+    generator: torch.Generator = module.default_generators[index]
+    return generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedTensor:
+    """A tensor that something may write to: its memory, its contents, its flags and its history."""
+
+    tensor: torch.Tensor
+    memory: torch.Tensor  # the same elements, under an object of their own
+    contents: torch.Tensor  # a copy, which leads on to the history
+    requires_grad: bool
+    history: object
+    version: int | None
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor) -> "SavedTensor":
+        """Save a tensor as it is."""
+        history = tensor.grad_fn
+        with torch.set_grad_enabled(history is not None):
+            contents = tensor.clone() if history is not None else tensor.detach().clone()
+        version = None if tensor.is_inference() else tensor._version
+        return cls(tensor, tensor.data, contents, tensor.requires_grad, history, version)
+
+    def restore(self) -> None:
+        """Make the tensor what it was."""
+        tensor = self.tensor
+        if tensor.grad_fn is not self.history:
+            self._restore_history()
+        if _memory(tensor) != _memory(self.memory):
+            tensor.data = self.memory
+        tensor.data.copy_(self.contents.detach())
+        if tensor.is_leaf and tensor.requires_grad != self.requires_grad:
+            tensor.requires_grad_(self.requires_grad)
+        if self.version is not None:
+            set_version(tensor, self.version)
+
+    def _restore_history(self) -> None:
+        """Take the new history away: a tensor without one becomes a leaf again, another leads to the old one."""
+        whole = self.tensor._base if self.tensor._is_view() else self.tensor
+        if self.history is None and whole is not None:
+            whole.detach_()
+        else:
+            with torch.enable_grad():
+                self.tensor.copy_(self.contents)
+
+
+def _memory(tensor: torch.Tensor) -> tuple[object, ...]:
+    return storage_key(tensor), tensor.storage_offset(), tensor.dtype, tensor.shape, tensor.stride()
