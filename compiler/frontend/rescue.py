@@ -8,7 +8,7 @@ where it happens, and what it had changed before stays changed as in eager. Othe
 from torch import fx
 
 from ..graph.effects import Effects
-from ..graph.undo import saved
+from ..graph.undo import saved, takes_history_for_good
 from ..values.guard import Guard
 from .failure import report_failure
 from .residual import EAGER
@@ -32,7 +32,7 @@ class Rescue:
 
         Raises `error` where it is not the program's and must be seen: that of a user's backend, and under `strict`.
         """
-        if self.is_graph:
+        if self.is_graph or takes_history_for_good(self.effects, inputs):
             return EAGER
         before = saved(self.effects.written, self.effects.draws, inputs)
         try:

@@ -23,11 +23,13 @@ class Effects:
     """Of one graph. Inputs are counted as the graph's placeholders.
 
     written: inputs whose memory, data or flags change. at_risk: those that change before the last call that may fail
-    on data, so that a failure leaves them changed. draws: the generators that it draws from.
+    on data, so that a failure leaves them changed. histories: inputs that take a history by what is written to them.
+    draws: the generators that it draws from.
     """
 
     written: tuple[int, ...] = ()
     at_risk: tuple[int, ...] = ()
+    histories: tuple[int, ...] = ()
     draws: tuple[Drawn, ...] = ()
     may_fail: bool = True
 
@@ -47,10 +49,12 @@ class EffectLog:
 
     events: list[Event] = field(default_factory=list)
     inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
+    fakes: list[tuple[fx.Node, torch.Tensor, object]] = field(default_factory=list)  # with the history it came with
 
     def note_input(self, fake: torch.Tensor, node: fx.Node) -> None:
-        """Remember whose memory a storage stands for; the caller keeps the fake tensor alive."""
+        """Remember whose memory a storage stands for."""
         self.inputs[storage_key(fake)] = node
+        self.fakes.append((node, fake, fake.grad_fn))
 
     def note(self, event: Event) -> None:
         """Add one event, unless nothing happens."""
@@ -67,8 +71,10 @@ class EffectLog:
         places = {node: position for position, node in enumerate(placeholders)}
         written = {places[node] for event in self.events for node in event.writes if node in places}
         at_risk = {places[node] for event in self.events[: last + 1] for node in event.writes if node in places}
+        histories = {places[node] for node, fake, before in self.fakes if node in places and fake.grad_fn is not before}
         draws = dict.fromkeys(drawn for event in self.events for drawn in event.draws)
-        return Effects(tuple(sorted(written)), tuple(sorted(at_risk)), tuple(draws), last >= 0)
+        inputs = (tuple(sorted(chosen)) for chosen in (written, at_risk, histories))
+        return Effects(*inputs, tuple(draws), last >= 0)
 
 
 class CallWatch(TorchDispatchMode):

@@ -33,6 +33,16 @@ def undoing(run: Callable[..., Any], effects: Effects | None, *, writes_last: bo
     return Undoing(run, chosen) if chosen.written or chosen.draws else run
 
 
+class CannotUndo(Exception):
+    """A run that fails could not be undone."""
+
+
+def takes_history_for_good(effects: Effects, inputs: Sequence[object]) -> bool:
+    """Return whether an input takes a history that nobody can take from it: a view without one."""
+    views = (value for place in effects.histories if isinstance(value := inputs[place], torch.Tensor))
+    return any(value._is_view() and value.grad_fn is None for value in views)
+
+
 @dataclass(slots=True, eq=False)
 class Undoing:
     """Calls `run`; see `undoing`. passed: it has come to its end once."""
@@ -46,13 +56,16 @@ class Undoing:
         self.saves = bool(self.effects.at_risk or (self.effects.draws and self.effects.may_fail))
 
     def __call__(self, *inputs: object) -> Any:
-        """Run; on an error put back what was saved, and let the error through."""
-        if not self.passed:
-            before = saved(self.effects.written, self.effects.draws, inputs)
-        elif self.saves:
-            before = saved(self.effects.at_risk, self.effects.draws, inputs)
-        else:
+        """Run; on an error put back what was saved, and let the error through.
+
+        Raises CannotUndo, and does not run, where a failure would leave something that cannot be put back.
+        """
+        if self.passed and not self.saves:
             return self.run(*inputs)
+        written = self.effects.at_risk if self.passed else self.effects.written
+        if written and takes_history_for_good(self.effects, inputs):
+            raise CannotUndo
+        before = saved(written, self.effects.draws, inputs)
         try:
             result = self.run(*inputs)
         except Exception:
@@ -140,9 +153,8 @@ class SavedTensor:
 
     def _restore_history(self) -> None:
         """Take the new history away: a tensor without one becomes a leaf again, another leads to the old one."""
-        whole = self.tensor._base if self.tensor._is_view() else self.tensor
-        if self.history is None and whole is not None:
-            whole.detach_()
+        if self.history is None:
+            self.tensor.detach_()
         else:
             with torch.enable_grad():
                 self.tensor.copy_(self.contents)
