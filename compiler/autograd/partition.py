@@ -19,6 +19,7 @@ from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_face import add_call, add_output, copy_node, map_nodes
 from ..graph.node_values import copy_facts, in_backward, placeholders
+from ..graph.passes import may_be_dropped
 from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
 
@@ -103,8 +104,9 @@ class _Sides:
         for node in graph.nodes:
             if in_backward(node) or any(source in after for source in node.all_input_nodes):
                 after.add(node)
-        draws = [n for n in graph.nodes if n not in after and is_random(n.target)]
-        required = _ancestors([part for part in returned if isinstance(part, fx.Node)] + draws)
+        calls = [n for n in graph.nodes if n not in after and n.op == "call_function"]
+        noticed = [n for n in calls if is_random(n.target) or not (n.users or may_be_dropped(n))]
+        required = _ancestors([part for part in returned if isinstance(part, fx.Node)] + noticed)
         return _Sides(inputs, tangents, returned, gradients, required, after)
 
 

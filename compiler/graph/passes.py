@@ -17,9 +17,10 @@ from ..base.options import Options
 from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import verify
+from .data_failures import may_fail_on_data
 from .facts import Kind, facts_of, is_random, op_facts
 from .fx_face import add_call, copy_node, map_nodes
-from .node_values import copy_facts, is_tensor, output_node, tensor_of
+from .node_values import copy_facts, in_backward, is_tensor, output_node, tensor_of
 from .open_sizes import is_open, same_layout
 
 GraphPass = Callable[[fx.GraphModule], fx.GraphModule]
@@ -92,6 +93,20 @@ def has_no_effect(node: fx.Node) -> bool:
 def _returns_nothing(target: object) -> bool:
     """Return whether an operator has no results (an assertion, a print), so that its effect is all it has."""
     return isinstance(target, OpOverload) and not target._schema.returns
+
+
+def may_be_dropped(node: fx.Node) -> bool:
+    """Return whether nobody notices if an unread call does not happen.
+
+    A call that eager makes and that can raise on data is missed; what only gradients need is not, for a gradient that
+    nobody asks for eager does not compute either.
+    """
+    if not has_no_effect(node):
+        return False
+    if in_backward(node) or not isinstance(node.target, OpOverload):
+        return True
+    values = map_nodes((*node.args, *node.kwargs.values()), lambda source: source.meta.get("val"))
+    return not may_fail_on_data(node.target, values)
 
 
 @graph_pass
@@ -228,9 +243,9 @@ def _hashable(value: object) -> object:
 
 @graph_pass
 def drop_dead_nodes(gm: fx.GraphModule) -> fx.GraphModule:
-    """Remove calls whose result nobody reads and whose absence nobody notices; random draws always stay."""
+    """Remove calls whose result nobody reads and whose absence nobody notices; draws and errors always stay."""
     for node in reversed(list(gm.graph.nodes)):
-        if not node.users and has_no_effect(node):
+        if not node.users and may_be_dropped(node):
             gm.graph.erase_node(node)
     return gm
 

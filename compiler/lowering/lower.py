@@ -19,6 +19,7 @@ from ..base.torch_facts import OpOverload
 from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
 from ..graph.open_sizes import is_open, lowest_sizes, number_text, open_name
+from ..graph.passes import may_be_dropped
 from ..loops.ir import Extern, OpenNumber, Program, Ref
 from ..loops.scalar_ops import SUPPORTED
 from ..symbolic.sizes import Size
@@ -155,6 +156,8 @@ class _Lowering:
     def _try_lowering(self, node: fx.Node) -> str | None:
         """Lower a call to loops, or return why not."""
         target = node.target
+        if not node.users and not may_be_dropped(node):
+            return "it is there for its error"
         rule = lowering_of(target)
         view = VIEWS.get(target) if isinstance(target, OpOverload) and rule is None else None
         if rule is None and view is None:
@@ -234,8 +237,9 @@ class _Lowering:
             names.append(name)
             made.append(self._whole(name, fake))
         mutated = self._mutated(node, args)
-        # an operator without facts may do anything; one without results is there for its error
-        ordered = facts is None or not listed or is_random(node.target) or is_mutating(node.target)
+        # an operator without facts may do anything; one without readers is there for its error
+        unread = not listed or not (node.users or may_be_dropped(node))
+        ordered = facts is None or unread or is_random(node.target) or is_mutating(node.target)
         self.writer.extern(
             Extern(
                 self.writer.fresh(f"call_{node.name}"),

@@ -345,3 +345,22 @@ def test_strict_shows_the_programs_error_to_its_handlers(backend):
 
     compiled = plumbline.compile(looks_up, backend=backend, options={"strict": True})
     assert compiled(torch.ones(3), torch.tensor(8)) == "caught"
+
+
+@every_backend
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_error_of_a_call_whose_result_nobody_reads(backend, grad):
+    """The call was dropped as dead code, and the error with it."""
+
+    def checked(x, index):
+        x[index]
+        torch.linalg.cholesky(torch.eye(2) * (5.5 - index))
+        return x * 2
+
+    compiled = plumbline.compile(checked, backend=backend)
+    x = torch.ones(8, requires_grad=grad)
+    assert compiled(x, torch.tensor(1)).sum() == 16
+    with pytest.raises(IndexError):
+        compiled(x, torch.tensor(9))
+    with pytest.raises(torch.linalg.LinAlgError):
+        compiled(x, torch.tensor(6))
