@@ -184,7 +184,7 @@ def set_version(tensor: torch.Tensor, version: int) -> None:
 
 def without_dispatch_modes() -> Any:
     """Return a context in which operators run for real, whatever modes are on (kernels are asked while capturing)."""
-    return disable_current_modes()  # type: ignore[no-untyped-call]  # untyped in torch
+    return disable_current_modes()
 
 
 def without_torch_function() -> Any:

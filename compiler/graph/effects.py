@@ -73,8 +73,9 @@ class EffectLog:
         at_risk = {places[node] for event in self.events[: last + 1] for node in event.writes if node in places}
         histories = {places[node] for node, fake, before in self.fakes if node in places and fake.grad_fn is not before}
         draws = dict.fromkeys(drawn for event in self.events for drawn in event.draws)
-        inputs = (tuple(sorted(chosen)) for chosen in (written, at_risk, histories))
-        return Effects(*inputs, tuple(draws), last >= 0)
+        return Effects(
+            tuple(sorted(written)), tuple(sorted(at_risk)), tuple(sorted(histories)), tuple(draws), last >= 0
+        )
 
 
 class CallWatch(TorchDispatchMode):

@@ -141,7 +141,7 @@ def test_draws_and_counts_before_a_bad_index(backend, name):
     x = torch.rand(12) + 0.5
     for function in (looks_up, compiled, compiled):
         torch.manual_seed(1)
-        with pytest.raises((IndexError, RuntimeError), match="out of range|out of bounds"):
+        with pytest.raises((IndexError, RuntimeError), match=r"out of range|out of bounds"):
             function(x, torch.tensor([70]))
         after = torch.rand(2)
         torch.manual_seed(1)
