@@ -9,8 +9,8 @@ import time
 
 from plumbline.fuzz.campaign import Report, Settings, run_campaign
 from plumbline.fuzz.modes import find_mode
-from plumbline.oracle.compilers import CompilerUnderTest
-from plumbline.oracle.session import find_compiler
+from plumbline.oracle.harness.compilers import CompilerUnderTest
+from plumbline.oracle.harness.known_compilers import find_compiler
 from support.planted_compilers import PlantedCompiler
 from support.planted_faults import FAULTS, FROZEN_ARGUMENTS, FROZEN_PLACES, FreezingCompiler, faulty_compiler
 

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.errors import HypothesisException
 
-from plumbline.oracle.compilers import CompilerUnderTest
+from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.verdict import Verdict
 
 from .corpus import save

@@ -4,7 +4,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from plumbline.oracle.verdict import Kind, Verdict
+from plumbline.oracle.verdict import Verdict, VerdictKind
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,7 +58,7 @@ class Tried:
 
 def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> Signature | None:
     """Return the identity of a failed verdict, None for one that does not fail."""
-    if not verdict.failed or verdict.kind is Kind.EAGER_FAILED:
+    if not verdict.failed or verdict.kind is VerdictKind.EAGER_FAILED:
         return None
     worst = verdict.worst
     aspect = worst.aspect if worst else ""

@@ -8,11 +8,11 @@ reported where it does (over-guarding), not failed.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plumbline.oracle.boundary import call_roots
-from plumbline.oracle.compilers import Candidate, CompileRequest, CompilerUnderTest
+from plumbline.oracle.harness.boundary import call_roots
+from plumbline.oracle.harness.compilers import Candidate, CompileRequest, CompilerUnderTest
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from .findings import Tried, signature_of
 from .guard_slots import CALL
@@ -58,14 +58,14 @@ class _Play:
 
     def run(self) -> Tried:
         """Play all events; stop at the first failure."""
-        heaviest = Verdict(Kind.EQUAL, "every call is bitwise equal to eager")
+        heaviest = Verdict(VerdictKind.EQUAL, "every call is bitwise equal to eager")
         for number, event in enumerate(self.scenario.events):
             if event.slot:
                 exec(event.text, self.namespace)
                 self.values[event.slot] = event.value
                 continue
             verdict = self._call(number)
-            if verdict.failed and verdict.kind is not Kind.EAGER_FAILED:
+            if verdict.failed and verdict.kind is not VerdictKind.EAGER_FAILED:
                 return self._tried(verdict)
             if verdict.kind.weight > heaviest.kind.weight:
                 heaviest = verdict
@@ -75,8 +75,8 @@ class _Play:
         done = self.candidate.statistics()
         verdict = replace(verdict, graphs=done.graphs, ops=done.ops, breaks=done.breaks, recompiles=done.recompiles)
         signature = signature_of(verdict, self.scenario.names)
-        if verdict.kind is Kind.EQUAL and not done.ops:
-            verdict = replace(verdict, kind=Kind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
+        if verdict.kind is VerdictKind.EQUAL and not done.ops:
+            verdict = replace(verdict, kind=VerdictKind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
         return Tried(verdict, signature, tuple(dict.fromkeys(self.notes)))
 
     def _call(self, number: int) -> Verdict:
@@ -99,8 +99,8 @@ class _Play:
         """Judge a call that compiled: news is fine, an unread change is noted, a state met before is a failure."""
         if any(met.all == state.all for met in self.met):
             sentence = f"at event {number + 1} compiles again in a state in which it was called before"
-            finding = Finding(Kind.WRONG, "recompile", "step", sentence)
-            return Verdict(Kind.WRONG, f"step {sentence}", (finding,))
+            finding = Finding(VerdictKind.WRONG, "recompile", "step", sentence)
+            return Verdict(VerdictKind.WRONG, f"step {sentence}", (finding,))
         if any(met.read == state.read for met in self.met):
             unread = sorted(self.values.keys() - set(self.scenario.read))
             self.notes.append(f"over-guard: a change of {', '.join(unread)} compiles again and is not read")

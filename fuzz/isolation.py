@@ -20,8 +20,8 @@ from typing import Any
 import torch
 
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from .findings import Signature, Tried
 from .leftovers import clear_leftovers
@@ -148,9 +148,9 @@ def _attempted(attempt: Attempt, example: Any) -> Tried:
 
 
 def _crash(aspect: str, detail: str, sentence: str) -> Tried:
-    finding = Finding(Kind.CRASH, aspect, "the attempt", sentence)
-    verdict = Verdict(Kind.CRASH, f"the attempt {sentence}", (finding,))
-    return Tried(verdict, Signature(Kind.CRASH.value, aspect, detail), tainted=True)
+    finding = Finding(VerdictKind.CRASH, aspect, "the attempt", sentence)
+    verdict = Verdict(VerdictKind.CRASH, f"the attempt {sentence}", (finding,))
+    return Tried(verdict, Signature(VerdictKind.CRASH.value, aspect, detail), tainted=True)
 
 
 def _death(status: int | None) -> str:

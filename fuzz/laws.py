@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from plumbline.oracle.boundary import call_roots
+from plumbline.oracle.harness.boundary import call_roots
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from .programs import Level, Program, functions_of
 
@@ -57,10 +57,10 @@ def _judged(program: Program, level: Level, law: str, other_way: Any) -> Verdict
     other = other_way(namespace, program, level)
     roots = {**call_roots(target, "function", args, {}), "other": other}
     verdict = judge_call(target, other, args, {}, OPTIONS, roots).verdict
-    if not verdict.failed or verdict.kind is Kind.EAGER_FAILED:
+    if not verdict.failed or verdict.kind is VerdictKind.EAGER_FAILED:
         return None
-    finding = Finding(Kind.WRONG, "law", "eager", f"breaks the law that {law}: {verdict.sentence}")
-    return Verdict(Kind.WRONG, f"eager {finding.sentence}", (finding,))
+    finding = Finding(VerdictKind.WRONG, "law", "eager", f"breaks the law that {law}: {verdict.sentence}")
+    return Verdict(VerdictKind.WRONG, f"eager {finding.sentence}", (finding,))
 
 
 def _looped(namespace: dict[str, Any], program: Program, level: Level) -> Any:
@@ -121,4 +121,4 @@ def _dot_test(program: Program) -> Verdict | None:
     if output.dtype is not torch.float64 or not size < 1e12 or apart <= DOT_TOLERANCE * size + 1e-300:
         return None
     sentence = f"breaks <Jv, w> = <v, transpose(J)w>: {float(left.sum())!r} and {float(right.sum())!r} in float64"
-    return Verdict(Kind.WRONG, f"eager {sentence}", (Finding(Kind.WRONG, "law", "eager", sentence),))
+    return Verdict(VerdictKind.WRONG, f"eager {sentence}", (Finding(VerdictKind.WRONG, "law", "eager", sentence),))

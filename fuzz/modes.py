@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.compilers import CompilerUnderTest
+from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.verdict import Verdict
 
 from .findings import Tried

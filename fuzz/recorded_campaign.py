@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from plumbline.oracle.compilers import CompilerUnderTest
-from plumbline.oracle.session import available_compilers, find_compiler
+from plumbline.oracle.harness.compilers import CompilerUnderTest
+from plumbline.oracle.harness.known_compilers import available_compilers, find_compiler
 from plumbline.oracle.verdict import Verdict
 from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CaseRow, Measured, identify_case

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from plumbline.oracle.boundary import call_roots
-from plumbline.oracle.compilers import CompileRequest, CompilerUnderTest
+from plumbline.oracle.harness.boundary import call_roots
+from plumbline.oracle.harness.compilers import CompileRequest, CompilerUnderTest
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import VerdictKind
 
 from .findings import Tried, signature_of
 from .laws import broken_law
@@ -34,10 +34,10 @@ def try_program(program: Program, compiler: CompilerUnderTest, backend: str, *, 
     compiler.reset()
     verdict = replace(verdict, graphs=done.graphs, ops=done.ops, breaks=done.breaks, recompiles=done.recompiles)
     signature = signature_of(verdict, program.names)
-    if signature is None and laws and verdict.kind is not Kind.EAGER_FAILED:
+    if signature is None and laws and verdict.kind is not VerdictKind.EAGER_FAILED:
         law = broken_law(program)
         if law is not None:
             return Tried(law, signature_of(law, program.names))
-    if verdict.kind is Kind.EQUAL and not done.ops:
-        verdict = replace(verdict, kind=Kind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
+    if verdict.kind is VerdictKind.EQUAL and not done.ops:
+        verdict = replace(verdict, kind=VerdictKind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
     return Tried(verdict, signature)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.compilers import CompileRequest
+from plumbline.oracle.harness.compilers import CompileRequest
 
 from .capture import FailingCall, failing_call
 from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing

@@ -8,16 +8,17 @@ from typing import Any
 
 import torch
 
-from plumbline.oracle import stock_torch
-from plumbline.oracle.boundary import Boundary, call_roots
-from plumbline.oracle.compilers import LADDER, CompileRequest
-from plumbline.oracle.gradients import differentiable
+from plumbline.oracle.cotangents import differentiable
+from plumbline.oracle.harness import interception, stock_torch
+from plumbline.oracle.harness.boundary import Boundary, call_roots
+from plumbline.oracle.harness.compilers import LADDER, CompileRequest
+from plumbline.oracle.harness.known_compilers import find_compiler
+from plumbline.oracle.harness.session import JudgeSession, user_frame
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.runs import Runs
-from plumbline.oracle.session import JudgeSession, find_compiler, user_frame
-from plumbline.oracle.snapshot import Snapshot
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.runs import CallRuns
+from plumbline.oracle.state.snapshot import Snapshot
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from .sandbox import Outcome, in_child
 
@@ -50,7 +51,7 @@ class FailingCall:
 
         Exceptions are left aside: what was captured until then counts.
         """
-        runs = Runs(self.before, self.args, self.kwargs, seed=0)
+        runs = CallRuns(self.before, self.args, self.kwargs, seed=0)
         self.before.rewind()
         wanted: tuple[str, ...] = ()
         if torch.is_grad_enabled():
@@ -86,8 +87,8 @@ def verdict_of(outcome: Outcome[Verdict]) -> Verdict:
     if outcome.value is not None:
         return outcome.value
     sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not come back"
-    finding = Finding(Kind.CRASH, "exceptions", "exception in the call", sentence)
-    return Verdict(Kind.CRASH, sentence, (finding,))
+    finding = Finding(VerdictKind.CRASH, "exceptions", "exception in the call", sentence)
+    return Verdict(VerdictKind.CRASH, sentence, (finding,))
 
 
 class FailureSession(JudgeSession):
@@ -175,15 +176,15 @@ class FailureSession(JudgeSession):
 
     def _deal_with(self, failing: FailingCall) -> None:
         self.failure = failing
-        self._inside = True
+        self.inside = True
         stock_torch.set_inside(True)
-        self._watch_modules(False)
+        interception.watch_modules(False)
         try:
             self.found(failing)
         except Exception as error:
             self.trouble = error
         finally:
-            self._inside = False
+            self.inside = False
             stock_torch.set_inside(False)
         raise FailureFound
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.scope import seed_everything
+from plumbline.oracle.state.scope import seed_everything
 
 from .capture import FailureFound, FailureSession
 

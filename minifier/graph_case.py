@@ -13,7 +13,7 @@ from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.graph.fx_face import map_leaves
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.node_values import calls, origin_of, placeholders
-from plumbline.oracle.captured import cloned_inputs
+from plumbline.oracle.harness.captured_graphs import cloned_inputs
 
 SEED = 0
 """Of torch, NumPy and Python before each run: random operators draw the same in every query and in the script."""

@@ -6,9 +6,9 @@ from typing import Any, Protocol
 from torch import fx
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.captured import CapturedGraph
-from plumbline.oracle.compilers import CompileRequest
-from plumbline.oracle.stock_torch import StockGraphs
+from plumbline.oracle.harness.captured_graphs import CapturedGraph
+from plumbline.oracle.harness.compilers import CompileRequest
+from plumbline.oracle.harness.stock_torch import StockGraphs
 
 from .plumbline_graphs import PlumblineGraphs
 

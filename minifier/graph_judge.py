@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
+from plumbline.oracle.aspects import ASPECTS
 from plumbline.oracle.judge import judge_call
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.scope import seed_everything
-from plumbline.oracle.verdict import ASPECTS, Verdict
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.state.scope import seed_everything
+from plumbline.oracle.verdict import Verdict
 
 from .graph_case import SEED, GraphCase
 from .signature import Signature, exception_signature, signature_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError, Unsupported
-from plumbline.oracle.captured import CapturedGraph
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.harness.captured_graphs import CapturedGraph
+from plumbline.oracle.verdict import VerdictKind
 
 from .capture import FailingCall, place_of
 from .graph_case import GraphCase, case_of
@@ -172,7 +172,7 @@ def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: M
     outcome = in_child(lambda: judge_case(case, program, rules), options.seconds)
     if outcome.value is not None:
         return outcome.value
-    signature = Signature(Kind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
+    signature = Signature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
     return Report(signature, None, f"the process ends by {outcome.death}")
 
 

@@ -12,8 +12,8 @@ from plumbline.compiler.base.options import Options, options_from_environment
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.pipeline import compile_callable, make_family
-from plumbline.oracle.captured import CapturedGraph, cloned_inputs
-from plumbline.oracle.compilers import CompileRequest
+from plumbline.oracle.harness.captured_graphs import CapturedGraph, cloned_inputs
+from plumbline.oracle.harness.compilers import CompileRequest
 
 from .planted_faults import planted_faults
 

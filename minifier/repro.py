@@ -12,7 +12,7 @@ import torch
 from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.graph.node_values import placeholders
 from plumbline.compiler.graph.printing import GraphText, graph_text
-from plumbline.oracle.compilers import CompileRequest
+from plumbline.oracle.harness.compilers import CompileRequest
 
 from .graph_case import GraphCase, case_key
 from .graph_judge import GraphRules

@@ -93,7 +93,7 @@ _OURS = '''
 def compile_graph():
     """Compile the graph with plumbline's @BACKEND@."""
     from plumbline.minifier.plumbline_graphs import PlumblineGraphs
-    from plumbline.oracle.compilers import CompileRequest
+    from plumbline.oracle.harness.compilers import CompileRequest
 
     request = CompileRequest(mode=OPTIONS["mode"], options=OPTIONS["options"])
     return PlumblineGraphs().compile(build_graph(), inputs(), "@BACKEND@", "@AFTER@", request)

@@ -6,7 +6,7 @@ import sysconfig
 import traceback
 from dataclasses import dataclass, replace
 
-from plumbline.oracle.verdict import Finding, Kind, Verdict
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 CLEAR_MARGIN, GROSS_MARGIN = 3.0, 1000.0
 """Test statistics from here on are clear of the noise, and grossly wrong.  A reduction may not slide from a worse band
@@ -78,7 +78,7 @@ class Sought:
     signature: Signature
 
 
-def exception_signature(error: BaseException | None, phase: str, kind: Kind = Kind.CRASH) -> Signature:
+def exception_signature(error: BaseException | None, phase: str, kind: VerdictKind = VerdictKind.CRASH) -> Signature:
     """Return the signature of an exception by its root cause; None for one that is gone (or was never raised)."""
     if error is None:
         return Signature(kind.value, "exceptions", phase)

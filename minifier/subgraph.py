@@ -13,9 +13,9 @@ from torch import fx
 from plumbline.compiler.graph.fx_face import map_leaves
 from plumbline.compiler.graph.interpret import interpret
 from plumbline.compiler.graph.node_values import calls, outputs, placeholders, set_value
-from plumbline.oracle.captured import cloned_inputs
-from plumbline.oracle.references import equal_bits
-from plumbline.oracle.scope import seed_everything
+from plumbline.oracle.harness.captured_graphs import cloned_inputs
+from plumbline.oracle.numeric.bits import equal_bits
+from plumbline.oracle.state.scope import seed_everything
 
 from .graph_case import SEED, GraphCase, attribute_of, is_part
 

@@ -7,9 +7,14 @@
 import importlib
 from typing import Any
 
-__all__ = ["JudgeOptions", "Kind", "Verdict", "check"]
+__all__ = ["JudgeOptions", "Verdict", "VerdictKind", "check"]
 
-_HOMES = {"check": "checking", "JudgeOptions": "options", "Kind": "verdict", "Verdict": "verdict"}
+_HOMES = {
+    "check": "harness.checking",
+    "JudgeOptions": "judge_options",
+    "Verdict": "verdict",
+    "VerdictKind": "verdict",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy
 import torch
 
-from .exceptions import exception_finding
-from .record import Node, Outcome, TensorRecord
-from .verdict import Finding, Kind
+from .compare_exceptions import exception_finding
+from .record import Node, RunOutcome, TensorRecord
+from .verdict import Finding, VerdictKind
 
 FLOAT_SLACK = 1e-5
 """Relative slack for Python floats, which come from `.item()` and carry no reference; far below any real defect."""
@@ -36,7 +36,7 @@ class Comparison:
     pairs: tuple[Pair, ...]
 
 
-def compare(eager: Outcome, actual: Outcome, *, compare_random: bool = True) -> Comparison:
+def compare(eager: RunOutcome, actual: RunOutcome, *, compare_random: bool = True) -> Comparison:
     """Compare two outcomes of the same call from the same state."""
     comparer = _Comparer()
     if eager.error is not None or actual.error is not None:
@@ -66,7 +66,7 @@ class _Comparer:
         self.paths_of_storages: dict[int, str] = {}
 
     def wrong(self, aspect: str, where: str, sentence: str) -> None:
-        self.findings.append(Finding(Kind.WRONG, aspect, where, sentence))
+        self.findings.append(Finding(VerdictKind.WRONG, aspect, where, sentence))
 
     def node(self, aspect: str, eager: Node, actual: Node) -> None:
         structure = "python" if aspect != "values" else "values"
@@ -104,7 +104,7 @@ class _Comparer:
             if mine == theirs or (math.isnan(mine) and math.isnan(theirs)):
                 return
             sentence = f"is {theirs!r}, eager gives {mine!r}"
-            kind = Kind.NO_REFERENCE if close else Kind.WRONG
+            kind = VerdictKind.NO_REFERENCE if close else VerdictKind.WRONG
             self.findings.append(Finding(kind, aspect, eager.path, sentence))
         elif not _equal_atoms(mine, theirs):
             self.wrong(aspect, eager.path, f"is {theirs!r}, eager gives {mine!r}")

@@ -11,17 +11,18 @@ from typing import Any
 
 import torch
 
+from .aspects import REPORTED_ONLY
 from .compare import Pair, compare
-from .distribution import judge_distribution
-from .exceptions import exception_finding
-from .gradients import COTANGENTS, Gradients, differentiable
-from .options import JudgeOptions
-from .record import Outcome
-from .references import References, equal_bits
-from .runs import Program, Runs
-from .scale import zero_sign_differences
-from .snapshot import Snapshot
-from .verdict import REPORTED_ONLY, Finding, Kind, Verdict
+from .compare_exceptions import exception_finding
+from .cotangents import COTANGENTS, Gradients, differentiable
+from .judge_options import JudgeOptions
+from .numeric.bits import equal_bits, zero_sign_differences
+from .numeric.distribution import judge_distribution
+from .numeric.references import References
+from .record import RunOutcome
+from .runs import CallRuns, JudgedProgram
+from .state.snapshot import Snapshot
+from .verdict import Finding, Verdict, VerdictKind
 
 MOST_FINDINGS = 40
 """Findings kept in a verdict; a broken call may differ everywhere, a person reads the first few."""
@@ -43,13 +44,13 @@ class Judgement:
 
 
 def judge_call(
-    reference: Program,
-    candidate: Program,
+    reference: JudgedProgram,
+    candidate: JudgedProgram,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     options: JudgeOptions,
     roots: Mapping[str, object],
-    rejected: Program | None = None,
+    rejected: JudgedProgram | None = None,
 ) -> Judgement:
     """Judge one call of `candidate` against `reference` and return the live result with the verdict.
 
@@ -59,7 +60,7 @@ def judge_call(
     An exception of either program becomes part of the verdict; none is raised here.
     """
     snapshot = Snapshot.take(roots)
-    runs = Runs(snapshot, args, kwargs, options.seed)
+    runs = CallRuns(snapshot, args, kwargs, options.seed)
     if snapshot.obstacles:
         return _unjudged(runs, candidate, snapshot.obstacles)
     eager = runs.forward(reference)
@@ -77,7 +78,7 @@ def judge_call(
     if trial.error is None:
         found = {kind: runs.backward(candidate, wanted, kind) for kind in expected}
         findings += _compare_gradients(expected, found, references)
-    if any(finding.kind is not Kind.EQUAL for finding in findings):
+    if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
         findings = _told_apart(findings, trial, runs.forward(candidate))
     references.open = False
     live, result = runs.live(candidate)
@@ -85,15 +86,15 @@ def judge_call(
     return Judgement(_verdict(findings, eager, live, options), result, live.error)
 
 
-def _unjudged(runs: Runs, candidate: Program, reasons: list[str]) -> Judgement:
+def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> Judgement:
     """Run the compiled program live only; the verdict says why nothing was judged."""
     live, result = runs.live(candidate)
-    finding = Finding(Kind.NO_REFERENCE, "python", "call", "; ".join(reasons[:3]))
-    verdict = Verdict(Kind.NO_REFERENCE, finding.sentence, (finding,), candidate_seconds=live.seconds)
+    finding = Finding(VerdictKind.NO_REFERENCE, "python", "call", "; ".join(reasons[:3]))
+    verdict = Verdict(VerdictKind.NO_REFERENCE, finding.sentence, (finding,), candidate_seconds=live.seconds)
     return Judgement(verdict, result, live.error)
 
 
-def _wanted(eager: Outcome, options: JudgeOptions) -> tuple[str, ...]:
+def _wanted(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]:
     """Return the paths of the outputs whose gradients are judged; none outside grad mode."""
     if not options.gradients or eager.error is not None or not torch.is_grad_enabled():
         return ()
@@ -101,14 +102,14 @@ def _wanted(eager: Outcome, options: JudgeOptions) -> tuple[str, ...]:
 
 
 def _compare_outcomes(
-    eager: Outcome,
-    trial: Outcome,
+    eager: RunOutcome,
+    trial: RunOutcome,
     snapshot: Snapshot,
     references: References,
     options: JudgeOptions,
-    runs: Runs,
-    reference: Program,
-    candidate: Program,
+    runs: CallRuns,
+    reference: JudgedProgram,
+    candidate: JudgedProgram,
 ) -> list[Finding]:
     draws = bool(snapshot.random.differences(eager.random))
     native = options.rng == "native" and draws
@@ -127,13 +128,13 @@ def _values(pair: Pair, where: str, cotangent: str | None, references: Reference
         return []
     if torch.equal(pair.eager, pair.actual):
         count = zero_sign_differences(pair.actual, pair.eager)
-        return [Finding(Kind.WRONG, "zero-sign", where, f"has {count} zeros of the other sign than eager's")]
+        return [Finding(VerdictKind.WRONG, "zero-sign", where, f"has {count} zeros of the other sign than eager's")]
     kind, numbers, sentence = references.decide(pair.path, pair.eager, pair.actual, cotangent)
-    return [] if kind is Kind.EQUAL else [Finding(kind, pair.aspect, where, sentence, numbers)]
+    return [] if kind is VerdictKind.EQUAL else [Finding(kind, pair.aspect, where, sentence, numbers)]
 
 
 def _compare_samples(
-    pairs: tuple[Pair, ...], options: JudgeOptions, runs: Runs, reference: Program, candidate: Program
+    pairs: tuple[Pair, ...], options: JudgeOptions, runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram
 ) -> list[Finding]:
     """Native random numbers: run both sides from many seeds and compare distributions, tensor by tensor."""
     samples: dict[str, dict[str, list[torch.Tensor]]] = {"eager": {}, "compiled": {}}
@@ -146,7 +147,7 @@ def _compare_samples(
     findings = []
     for pair in pairs:
         kind, sentence = judge_distribution(samples["eager"][pair.path], samples["compiled"].get(pair.path, []))
-        if kind is not Kind.EQUAL:
+        if kind is not VerdictKind.EQUAL:
             findings.append(Finding(kind, pair.aspect, pair.path, sentence))
     return findings
 
@@ -174,15 +175,15 @@ def _one_gradient(
         if eager is actual:
             return []
         words = ["None" if gradient is None else "a tensor" for gradient in (actual, eager)]
-        return [Finding(Kind.WRONG, "gradients", where, f"is {words[0]}, eager's is {words[1]}")]
+        return [Finding(VerdictKind.WRONG, "gradients", where, f"is {words[0]}, eager's is {words[1]}")]
     if eager.shape != actual.shape or eager.dtype != actual.dtype:
         sentence = f"is {actual.dtype}{list(actual.shape)}, eager's is {eager.dtype}{list(eager.shape)}"
-        return [Finding(Kind.WRONG, "gradients", where, sentence)]
+        return [Finding(VerdictKind.WRONG, "gradients", where, sentence)]
     findings = _values(Pair("gradients", name, eager, actual), where, cotangent, references)
     findings = [replace(f, sentence=f"{f.sentence} ({cotangent} cotangent)") for f in findings]
     if eager.numel() > 1 and eager.stride() != actual.stride():
         sentence = f"stride is {tuple(actual.stride())}, eager's is {tuple(eager.stride())}"
-        findings.append(Finding(Kind.WRONG, "gradient-strides", where, sentence))
+        findings.append(Finding(VerdictKind.WRONG, "gradient-strides", where, sentence))
     return findings
 
 
@@ -196,7 +197,7 @@ def _worst_per_place(findings: list[Finding]) -> list[Finding]:
     return list(worst.values())
 
 
-def _same_values(first: Outcome, second: Outcome) -> list[str]:
+def _same_values(first: RunOutcome, second: RunOutcome) -> list[str]:
     """Return the paths of tensors that differ between two runs of one program from one state."""
     mine, theirs = first.tensors(), second.tensors()
     return [
@@ -206,15 +207,15 @@ def _same_values(first: Outcome, second: Outcome) -> list[str]:
     ]
 
 
-def _told_apart(findings: list[Finding], first: Outcome, second: Outcome) -> list[Finding]:
+def _told_apart(findings: list[Finding], first: RunOutcome, second: RunOutcome) -> list[Finding]:
     """A compiled program that differs from itself is called so, whatever else it is."""
     return findings + [
-        Finding(Kind.NONDETERMINISTIC, "values", path, "differs between two compiled runs from one state")
+        Finding(VerdictKind.NONDETERMINISTIC, "values", path, "differs between two compiled runs from one state")
         for path in _same_values(first, second)
     ]
 
 
-def _compare_live(eager: Outcome, trial: Outcome, live: Outcome, references: References) -> list[Finding]:
+def _compare_live(eager: RunOutcome, trial: RunOutcome, live: RunOutcome, references: References) -> list[Finding]:
     """Judge the live run where it is not the trial again; most live runs repeat it bit by bit."""
     findings = [finding for finding in compare(eager, live).findings if finding.aspect != "rng"]
     known = {(f.aspect, f.where) for f in compare(eager, trial).findings}
@@ -229,14 +230,14 @@ def _compare_live(eager: Outcome, trial: Outcome, live: Outcome, references: Ref
     return findings
 
 
-def _verdict(findings: list[Finding], eager: Outcome, live: Outcome, options: JudgeOptions) -> Verdict:
+def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, options: JudgeOptions) -> Verdict:
     """Weigh the findings: the heaviest that counts decides; ignored and reported-only aspects are kept as notes."""
     silent = REPORTED_ONLY | options.ignore
     counted = sorted((f for f in findings if f.aspect not in silent), key=lambda f: -f.kind.weight)
     notes = tuple(f"{f.aspect}: {f.where} {f.sentence}" for f in findings if f.aspect in silent)[:MOST_FINDINGS]
-    kind = counted[0].kind if counted else Kind.EQUAL
+    kind = counted[0].kind if counted else VerdictKind.EQUAL
     if not kind.fails and eager.error is not None:
-        kind = Kind.EAGER_FAILED
+        kind = VerdictKind.EAGER_FAILED
     if counted:
         sentence = f"{counted[0].where} {counted[0].sentence}"
     elif eager.error is not None:

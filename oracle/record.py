@@ -11,10 +11,12 @@ from typing import Any
 import numpy
 import torch
 
-from .random_state import RandomState
-from .snapshot import Modes, SavedTensor, Snapshot, has_storage
-from .stand_ins import StandIns
-from .walk import children_of, class_attributes, fields_of, kind_of
+from .state.argument_stand_ins import StandIns
+from .state.random_state import RandomState
+from .state.saved_tensors import SavedTensor, has_storage
+from .state.snapshot import Snapshot
+from .state.torch_switches import TorchSwitches
+from .state.walk import children_of, class_attributes, fields_of, kind_of
 
 DEEPEST = 60
 """Levels of nesting described; deeper ones are opaque."""
@@ -64,7 +66,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class RunOutcome:
     """What one run did.
 
     output: description of the returned value, None when it raised.  error: the exception, None otherwise.
@@ -77,7 +79,7 @@ class Outcome:
     changed: Mapping[str, Node]
     bindings: Mapping[str, Node]
     random: RandomState
-    modes: Modes
+    modes: TorchSwitches
     seconds: float = 0.0
 
     def tensors(self) -> dict[str, TensorRecord]:
@@ -184,9 +186,9 @@ def copy_of(value: torch.Tensor) -> torch.Tensor:
 
 def outcome_of(
     snapshot: Snapshot, output: object, error: BaseException | None, stand_ins: StandIns, seconds: float
-) -> Outcome:
+) -> RunOutcome:
     """Describe what a run left: call it right after the run, before anything is rewound."""
-    random, modes = RandomState.now(), Modes.now()
+    random, modes = RandomState.now(), TorchSwitches.now()
     describer = Describer(snapshot, stand_ins)
     described = describer.describe("output", output) if error is None else None
     changed = _changed_state(snapshot, describer)
@@ -194,7 +196,7 @@ def outcome_of(
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
         for saved in snapshot.changed_bindings()
     }
-    return Outcome(described, error, changed, bindings, random, modes, seconds)
+    return RunOutcome(described, error, changed, bindings, random, modes, seconds)
 
 
 def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:

@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from .gradients import Gradients, differentiable, gradients_of, leaves_of
+from .cotangents import Gradients, differentiable, gradients_of, leaves_of
+from .noise.shadow import ShadowRun
 from .quiet import quiet
-from .record import Outcome, outcome_of
-from .shadow import ShadowRun
-from .snapshot import Snapshot
-from .stand_ins import StandIns
+from .record import RunOutcome, outcome_of
+from .state.argument_stand_ins import StandIns
+from .state.snapshot import Snapshot
 
-Program = Callable[..., Any]
+JudgedProgram = Callable[..., Any]
 
 
-class Runs:
+class CallRuns:
     """Runs programs on one call's arguments; all but the live run start from, and return to, the saved state."""
 
     def __init__(self, snapshot: Snapshot, args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int) -> None:
@@ -27,7 +27,7 @@ class Runs:
         self.seed = seed
         self.lost: list[str] = []
 
-    def forward(self, program: Program) -> Outcome:
+    def forward(self, program: JudgedProgram) -> RunOutcome:
         """Run once on stand-ins and describe what is left; notes in `lost` what cannot be rewound."""
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
         with quiet(), self._undone_if_interrupted():
@@ -37,7 +37,7 @@ class Runs:
         self.snapshot.rewind()
         return outcome
 
-    def backward(self, program: Program, wanted: tuple[str, ...], cotangent: str) -> Gradients | None:
+    def backward(self, program: JudgedProgram, wanted: tuple[str, ...], cotangent: str) -> Gradients | None:
         """Run forward, then backward from the outputs at the paths `wanted`; None if one has no backward."""
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
         leaves = leaves_of(self.snapshot, stand_ins)
@@ -53,7 +53,7 @@ class Runs:
         return gradients
 
     def shadow(
-        self, program: Program, shadow: ShadowRun, wanted: tuple[str, ...], cotangent: str | None
+        self, program: JudgedProgram, shadow: ShadowRun, wanted: tuple[str, ...], cotangent: str | None
     ) -> dict[str, torch.Tensor]:
         """Run under shadow lanes and return live tensors by path: outputs and state, or gradients for a cotangent."""
         stand_ins = StandIns(self.args, self.kwargs, wanted=True)
@@ -80,7 +80,7 @@ class Runs:
             self.snapshot.rewind()
             raise
 
-    def live(self, program: Program) -> tuple[Outcome, Any]:
+    def live(self, program: JudgedProgram) -> tuple[RunOutcome, Any]:
         """Run on the caller's own arguments, as if nobody had looked; nothing is rewound."""
         output, error, seconds = _call(program, self.args, self.kwargs)
         nobody = StandIns(self.args, self.kwargs, wanted=False)
@@ -88,7 +88,7 @@ class Runs:
 
 
 def _call(
-    program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, BaseException | None, float]:
     """Call and time; an Exception is part of the result, all else (interrupts, time-outs, skips) goes to the test."""
     started = time.perf_counter()

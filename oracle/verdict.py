@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class VerdictKind(StrEnum):
     """The kinds of verdict, lightest first; a call's verdict is the heaviest of its findings."""
 
     EQUAL = "EQUAL"  # bitwise equal
@@ -30,31 +30,15 @@ class Kind(StrEnum):
         return self in _FAILING
 
 
-_ORDER = {kind: rank for rank, kind in enumerate(Kind)}
-_FAILING = frozenset({Kind.NONDETERMINISTIC, Kind.WRONG, Kind.CRASH})
-
-# What of a call is judged; `--compile-ignore` takes these names.
-ASPECTS = (
-    "values",  # outputs
-    "gradients",  # of every differentiable leaf, None apart from zero
-    "mutations",  # tensors the caller can reach, after the call
-    "aliasing",  # who shares memory with whom
-    "metadata",  # shape, dtype, device, strides, requires_grad
-    "exceptions",  # class and phase
-    "rng",  # generator states after the call
-    "python",  # attributes, containers, cells, globals, class attributes
-    "gradient-strides",  # reported only
-    "zero-sign",  # reported only
-)
-REPORTED_ONLY = frozenset({"gradient-strides", "zero-sign"})
-
+_ORDER = {kind: rank for rank, kind in enumerate(VerdictKind)}
+_FAILING = frozenset({VerdictKind.NONDETERMINISTIC, VerdictKind.WRONG, VerdictKind.CRASH})
 
 # So many units of noise are no multiple of anything: the program does not round at that position at all.
 NOTHING_ROUNDS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ErrorStatistics:
     """How far a floating-point tensor is from its reference, in units of the program's own noise.
 
     t_element, t_rms, t_bias: test statistics, <= 1 passes.  margin: the largest of them.
@@ -91,11 +75,11 @@ class Finding:
     sentence: says the difference in words, with its numbers.
     """
 
-    kind: Kind
+    kind: VerdictKind
     aspect: str
     where: str
     sentence: str
-    numbers: Numbers | None = None
+    numbers: ErrorStatistics | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +93,7 @@ class Verdict:
     reference_seconds, candidate_seconds: wall time of one eager and of the live compiled run.
     """
 
-    kind: Kind
+    kind: VerdictKind
     sentence: str
     findings: tuple[Finding, ...] = ()
     stage: str | None = None

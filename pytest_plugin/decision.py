@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from plumbline.compiler.base.errors import PlumblineError
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.verdict import VerdictKind
 
 from .judge_access import CompileStatistics, JudgedCall
 
@@ -24,7 +24,7 @@ class Decision:
     reason: of a compile_xfail.  note: a sentence for the user, "" for none.
     """
 
-    kind: Kind
+    kind: VerdictKind
     outcome: str
     worst: JudgedCall | None = None
     stage: str | None = None
@@ -45,17 +45,17 @@ class Expectation:
     strict: bool
 
 
-def heaviest(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[Kind, JudgedCall | None]:
+def heaviest(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[VerdictKind, JudgedCall | None]:
     """Return the verdict of a body and the first call that has it.
 
     A failing call decides whatever was compiled; else a body in which no operation was compiled is VACUOUS, unless
     the compiler was asked and refused what eager refuses.
     """
     failing = [call for call in calls if call.verdict.failed]
-    compiled = [call for call in calls if call.verdict.kind is not Kind.VACUOUS]
-    refused = bool(calls) and all(call.verdict.kind is Kind.EAGER_FAILED for call in calls)
+    compiled = [call for call in calls if call.verdict.kind is not VerdictKind.VACUOUS]
+    refused = bool(calls) and all(call.verdict.kind is VerdictKind.EAGER_FAILED for call in calls)
     if not failing and not refused and (statistics.graphs == 0 or statistics.ops == 0 or not compiled):
-        return Kind.VACUOUS, None
+        return VerdictKind.VACUOUS, None
     worst = max(failing or compiled, key=lambda call: call.verdict.kind.weight)
     return worst.verdict.kind, worst
 
@@ -80,10 +80,10 @@ def decide(
         return Decision(kind, "failed", worst)
     if not ended:
         return Decision(kind, "own", worst)
-    if expectation is not None and kind is not Kind.VACUOUS:
+    if expectation is not None and kind is not VerdictKind.VACUOUS:
         reason = f"[XPASS(strict)] {expectation.reason}" if expectation.strict else expectation.reason
         return Decision(kind, "failed" if expectation.strict else "xpassed", worst, reason=reason)
-    if kind is Kind.VACUOUS:
+    if kind is VerdictKind.VACUOUS:
         return Decision(kind, "failed" if require else "vacuous")
     return Decision(kind, "passed", worst)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from _pytest._code.code import ExceptionChainRepr, ReprEntry, ReprFileLocation, ReprTraceback
 
-from plumbline.oracle.verdict import Finding, Kind, Numbers
+from plumbline.oracle.verdict import ErrorStatistics, Finding, VerdictKind
 
 from .decision import Decision, JudgementError
 from .judge_access import JudgedCall
@@ -29,7 +29,7 @@ _VACUOUS_HINT = (
 
 def headline(decision: Decision, variant: Variant) -> str:
     """Return the one line that a failure is known by, in summaries and reports."""
-    if decision.kind is Kind.VACUOUS:
+    if decision.kind is VerdictKind.VACUOUS:
         return f"VACUOUS at {variant.backend}: nothing was compiled"
     if not decision.kind.fails:
         return f"{decision.reason}: compiled code is right ({decision.kind.value}) at {variant.backend}"
@@ -61,7 +61,7 @@ def failure_lines(decision: Decision, item: Any, calls: Sequence[JudgedCall]) ->
         lines += _facts(decision, item.variant, decision.worst)
         lines += _source(decision.worst)
         lines += _further(decision.worst, calls)
-    if decision.kind is Kind.VACUOUS:
+    if decision.kind is VerdictKind.VACUOUS:
         lines += [f"  {_VACUOUS_HINT}"]
     if decision.note:
         lines += ["", f"  {decision.note}"]
@@ -91,7 +91,7 @@ def failure_repr(
 
 def label_own_failure(report: pytest.TestReport, decision: Decision, item: Any, calls: Sequence[JudgedCall]) -> None:
     """Say in the report of a test that fails by itself what the judge found; changes the report."""
-    if decision.kind is Kind.SENSITIVE:
+    if decision.kind is VerdictKind.SENSITIVE:
         text = (
             f"SENSITIVE at {item.variant.backend}: every compiled call is within the program's own rounding noise, and "
             "the test passes with reference values; its own tolerance is tighter than that noise"
@@ -99,13 +99,13 @@ def label_own_failure(report: pytest.TestReport, decision: Decision, item: Any, 
         crash = getattr(report.longrepr, "reprcrash", None)
         if crash is not None:
             crash.message = f"SENSITIVE at {item.variant.backend}: {crash.message}"
-    elif decision.kind is Kind.EAGER_FAILED:
+    elif decision.kind is VerdictKind.EAGER_FAILED:
         text = "EAGER_FAILED: the test fails with eager's own values too; compiled code is not the cause"
     else:
         return
     margins = [call.verdict.margin for call in calls]
     finite = [margin for margin in margins if math.isfinite(margin)]
-    if decision.kind is Kind.SENSITIVE and finite:
+    if decision.kind is VerdictKind.SENSITIVE and finite:
         text += f" (largest difference: {max(finite):.2g} of what noise allows)"
     report.sections.append(("plumbline", text))
 
@@ -144,7 +144,7 @@ def _facts(decision: Decision, variant: Variant, call: JudgedCall) -> list[str]:
     return [*lines, f"  stage    {_stage(decision, variant)}"]
 
 
-def _numbers(numbers: Numbers) -> list[str]:
+def _numbers(numbers: ErrorStatistics) -> list[str]:
     lines = []
     if numbers.worst_index is not None:
         index = ", ".join(map(str, numbers.worst_index))

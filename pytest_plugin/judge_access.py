@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from plumbline.oracle.boundary import JudgedCall
-from plumbline.oracle.compilers import CompileStatistics
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.random_state import RandomState
-from plumbline.oracle.scope import StateScope, seed_everything
-from plumbline.oracle.session import JudgeSession, available_compilers
+from plumbline.oracle.harness.boundary import JudgedCall
+from plumbline.oracle.harness.compilers import CompileStatistics
+from plumbline.oracle.harness.known_compilers import available_compilers
+from plumbline.oracle.harness.session import JudgeSession
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.state.random_state import RandomState
+from plumbline.oracle.state.scope import StateScope, seed_everything
 
 from .variants import Variant
 from .written_asserts import as_written

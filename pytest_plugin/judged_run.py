@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import VerdictKind
 
 from .current import session_is
 from .decision import Decision, Expectation, decide, with_stage
@@ -139,7 +139,7 @@ class Runs:
         if not _can_run_again(item, progress):
             return replace(decision, note="not re-run with reference values")
         ended, _ = self._run_again(item, progress, item.variant, "reference")
-        return replace(decision, kind=Kind.SENSITIVE if ended else Kind.EAGER_FAILED)
+        return replace(decision, kind=VerdictKind.SENSITIVE if ended else VerdictKind.EAGER_FAILED)
 
     def _first_wrong(self, item: Any, progress: Progress) -> tuple[str | None, str]:
         """Return the first wrong backend of the ladder, and why it is not known if so."""

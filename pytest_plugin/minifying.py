@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.verdict import VerdictKind
 from plumbline.reports.rows import CaseRow
 
 MODES = ("off", "auto", "always")
@@ -35,7 +35,7 @@ def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
     """
     chosen: dict[tuple[object, ...], CaseRow] = {}
     for case in cases:
-        failing = case.outcome == "failed" and case.verdict and Kind(case.verdict).fails
+        failing = case.outcome == "failed" and case.verdict and VerdictKind(case.verdict).fails
         if failing and case.stage in (None, case.backend) and case.backend != "eager":
             place = (case.compiler, case.test) if mode == "always" else (case.user_file, case.user_line)
             chosen.setdefault(place, case)

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.options import JudgeOptions
-from plumbline.oracle.targets import find_target
-from plumbline.oracle.verdict import ASPECTS
+from plumbline.oracle.aspects import ASPECTS
+from plumbline.oracle.harness.targets import find_target
+from plumbline.oracle.judge_options import BOUNDARIES, JudgeOptions
 from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
 from .minifying import MODES
 from .settings import (
     BACKENDS,
-    BOUNDARIES,
     BOUNDARY,
     COMPILERS,
     DATABASE,

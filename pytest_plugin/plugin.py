@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Intercept torch.compile before a conftest or test module can use it."""
     if is_on(early_config):
-        from plumbline.oracle.interception_hook import install_import_interception
+        from plumbline.oracle.harness.interception_hook import install_import_interception
 
         install_import_interception()
 
@@ -42,6 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Give torch.compile back."""
     if is_on(config):
-        from plumbline.oracle.interception_hook import uninstall_import_interception
+        from plumbline.oracle.harness.interception_hook import uninstall_import_interception
 
         uninstall_import_interception()

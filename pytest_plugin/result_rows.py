@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plumbline.oracle.compilers import CompileEvent
-from plumbline.oracle.verdict import Kind, Numbers, Verdict
+from plumbline.oracle.harness.compilers import CompileEvent
+from plumbline.oracle.verdict import ErrorStatistics, Verdict, VerdictKind
 from plumbline.reports.rows import CallRow, CaseRow, Measured, field_types, identify_case
 
 from .decision import Decision
@@ -66,7 +66,7 @@ def _verdict_fields(decision: Decision | None, variant: Variant, calls: Sequence
         "judged_calls": len(calls),
     }
     if call is None:
-        return fields | {"sentence": headline(decision, variant) if decision.kind is Kind.VACUOUS else ""}
+        return fields | {"sentence": headline(decision, variant) if decision.kind is VerdictKind.VACUOUS else ""}
     finding = call.verdict.worst
     return fields | {
         "sentence": finding.sentence if finding is not None else call.verdict.sentence,
@@ -80,7 +80,7 @@ def _verdict_fields(decision: Decision | None, variant: Variant, calls: Sequence
 
 
 def _number_fields(verdict: Verdict) -> dict[str, Any]:
-    numbers: Numbers | None = verdict.worst.numbers if verdict.worst is not None else None
+    numbers: ErrorStatistics | None = verdict.worst.numbers if verdict.worst is not None else None
     fields: dict[str, Any] = {"margin": float(verdict.margin)}
     if numbers is None:
         return fields

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-# What the plugin calls a boundary: where the line runs between the test and the code that is compiled.
-BOUNDARIES = ("module", "call", "explicit")
+from plumbline.oracle.judge_options import BOUNDARIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 from tabulate import tabulate
 
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.verdict import VerdictKind
 from plumbline.reports.rows import CaseRow
 
 Line = tuple[str, dict[str, bool]]
 SHOWN = 20  # cases listed per kind
 
 _ADVICE = {
-    Kind.UNSTABLE.value: "rounding alone decides many positions; the verdict says little",
-    Kind.NO_REFERENCE.value: "judged by what there is",
-    Kind.SENSITIVE.value: "the test's own tolerance is tighter than the program's rounding noise",
+    VerdictKind.UNSTABLE.value: "rounding alone decides many positions; the verdict says little",
+    VerdictKind.NO_REFERENCE.value: "judged by what there is",
+    VerdictKind.SENSITIVE.value: "the test's own tolerance is tighter than the program's rounding noise",
 }
 
 
@@ -23,7 +23,7 @@ def summary_lines(cases: Sequence[CaseRow], *, require: float | None) -> list[Li
     if not cases:
         return []
     lines: list[Line] = [(line, {}) for line in _table(cases).splitlines()]
-    failed = [case for case in cases if case.verdict and Kind(case.verdict).fails and case.outcome == "failed"]
+    failed = [case for case in cases if case.verdict and VerdictKind(case.verdict).fails and case.outcome == "failed"]
     lines += _listed("failed by the judge", failed, {"red": True})
     for kind, advice in _ADVICE.items():
         lines += _listed(f"{kind} ({advice})", [case for case in cases if case.verdict == kind], {"yellow": True})
@@ -33,7 +33,7 @@ def summary_lines(cases: Sequence[CaseRow], *, require: float | None) -> list[Li
 def _table(cases: Sequence[CaseRow]) -> str:
     columns = list(dict.fromkeys(case.column for case in cases))
     counts = Counter((case.column, _word(case)) for case in cases)
-    words = [kind.value for kind in Kind] + ["not judged", "skipped", "xfailed", "xpassed", "error"]
+    words = [kind.value for kind in VerdictKind] + ["not judged", "skipped", "xfailed", "xpassed", "error"]
     present = [word for word in words if any(counts[column, word] for column in columns)]
     rows = [[column, *(counts[column, word] or "" for word in present)] for column in columns]
     return tabulate(rows, headers=["", *present], tablefmt="simple")
@@ -62,7 +62,7 @@ def _listed(title: str, cases: Sequence[CaseRow], markup: dict[str, bool]) -> li
 
 
 def _vacuous(cases: Sequence[CaseRow], require: float | None) -> list[Line]:
-    vacuous = [case for case in cases if case.verdict == Kind.VACUOUS.value]
+    vacuous = [case for case in cases if case.verdict == VerdictKind.VACUOUS.value]
     counted = [case for case in cases if case.outcome not in ("skipped", "error")]
     lines: list[Line] = []
     if vacuous:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from plumbline.oracle.walk import walk
+from plumbline.oracle.state.walk import walk
 
 _REWRITTEN = "@pytest_ar"  # the name that pytest's rewriting puts into a module
 

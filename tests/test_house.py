@@ -46,8 +46,8 @@ PLANTED = [
     ("file_is_at_most_800_lines", "oracle/long.py", "x = 1\n" * 801),
     ("function_fits_one_screen", "oracle/x.py", "def f():\n" + "    x = 1\n" * 60),
     ("folder_is_never_imported_as_a_top_module", "oracle/x.py", "import compiler"),
-    ("folder_is_never_imported_as_a_top_module", "tests/test_x.py", "from oracle.verdict import Kind"),
-    ("imports_tell_the_distance", "oracle/x.py", "from plumbline.oracle.verdict import Kind"),
+    ("folder_is_never_imported_as_a_top_module", "tests/test_x.py", "from oracle.verdict import VerdictKind"),
+    ("imports_tell_the_distance", "oracle/x.py", "from plumbline.oracle.verdict import VerdictKind"),
     ("imports_tell_the_distance", "oracle/x.py", "from ..compiler.base.errors import UserError"),
     ("imports_tell_the_distance", "compiler/base/x.py", "from ...oracle import verdict"),
     ("imports_tell_the_distance", "public/command.py", "from .reports.rows import Row"),
@@ -80,10 +80,10 @@ PLANTED = [
 ]
 
 ALLOWED = [
-    ("oracle/x.py", "from .verdict import Kind\nfrom plumbline.compiler.base.errors import UserError\n"),
+    ("oracle/x.py", "from .verdict import VerdictKind\nfrom plumbline.compiler.base.errors import UserError\n"),
     ("compiler/graph/x.py", "from .facts import a\nfrom ..base.errors import UserError\n"),
     ("public/command.py", "from .doctor import checks\nfrom plumbline.reports.rows import Row\nprint(1)\n"),
-    ("oracle/stock_torch.py", "import torch._dynamo\nimport torch\ntorch.compile(print)\n"),
+    ("oracle/harness/stock_torch.py", "import torch._dynamo\nimport torch\ntorch.compile(print)\n"),
     ("compiler/base/torch_facts.py", "import torch\ntorch._C._get_tracing_state()\n"),
     ("oracle/x.py", "import torch\ntorch.compiler.is_compiling()\ntorch.__version__\n'torch.compile'\n"),
     ("oracle/x.py", "import torch\ntorch.ops.aten._softmax.default\n"),
@@ -265,9 +265,9 @@ def test_heavy_start_up_is_seen(tmp_path: Path):
 # --- import contracts -------------------------------------------------------------------------------------------
 
 BROKEN_IMPORTS = [
-    ("reports/planted.py", "from plumbline.oracle.verdict import Kind"),
+    ("reports/planted.py", "from plumbline.oracle.verdict import VerdictKind"),
     ("oracle/planted.py", "from plumbline.reports.rows import Row"),
-    ("compiler/base/planted.py", "from plumbline.oracle.verdict import Kind"),
+    ("compiler/base/planted.py", "from plumbline.oracle.verdict import VerdictKind"),
     ("oracle/planted.py", "from plumbline.pytest_plugin.plugin import pytest_addoption"),
     ("minifier/planted.py", "from plumbline.command import main"),
     ("compiler/frontend/planted.py", "from ..codegen import anything"),
@@ -279,6 +279,8 @@ BROKEN_IMPORTS = [
     ("compiler/frontend/planted.py", "from ..loops import anything"),
     ("compiler/lowering/planted.py", "from ..values import anything"),
     ("compiler/runtime/planted.py", "from ..graph import anything"),
+    ("oracle/state/planted.py", "from ..harness import anything"),
+    ("oracle/noise/planted.py", "from ..numeric import anything"),
     ("compiler/unheard_of/planted.py", "from ..base.errors import UserError"),
 ]
 
@@ -311,15 +313,17 @@ FLOORS = [
     "symbolic",
     "values",
 ]
+ORACLE_ROOMS = ["harness", "noise", "numeric", "state"]
 SKELETON = [f"{building}/__init__.py" for building in BUILDINGS]
 SKELETON += [f"compiler/{floor}/__init__.py" for floor in FLOORS]
 SKELETON += [f"compiler/{floor}/anything.py" for floor in FLOORS if floor != "values"]  # its files are all named
-ROOMS = ["python", "python/containers", "python/objects", "torch", "library"]  # of the values
-SKELETON += [f"compiler/values/{room}/__init__.py" for room in ROOMS]
-SKELETON += [f"compiler/values/{room}/anything.py" for room in ROOMS if room != "python"]
+VALUE_ROOMS = ["python", "python/containers", "python/objects", "torch", "library"]  # of the values
+SKELETON += [f"compiler/values/{room}/__init__.py" for room in VALUE_ROOMS]
+SKELETON += [f"compiler/values/{room}/anything.py" for room in VALUE_ROOMS if room != "python"]
 SKELETON += ["compiler/values/value.py", "compiler/values/constant.py", "compiler/values/python/size_calls.py"]
 SKELETON += ["oracle/verdict.py", "reports/rows.py", "pytest_plugin/plugin.py", "public/command.py"]
 SKELETON += ["compiler/base/errors.py"]
+SKELETON += [f"oracle/{room}/{file}.py" for room in ORACLE_ROOMS for file in ("__init__", "anything")]
 
 
 @pytest.fixture
@@ -346,8 +350,8 @@ def test_contracts_see_a_planted_import(skeleton: Path, path: str, statement: st
 
 
 def test_contracts_see_a_circle_of_files(skeleton: Path):
-    (skeleton / "compiler/values/torch/planted.py").write_text("from . import anything\n")
-    (skeleton / "compiler/values/torch/anything.py").write_text("from . import planted\n")
+    (skeleton / "oracle/harness/anything.py").write_text("from . import planted\n")
+    (skeleton / "oracle/harness/planted.py").write_text("from . import anything\n")
     broken = contracts_say(skeleton)
     assert broken.returncode == 1
-    assert "No cycles are allowed" in broken.stdout, broken.stdout + broken.stderr
+    assert "No circles among files or folders, at any depth BROKEN" in broken.stdout, broken.stdout + broken.stderr

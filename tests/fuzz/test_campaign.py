@@ -14,12 +14,12 @@ from plumbline.fuzz.isolation import Workshop
 from plumbline.fuzz.leftovers import clear_leftovers
 from plumbline.fuzz.modes import find_mode
 from plumbline.fuzz.scenarios import scenarios
-from plumbline.oracle.verdict import Kind, Verdict
+from plumbline.oracle.verdict import Verdict, VerdictKind
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 from support.planted_faults import FreezingCompiler
 
 GUARDS = find_mode("guards")
-EQUAL = Tried(Verdict(Kind.EQUAL, ""))
+EQUAL = Tried(Verdict(VerdictKind.EQUAL, ""))
 
 
 class Told(PlantedCompiler):

@@ -12,10 +12,10 @@ from plumbline.fuzz.guard_slots import BASES, SLOTS
 from plumbline.fuzz.guards import try_scenario
 from plumbline.fuzz.modes import find_mode
 from plumbline.fuzz.scenarios import Event, Scenario, UsedSlot, check_scenario, scenarios, simpler_scenarios
-from plumbline.oracle.compilers import CompileRequest
-from plumbline.oracle.session import find_compiler
-from plumbline.oracle.stock_torch import StockTorch
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.harness.compilers import CompileRequest
+from plumbline.oracle.harness.known_compilers import find_compiler
+from plumbline.oracle.harness.stock_torch import StockTorch
+from plumbline.oracle.verdict import VerdictKind
 from support.planted_compilers import PlantedCompiler
 from support.planted_faults import FROZEN_ARGUMENTS, FROZEN_PLACES, CountingCompiler, FreezingCompiler
 
@@ -42,7 +42,7 @@ def test_every_slot_runs_in_every_way_with_every_value(name):
         for value in range(len(SLOTS[name].values)):
             events += [Event(name, value), CALL]
         tried = try_scenario(Scenario((UsedSlot(name, way),), tuple(events)), PlantedCompiler(), "eager")
-        assert tried.verdict.kind is Kind.EQUAL, (way, str(tried.verdict))
+        assert tried.verdict.kind is VerdictKind.EQUAL, (way, str(tried.verdict))
 
 
 QUICK = ("SCALE", "ZERO", "helper", "Thing.factor", "module.training", "number")

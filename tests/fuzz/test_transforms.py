@@ -11,9 +11,9 @@ from plumbline.fuzz.modes import find_mode
 from plumbline.fuzz.programs import Level, Program, Step
 from plumbline.fuzz.tensors import TensorSpec
 from plumbline.fuzz.transforms import try_program
-from plumbline.oracle.compilers import CompileStatistics
-from plumbline.oracle.session import find_compiler
-from plumbline.oracle.verdict import Kind
+from plumbline.oracle.harness.compilers import CompileStatistics
+from plumbline.oracle.harness.known_compilers import find_compiler
+from plumbline.oracle.verdict import VerdictKind
 from support.planted_compilers import PlantedCompiler
 from support.planted_faults import faulty_compiler
 
@@ -43,7 +43,7 @@ def test_a_planted_wrong_vmap_rule_is_caught_and_shrunk():
 @pytest.mark.parametrize("level", [0, 1])
 def test_one_program_with_the_fault_inside_or_around_the_compiled_function(level):
     program = replace(BATCHED_SUM, compiled=level)
-    assert try_program(program, PlantedCompiler(), "eager").verdict.kind is Kind.EQUAL
+    assert try_program(program, PlantedCompiler(), "eager").verdict.kind is VerdictKind.EQUAL
     tried = try_program(program, faulty_compiler("vmap_counts_dims_with_the_batch"), "eager")
     assert tried.signature is not None
     assert (tried.signature.kind, tried.signature.aspect) == ("WRONG", "values")
@@ -64,7 +64,7 @@ def test_stock_eager_runs_clean_on_a_few():
 def test_eager_errors_are_not_failures():
     program = Program((TensorSpec((2,)), TensorSpec((3,))), 2, (Step("add", (0, 1)),), (2,))
     tried = try_program(program, PlantedCompiler(), "eager")
-    assert tried.verdict.kind is Kind.EAGER_FAILED
+    assert tried.verdict.kind is VerdictKind.EAGER_FAILED
     assert tried.signature is None
 
 
@@ -75,7 +75,7 @@ def test_a_compiler_that_compiles_nothing_is_vacuous():
             candidate.statistics = CompileStatistics
             return candidate
 
-    assert try_program(BATCHED_SUM, Lazy(), "eager").verdict.kind is Kind.VACUOUS
+    assert try_program(BATCHED_SUM, Lazy(), "eager").verdict.kind is VerdictKind.VACUOUS
 
 
 @pytest.mark.parametrize(

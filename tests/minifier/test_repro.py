@@ -10,7 +10,7 @@ from plumbline.minifier.graph_judge import GraphRules
 from plumbline.minifier.repro import History, Pipeline, repro_script
 from plumbline.minifier.signature import Signature
 from plumbline.minifier.subgraph import record
-from plumbline.oracle.compilers import CompileRequest
+from plumbline.oracle.harness.compilers import CompileRequest
 
 SIGNATURE = Signature("WRONG", "values", band="gross")
 HISTORY = History("Net, call of plumbline:inductor", "", "graph 0", 9, 5, "output[0] is wrong")

@@ -3,17 +3,19 @@ import subprocess
 import pytest
 
 from plumbline.minifier.signature import Signature, exception_signature, signature_of
-from plumbline.oracle.verdict import Finding, Kind, Numbers, Verdict
+from plumbline.oracle.verdict import ErrorStatistics, Finding, Verdict, VerdictKind
 
 
 def wrong(aspect="values", where="output[0]", **numbers) -> Verdict:
-    found = Numbers(1.0, 1.0, 1.0, **numbers) if numbers else None
-    finding = Finding(Kind.WRONG, aspect, where, "differs", found)
-    return Verdict(Kind.WRONG, "differs", (finding,))
+    found = ErrorStatistics(1.0, 1.0, 1.0, **numbers) if numbers else None
+    finding = Finding(VerdictKind.WRONG, aspect, where, "differs", found)
+    return Verdict(VerdictKind.WRONG, "differs", (finding,))
 
 
 def test_a_verdict_that_passes_has_no_signature():
-    assert signature_of(Verdict(Kind.NOISE, "fine", (Finding(Kind.NOISE, "values", "output", "x"),))) is None
+    assert (
+        signature_of(Verdict(VerdictKind.NOISE, "fine", (Finding(VerdictKind.NOISE, "values", "output", "x"),))) is None
+    )
 
 
 MARGINS = [(1.5, "doubtful"), (30.0, "clear"), (1e6, "gross"), (float("nan"), "gross")]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from plumbline.oracle import JudgeOptions, Kind, check
+from plumbline.oracle import JudgeOptions, VerdictKind, check
 
 torch.manual_seed(0)
 X = torch.randn(64, 48)
@@ -35,7 +35,7 @@ def first_aspect(verdict):
 
 def test_control_a_reordered_sum_is_noise():
     verdict = check(lambda x: x.sum(0), (X,), compiled=lambda x: x.flip(0).sum(0) * 1.0)
-    assert verdict.kind in (Kind.EQUAL, Kind.NOISE, Kind.BETTER)
+    assert verdict.kind in (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
 
 
 def test_one_nan_in_eager_does_not_excuse_garbage_elsewhere():
@@ -47,7 +47,7 @@ def test_one_nan_in_eager_does_not_excuse_garbage_elsewhere():
         wrong[5, 5] = float("nan")
         return wrong
 
-    assert check(lambda x: x * 2, (x,), compiled=garbage).kind is Kind.WRONG
+    assert check(lambda x: x * 2, (x,), compiled=garbage).kind is VerdictKind.WRONG
 
 
 def test_a_nan_moved_by_one_is_wrong():
@@ -59,24 +59,24 @@ def test_a_nan_moved_by_one_is_wrong():
         y[3, 4] = float("nan")
         return y
 
-    assert check(lambda x: x * 2, (x,), compiled=moved).kind is Kind.WRONG
+    assert check(lambda x: x * 2, (x,), compiled=moved).kind is VerdictKind.WRONG
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(100_000, 100_009), (5000, 5004), (7, 8)])
 def test_integers_are_compared_exactly(right, wrong):
     x = torch.tensor([right])
     verdict = check(lambda x: x + 0, (x,), compiled=lambda x: x + (wrong - right))
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
 
 
 def test_an_argmax_that_is_off_is_wrong():
     x = torch.arange(6000.0)
     verdict = check(lambda x: x.argmax(), (x,), compiled=lambda x: x.argmax() - 4)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
 
 
 def test_the_right_direction_with_the_wrong_length_is_wrong():
-    assert check(lambda x: x @ x.T, (X,), compiled=lambda x: 3 * (x @ x.T)).kind is Kind.WRONG
+    assert check(lambda x: x @ x.T, (X,), compiled=lambda x: 3 * (x @ x.T)).kind is VerdictKind.WRONG
 
 
 @pytest.mark.parametrize("error", [0.01, 0.1, 1.0])
@@ -89,13 +89,13 @@ def test_one_wrong_element_in_a_million_is_seen(error):
         return y
 
     verdict = check(lambda x: x * 2 + 1, (x,), compiled=wrong)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert verdict.findings[0].numbers.worst_index == (123, 456)
 
 
 def test_a_dropped_mutation_of_an_input_is_wrong():
     verdict = check(lambda x: x.add_(1) * 2, (X.clone(),), compiled=lambda x: (x + 1) * 2)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert first_aspect(verdict) == "mutations"
 
 
@@ -111,7 +111,10 @@ def test_a_dropped_mutation_of_a_buffer_and_of_a_closure_is_wrong():
         return functional.batch_norm(x, None, None, norm.weight, norm.bias, True)
 
     verdict = check(eager, (X,), compiled=compiled)
-    assert {finding.aspect for finding in verdict.findings if finding.kind is Kind.WRONG} == {"mutations", "python"}
+    assert {finding.aspect for finding in verdict.findings if finding.kind is VerdictKind.WRONG} == {
+        "mutations",
+        "python",
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,13 +129,13 @@ def test_a_dropped_mutation_of_a_buffer_and_of_a_closure_is_wrong():
 def test_a_wrong_backward_is_seen_although_its_mean_is_right(function, planted):
     x = X.clone().requires_grad_()
     verdict = check(function, (x,), compiled=with_backward(function, planted))
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert first_aspect(verdict) == "gradients"
 
 
 def test_output_strides_are_compared():
     verdict = check(lambda x: (x * 2).T, (X,), compiled=lambda x: (x * 2).T.contiguous())
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert first_aspect(verdict) == "metadata"
     assert "stride" in verdict.sentence
 
@@ -144,7 +147,7 @@ def test_output_strides_are_compared():
 )
 def test_who_shares_memory_with_whom_is_compared(eager, compiled):
     verdict = check(eager, (X.clone(),), compiled=compiled)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert any(finding.aspect == "aliasing" for finding in verdict.findings)
 
 
@@ -153,20 +156,20 @@ def test_outputs_that_share_memory_with_each_other_are_compared():
         y = x * 2
         return y, y[0]
 
-    assert check(eager, (X,), compiled=lambda x: (x * 2, (x * 2)[0])).kind is Kind.WRONG
+    assert check(eager, (X,), compiled=lambda x: (x * 2, (x * 2)[0])).kind is VerdictKind.WRONG
 
 
 def test_requires_grad_of_outputs_is_compared():
     x = X.clone().requires_grad_()
     verdict = check(lambda x: x * 2, (x,), compiled=lambda x: (x * 2).detach())
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert "requires_grad" in verdict.sentence
 
 
 def test_no_gradient_is_not_a_gradient_of_zeros():
     x, w = X.clone().requires_grad_(), torch.ones(48, requires_grad=True)
     verdict = check(lambda x, w: x * 2, (x, w), compiled=lambda x, w: x * 2 + w * 0)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert verdict.findings[0].where == "gradient of w"
 
 
@@ -181,20 +184,20 @@ def test_a_fault_that_shows_only_when_two_inputs_alias_is_seen():
         return result
 
     x = X.clone()
-    assert check(eager, (x, X.clone()), compiled=as_if_apart).kind is Kind.EQUAL
-    assert check(eager, (x, x), compiled=as_if_apart).kind is Kind.WRONG
+    assert check(eager, (x, X.clone()), compiled=as_if_apart).kind is VerdictKind.EQUAL
+    assert check(eager, (x, x), compiled=as_if_apart).kind is VerdictKind.WRONG
 
 
 def test_a_nan_in_eager_does_not_loosen_the_rest():
     x = X.clone()
     x[0, 0] = float("nan")
-    assert check(lambda x: x * 2, (x,), compiled=lambda x: x * 2.07).kind is Kind.WRONG
+    assert check(lambda x: x * 2, (x,), compiled=lambda x: x * 2.07).kind is VerdictKind.WRONG
 
 
 def test_a_bias_of_less_than_one_ulp_is_seen_in_bfloat16():
     x = torch.rand(256, 256).bfloat16() + 0.5
     verdict = check(lambda x: x * 1.7, (x,), compiled=lambda x: (x.float() * 1.7 * 1.004).bfloat16())
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,7 @@ def test_a_bias_of_less_than_one_ulp_is_seen_in_bfloat16():
 )
 def test_wrong_dropout_is_seen(wrong):
     verdict = check(lambda x: functional.dropout(x, 0.5) + 1, (X,), compiled=lambda x: wrong(x) + 1)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
 
 
 def test_dropout_before_a_matmul_is_compared_draw_by_draw():
@@ -214,18 +217,18 @@ def test_dropout_before_a_matmul_is_compared_draw_by_draw():
         (X,),
         compiled=lambda x: torch.cat([functional.dropout(x, 0.5)[:32] @ w, functional.dropout(x, 0.5)[32:] @ w]),
     )
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     halves = check(
         lambda x: functional.dropout(x, 0.5) @ w,
         (X,),
         compiled=lambda x: (lambda y: y[:, :24] @ w[:24] + y[:, 24:] @ w[24:])(functional.dropout(x, 0.5)),
     )
-    assert halves.kind in (Kind.EQUAL, Kind.NOISE, Kind.BETTER)
+    assert halves.kind in (VerdictKind.EQUAL, VerdictKind.NOISE, VerdictKind.BETTER)
 
 
 def test_a_generator_left_elsewhere_is_wrong():
     verdict = check(lambda x: x + torch.rand(1), (X,), compiled=lambda x: (x + torch.rand(1), torch.rand(1))[0])
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert first_aspect(verdict) == "rng"
 
 
@@ -234,7 +237,7 @@ def test_a_compiled_program_that_raises_is_wrong():
         raise RuntimeError("boom")
 
     verdict = check(lambda x: x * 2, (X,), compiled=raises)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert first_aspect(verdict) == "exceptions"
 
 
@@ -242,12 +245,12 @@ def test_a_program_that_eager_rejects_is_no_fault_of_the_compiler():
     def invalid(x):
         return x @ x
 
-    assert check(invalid, (X,), compiled=invalid).kind is Kind.EAGER_FAILED
+    assert check(invalid, (X,), compiled=invalid).kind is VerdictKind.EAGER_FAILED
 
 
 def test_a_compiled_program_that_accepts_what_eager_rejects_is_wrong():
     verdict = check(lambda x: x @ x, (X,), compiled=lambda x: x @ x.T)
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert "eager raises RuntimeError" in verdict.sentence
 
 
@@ -258,8 +261,8 @@ def test_another_exception_class_is_wrong_a_subclass_is_not():
 
         return function
 
-    assert check(raises(IndexError), (X,), compiled=raises(RuntimeError)).kind is Kind.WRONG
-    assert check(raises(LookupError), (X,), compiled=raises(IndexError)).kind is Kind.EAGER_FAILED
+    assert check(raises(IndexError), (X,), compiled=raises(RuntimeError)).kind is VerdictKind.WRONG
+    assert check(raises(LookupError), (X,), compiled=raises(IndexError)).kind is VerdictKind.EAGER_FAILED
 
 
 def test_a_backward_that_raises_only_when_compiled_is_wrong():
@@ -268,7 +271,7 @@ def test_a_backward_that_raises_only_when_compiled_is_wrong():
 
     x = X.clone().requires_grad_()
     verdict = check(lambda x: x * 2, (x,), compiled=with_backward(lambda x: x * 2, broken))
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert verdict.findings[0].where == "exception in the backward"
 
 
@@ -277,5 +280,5 @@ def test_a_compiled_program_that_differs_from_itself_is_named():
         return x * 2 + int.from_bytes(os.urandom(2))
 
     verdict = check(lambda x: x * 2, (X,), compiled=unstable, options=JudgeOptions(gradients=False))
-    assert any(finding.kind is Kind.NONDETERMINISTIC for finding in verdict.findings)
+    assert any(finding.kind is VerdictKind.NONDETERMINISTIC for finding in verdict.findings)
     assert verdict.failed

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from plumbline.oracle import JudgeOptions, Kind, check
+from plumbline.oracle import JudgeOptions, VerdictKind, check
 
 X = torch.linspace(-2, 2, 24).reshape(4, 6)
 
@@ -37,7 +37,7 @@ Pair = collections.namedtuple("Pair", "left right")
     ],
 )
 def test_any_tree_of_outputs_is_equal_to_itself(make):
-    assert check(lambda x: make(x * 2), (X,), compiled=lambda x: make(x * 2)).kind is Kind.EQUAL
+    assert check(lambda x: make(x * 2), (X,), compiled=lambda x: make(x * 2)).kind is VerdictKind.EQUAL
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_any_tree_of_outputs_is_equal_to_itself(make):
 )
 def test_any_difference_of_the_output_tree_is_wrong(eager, compiled, words):
     verdict = check(lambda x: eager(x * 2), (X,), compiled=lambda x: compiled(x * 2))
-    assert verdict.kind is Kind.WRONG
+    assert verdict.kind is VerdictKind.WRONG
     assert words in str(verdict)
 
 
@@ -95,10 +95,10 @@ def test_state_after_the_call_is_compared(planted, where):
     State.level = 1
     state = State()
     good = check(lambda state, x: remember(state, x), (state, X), compiled=lambda state, x: remember(state, x))
-    assert good.kind is Kind.EQUAL
+    assert good.kind is VerdictKind.EQUAL
     State.level = 1
     bad = check(remember, (State(), X), compiled=lambda state, x: planted(state, x) and None)
-    assert bad.kind is Kind.WRONG
+    assert bad.kind is VerdictKind.WRONG
     assert any(finding.where == where and finding.aspect == "python" for finding in bad.findings), str(bad)
 
 
@@ -130,7 +130,7 @@ def test_generators_after_the_call_are_compared():
     def eager(x):
         return x * random.random()
 
-    assert check(eager, (X,), compiled=eager).kind is Kind.EQUAL
+    assert check(eager, (X,), compiled=eager).kind is VerdictKind.EQUAL
     frozen = check(eager, (X,), compiled=lambda x: x * 0.5)
     assert {"rng", "values"} <= {finding.aspect for finding in frozen.findings}
 
@@ -138,13 +138,13 @@ def test_generators_after_the_call_are_compared():
 def test_an_ignored_aspect_is_a_note_not_a_failure():
     options = JudgeOptions(ignore=frozenset({"metadata"}))
     verdict = check(lambda x: (x * 2).T, (X,), compiled=lambda x: (x * 2).T.contiguous(), options=options)
-    assert verdict.kind is Kind.EQUAL
+    assert verdict.kind is VerdictKind.EQUAL
     assert "metadata: output stride" in verdict.notes[0]
 
 
 def test_the_sign_of_zero_is_a_note():
     verdict = check(lambda x: x * 0.0, (X,), compiled=lambda x: (x * 0.0).abs())
-    assert verdict.kind is Kind.EQUAL
+    assert verdict.kind is VerdictKind.EQUAL
     assert any(note.startswith("zero-sign") for note in verdict.notes)
 
 
@@ -161,7 +161,7 @@ def test_strides_of_gradients_are_a_note():
             return (grad * 2).T.contiguous().T
 
     verdict = check(lambda w: w * 2, (w,), compiled=Strided.apply)
-    assert verdict.kind is Kind.EQUAL
+    assert verdict.kind is VerdictKind.EQUAL
     assert any("gradient of w stride" in note for note in verdict.notes)
 
 
@@ -170,13 +170,13 @@ def test_more_accurate_than_eager_is_better():
         return x.bfloat16().double().sum()[None].float()
 
     verdict = check(lambda x: x.bfloat16().cumsum(0)[-1:].float(), (torch.rand(20_000),), compiled=exact)
-    assert verdict.kind in (Kind.BETTER, Kind.NOISE)
+    assert verdict.kind in (VerdictKind.BETTER, VerdictKind.NOISE)
 
 
 def test_numpy_programs_are_judged_without_a_float64_reference():
     a = numpy.linspace(0, 1, 5, dtype=numpy.float32)
-    assert check(numpy.sin, (a,), compiled=numpy.sin).kind is Kind.EQUAL
-    assert check(numpy.sin, (a,), compiled=numpy.cos).kind is Kind.WRONG
+    assert check(numpy.sin, (a,), compiled=numpy.sin).kind is VerdictKind.EQUAL
+    assert check(numpy.sin, (a,), compiled=numpy.cos).kind is VerdictKind.WRONG
 
 
 def test_gradients_off_judges_no_gradients():
@@ -209,8 +209,8 @@ def test_native_random_numbers_are_judged_by_distribution():
         return check(lambda x: functional.dropout(x, 0.5), (x,), compiled=compiled, options=options)
 
     assert not judged(shuffled).failed
-    assert judged(lambda x: functional.dropout(x, 0.4)).kind is Kind.WRONG
-    assert judged(lambda x: frozen.clone()).kind is Kind.WRONG
+    assert judged(lambda x: functional.dropout(x, 0.4)).kind is VerdictKind.WRONG
+    assert judged(lambda x: frozen.clone()).kind is VerdictKind.WRONG
 
 
 def test_views_passed_together_stay_views_of_one_memory_with_gradients():
@@ -221,14 +221,14 @@ def test_views_passed_together_stay_views_of_one_memory_with_gradients():
         a.mul_(3)
         return a.sum() + b.sum()
 
-    assert check(program, (left.detach(), right.detach()), compiled=program).kind is Kind.EQUAL
+    assert check(program, (left.detach(), right.detach()), compiled=program).kind is VerdictKind.EQUAL
 
 
 def test_modules_with_hooks_buffers_and_training_state_are_equal_to_themselves():
     model = torch.nn.Sequential(torch.nn.Linear(6, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.3))
     seen = []
     model[0].register_forward_hook(lambda module, args, out: seen.append(out.shape))
-    assert check(model, (X,), compiled=model.forward).kind is Kind.EQUAL
+    assert check(model, (X,), compiled=model.forward).kind is VerdictKind.EQUAL
     assert len(seen) == 1
     assert int(model[1].num_batches_tracked) == 1
 

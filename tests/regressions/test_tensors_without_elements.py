@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plumbline.oracle import Kind, check
+from plumbline.oracle import VerdictKind, check
 
 
 @pytest.mark.cc
@@ -21,4 +21,4 @@ from plumbline.oracle import Kind, check
 def test_programs_on_tensors_without_elements(function, shape):
     x = torch.zeros(shape, requires_grad=True)
     verdict = check(function, (x,), compiler="plumbline", backend="inductor")
-    assert verdict.kind is Kind.EQUAL, str(verdict)
+    assert verdict.kind is VerdictKind.EQUAL, str(verdict)

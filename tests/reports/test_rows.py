@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.verdict import Kind, Numbers
+from plumbline.oracle.verdict import ErrorStatistics, VerdictKind
 from plumbline.reports.marks import VERDICTS
 from plumbline.reports.rows import (
     OUTCOMES,
@@ -128,11 +128,11 @@ def test_a_run_without_an_end_is_not_complete():
 
 
 def test_reports_know_every_verdict_of_the_judge_in_its_order():
-    assert list(VERDICTS) == [kind.value for kind in Kind]
+    assert list(VERDICTS) == [kind.value for kind in VerdictKind]
 
 
 def test_a_row_holds_every_number_of_the_judge():
-    assert set(Numbers.__dataclass_fields__) <= set(field_types(CaseRow)) & set(field_types(CallRow))
+    assert set(ErrorStatistics.__dataclass_fields__) <= set(field_types(CaseRow)) & set(field_types(CallRow))
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from plumbline.oracle.lanes import Lanes
-from plumbline.oracle.scale import Need, judge_values
-from plumbline.oracle.shadow import ShadowRun
-from plumbline.oracle.verdict import Kind, Numbers
+from plumbline.oracle.noise.lanes import Lanes
+from plumbline.oracle.noise.shadow import ShadowRun
+from plumbline.oracle.numeric.value_decision import Need
+from plumbline.oracle.numeric.value_judgement import judge_values
+from plumbline.oracle.verdict import ErrorStatistics, VerdictKind
 from support.numeric_programs import VALUE_SETS, Program, inputs_of
 
 LOW_AND_SINGLE = (torch.float32, torch.float16, torch.bfloat16)
@@ -23,9 +24,9 @@ class Trial:
     values: str
     dtype: torch.dtype
     legitimate: bool
-    kind: Kind
+    kind: VerdictKind
     sentence: str
-    numbers: Numbers | None
+    numbers: ErrorStatistics | None
 
 
 class Reference:
@@ -48,9 +49,9 @@ class Reference:
             assert not run.untrusted, run.untrusted
         return self.lanes[need]
 
-    def judge(self, actual: Tensor) -> tuple[Kind, Numbers | None, str]:
+    def judge(self, actual: Tensor) -> tuple[VerdictKind, ErrorStatistics | None, str]:
         kind, numbers, sentence = judge_values(actual, self.eager, None)
-        if kind is Kind.EQUAL:
+        if kind is VerdictKind.EQUAL:
             return kind, numbers, sentence
         for need in ("exact", "replicas", "rounded"):
             kind, numbers, sentence = judge_values(actual, self.eager, self.lanes_for(need))

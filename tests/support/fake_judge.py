@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from plumbline.oracle.compilers import CompileStatistics
-from plumbline.oracle.verdict import Finding, Kind, Numbers, Verdict
+from plumbline.oracle.harness.compilers import CompileStatistics
+from plumbline.oracle.verdict import ErrorStatistics, Finding, Verdict, VerdictKind
 
 COMPILERS = {"torch": ("eager", "aot_eager", "inductor")}
 
@@ -51,14 +51,14 @@ class FakeSession:
         self.active = False
 
     def statistics(self) -> CompileStatistics:
-        count = sum(call.verdict.kind is not Kind.VACUOUS for call in self.calls)
+        count = sum(call.verdict.kind is not VerdictKind.VACUOUS for call in self.calls)
         return CompileStatistics(count, count * 2)
 
     def compiled(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             assert self.active, "a judged call outside its session"
             value = fn(*args, **kwargs)
-            kind = Kind(getattr(fn, "plan", {}).get(self.variant.backend, "EQUAL"))
+            kind = VerdictKind(getattr(fn, "plan", {}).get(self.variant.backend, "EQUAL"))
             frame = sys._getframe(1)
             while str(frame.f_globals.get("__name__")).startswith("plumbline."):
                 frame = frame.f_back
@@ -79,11 +79,11 @@ class FakeSession:
         return call
 
 
-def verdict(kind: Kind) -> Verdict:
+def verdict(kind: VerdictKind) -> Verdict:
     """Return a verdict of a kind with plausible numbers."""
-    if kind is Kind.EQUAL:
+    if kind is VerdictKind.EQUAL:
         return Verdict(kind, "bitwise equal")
-    numbers = Numbers(25.0, 3.0, 1.5, 25.0, 0.0, (1, 2), 1.25, 1.0, 1.0, 0.25, 0.01) if kind.fails else None
+    numbers = ErrorStatistics(25.0, 3.0, 1.5, 25.0, 0.0, (1, 2), 1.25, 1.0, 1.0, 0.25, 0.01) if kind.fails else None
     sentence = f"planned {kind.value}"
     worst = Finding(kind, "values", "output[0]", sentence, numbers)
     return Verdict(kind, sentence, (worst, Finding(kind, "gradients", "gradient of weight", "also planned", None)))

@@ -32,7 +32,7 @@ STOCK_COMPILER = (
     "torch._functorch.fx_minifier",
     "torch._functorch.compilers",
 )
-MAY_NAME_STOCK_COMPILER = {"oracle/stock_torch.py", "compiler/torch_backend.py"}
+MAY_NAME_STOCK_COMPILER = {"oracle/harness/stock_torch.py", "compiler/torch_backend.py"}
 MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {"compiler/base/torch_facts.py"}
 
 

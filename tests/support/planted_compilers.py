@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from plumbline.oracle.compilers import CompileRequest, CompileStatistics
+from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics
 
 
 class PlantedCandidate:

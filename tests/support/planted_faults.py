@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from plumbline.oracle.compilers import CompileRequest, CompileStatistics
+from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 
 Wrong = Callable[..., Any]  # (right, *args, **kwargs) -> result

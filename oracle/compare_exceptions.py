@@ -1,0 +1,74 @@
+"""Exceptions compared: a compiled program must raise what eager raises, as far as an `except` clause can tell."""
+
+from collections.abc import Iterator
+
+from .verdict import Finding, VerdictKind
+
+# Failures of a compiler itself, by class name along the class's ancestry: no user program raises them.
+COMPILER_FAILURES = frozenset(
+    {
+        "InternalTorchDynamoError",
+        "BackendCompilerFailed",
+        "InductorError",
+        "Unsupported",
+        "InternalError",
+        "BuildError",
+        "FailOnRecompileLimitHit",
+        "RecompileError",
+        "CppCompileError",
+        "LoweringException",
+        "UserError",
+    }
+)
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+
+
+def is_compiler_failure(error: BaseException) -> bool:
+    """Return whether the exception is the compiler's own, not the program's."""
+    own = (base for base in type(error).__mro__ if base.__module__.split(".")[0] in ("torch", "plumbline"))
+    return any(base.__name__ in COMPILER_FAILURES for base in own)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        inner = getattr(current, "inner_exception", None)
+        current = inner if isinstance(inner, BaseException) else current.__cause__
+
+
+def exception_finding(
+    eager: BaseException | None, actual: BaseException | None, phase: str = "the call"
+) -> list[Finding]:
+    """Compare what the two runs raised; an empty list when alike.
+
+    Alike means: the compiled program's exception is caught by every `except` clause that catches eager's.
+    """
+    where = f"exception in {phase}"
+    if eager is None and actual is None:
+        return []
+    if eager is None:
+        assert actual is not None
+        kind = (
+            VerdictKind.CRASH if is_compiler_failure(actual) or isinstance(actual, MemoryError) else VerdictKind.WRONG
+        )
+        return [Finding(kind, "exceptions", where, f"raises {_first_line(actual)}; eager raises nothing")]
+    if actual is None:
+        return [Finding(VerdictKind.WRONG, "exceptions", where, f"raises nothing; eager raises {_first_line(eager)}")]
+    if isinstance(actual, type(eager)) and not _hides_another(eager, actual):
+        return []
+    sentence = f"raises {_first_line(actual)}; eager raises {_first_line(eager)}"
+    return [Finding(VerdictKind.WRONG, "exceptions", where, sentence)]
+
+
+def _hides_another(eager: BaseException, actual: BaseException) -> bool:
+    """Return whether a compiler's failure, which is a RuntimeError too, wraps something eager does not raise."""
+    if not is_compiler_failure(actual):
+        return False
+    return not any(isinstance(cause, type(eager)) for cause in _causes(actual) if cause is not actual)

@@ -1,0 +1,150 @@
+"""One boundary: a function or module that is compiled and whose calls are judged."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ..judge import Judgement, judge_call
+from ..judge_options import JudgeOptions
+from ..state.walk import Visit, Walk, children_of, class_attributes, fields_of, walk
+from ..verdict import Verdict
+from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
+
+ALWAYS_JUDGED = 2
+"""The first calls are judged always: the first one compiles, the second finds what the first left behind."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedCall:
+    """One judged call of a boundary; `frame` is the user's, kept for a debugger only."""
+
+    boundary: str
+    index: int
+    verdict: Verdict
+    user_file: str
+    user_line: int
+    frame: FrameType | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Boundary:
+    """A callable under judgement, its compiled twin, and how often it was called.
+
+    target: what is compiled and what runs as the reference.  label: how a report names it.
+    """
+
+    target: Callable[..., Any]
+    label: str
+    request: CompileRequest
+    compiler: CompilerUnderTest
+    backend: str
+    options: JudgeOptions
+    calls: int = 0
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    signatures: set[object] = field(default_factory=set)
+    recompiled_unjudged: bool = False
+
+    def candidate(self, rng: str) -> Candidate:
+        """Return the compiled program, made at the first call; one per kind of random numbers."""
+        if rng not in self.candidates:
+            self.candidates[rng] = self.compiler.compile(self.target, self.backend, self.request, rng=rng)
+        return self.candidates[rng]
+
+    def statistics(self) -> CompileStatistics:
+        """Return what was compiled for this boundary."""
+        total = CompileStatistics()
+        for candidate in self.candidates.values():
+            total += candidate.statistics()
+        return total
+
+    def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Judgement | None:
+        """Count a call and judge it if it is one of those to be judged; None says: run it compiled, unjudged."""
+        self.calls += 1
+        roots = call_roots(self.target, self.label, args, kwargs)
+        signature = call_signature(walk(roots))
+        known = signature in self.signatures
+        self.signatures.add(signature)
+        power_of_two = self.calls & (self.calls - 1) == 0
+        if known and self.calls > ALWAYS_JUDGED and not power_of_two and not self.recompiled_unjudged:
+            return None
+        self.recompiled_unjudged = False
+        return judge_call(
+            self.target,
+            lambda *a, **k: self.candidate(self.options.rng)(*a, **k),
+            args,
+            kwargs,
+            self.options,
+            roots,
+            rejected=lambda *a, **k: self.candidate("native")(*a, **k),
+        )
+
+    def run_unjudged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run compiled only; a recompile on the way has the next call judged."""
+        candidate = self.candidate(self.options.rng)
+        before = candidate.statistics().graphs
+        try:
+            return candidate(*args, **kwargs)
+        finally:
+            self.recompiled_unjudged = candidate.statistics().graphs > before
+
+
+def call_roots(
+    target: Callable[..., Any], label: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[str, object]:
+    """Name what a call can reach as its author would: arguments by parameter name, the module as `self`."""
+    roots: dict[str, object] = argument_names(target, args, kwargs)
+    roots["self" if isinstance(target, torch.nn.Module) else label] = target
+    return roots
+
+
+def argument_names(target: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, object]:
+    """Return arguments by parameter name; positional ones of `*args` as `args[0]`, unknown signatures as `arg0`."""
+    function = target.forward if isinstance(target, torch.nn.Module) else target
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {**{f"arg{number}": arg for number, arg in enumerate(args)}, **kwargs}
+    return dict(bound.arguments)
+
+
+_PLAIN = (int, float, str, bool, type(None))
+
+
+def call_signature(reached: Walk) -> object:
+    """Return what a compiler is likely to specialise on: tensor metadata, small constants anywhere in reach, modes.
+
+    A call with a signature not seen before is judged, because it may recompile, or should.
+    """
+    parts: list[object] = [torch.is_grad_enabled(), torch.get_default_dtype(), torch.is_autocast_enabled("cpu")]
+    parts.extend(_specialised(visit) for visit in reached.visits)
+    parts.extend(_plain(binding.namespace.get(binding.name)) for binding in reached.bindings)
+    return tuple(parts)
+
+
+def _specialised(visit: Visit) -> object:
+    kind, value = visit.kind, visit.value
+    if kind == "tensor":
+        stride = tuple(value.stride()) if value.layout == torch.strided else None
+        return tuple(value.shape), stride, value.dtype, value.requires_grad, str(value.device)
+    if kind in ("tuple", "list", "deque"):
+        return kind, len(value), tuple(_plain(item) for item in value)
+    if kind == "dict":
+        return kind, tuple((_plain(key), _plain(item)) for key, item in value.items())
+    if kind == "object":
+        return type(value).__qualname__, tuple((name, _plain(item)) for name, item in fields_of(value))
+    if kind == "class":
+        return value.__qualname__, tuple((name, _plain(item)) for name, item in class_attributes(value))
+    if kind == "cell":
+        return tuple(_plain(child) for _, child in children_of("", kind, value))
+    if kind == "function":
+        return value.__code__.co_name, tuple(_plain(item) for item in value.__defaults__ or ())
+    return kind
+
+
+def _plain(value: object) -> object:
+    """Return a constant by value; everything else counts by its type (its content is visited for itself)."""
+    return (type(value), value) if isinstance(value, _PLAIN) else type(value)

@@ -1,0 +1,187 @@
+"""A judge at work on one test body: it takes the calls of every boundary on its thread and keeps the verdicts."""
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import torch
+
+from plumbline.compiler.base.errors import UserError
+
+from ..judge import Judgement
+from ..judge_options import BOUNDARIES, JudgeOptions
+from ..state.walk import is_library_file, is_library_module
+from . import interception, stock_torch
+from .boundary import Boundary, JudgedCall
+from .compilers import CompileRequest, CompileStatistics
+from .known_compilers import find_compiler
+from .targets import Target, find_target
+
+# Stock writes its structured trace to this logger; a test runner's handlers would show it under every failing test.
+_TRACE_LOG = logging.getLogger("torch.__trace")
+
+
+class JudgeSession:
+    """Judges what runs between `__enter__` and `__exit__` on the entering thread.
+
+    mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged.
+    keep_frames: keep the user's frame of failing calls, for a debugger.
+    prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
+    """
+
+    def __init__(
+        self,
+        *,
+        compiler: str,
+        backend: str,
+        boundary: str = "module",
+        options: JudgeOptions | None = None,
+        targets: tuple[str, ...] = (),
+    ) -> None:
+        if boundary not in BOUNDARIES:
+            raise UserError(f"unknown boundary {boundary!r}", hint=f"choose from {', '.join(BOUNDARIES)}")
+        self.compiler = find_compiler(compiler, backend)
+        self.backend = backend
+        self.boundary = boundary
+        self.options = options or JudgeOptions()
+        self.mode = "judge"
+        self.keep_frames = False
+        self.prepare: Callable[[Callable[..., Any]], None] | None = None
+        self.calls: list[JudgedCall] = []
+        self._targets: list[Target] = [find_target(path) for path in targets]
+        self._boundaries: dict[tuple[object, ...], Boundary] = {}
+        self._keep: list[object] = []
+        self.thread = 0
+        self.inside = False
+        self._compiled: dict[int, Callable[..., Any]] = {}
+        self._unheard: list[logging.Handler] = []
+
+    def __enter__(self) -> Self:
+        self.thread = threading.get_ident()
+        self._unheard = [h for h in _TRACE_LOG.handlers if not type(h).__module__.startswith("torch")]
+        for handler in self._unheard:
+            _TRACE_LOG.removeHandler(handler)
+        self.compiler.reset()
+        interception.start_intercepting()
+        for target in self._targets:
+            target.replace(self._target_function)
+        interception.open_to(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        interception.close_to(self)
+        for handler in self._unheard:
+            _TRACE_LOG.addHandler(handler)
+        for target in self._targets:
+            target.restore()
+        self.compiler.reset()
+
+    def statistics(self) -> CompileStatistics:
+        """Return what the compiler did for all boundaries together."""
+        total = CompileStatistics()
+        for boundary in self._boundaries.values():
+            total += boundary.statistics()
+        return total
+
+    def compiled(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Return `fn` as an explicit boundary; the same one for the same object."""
+        if id(fn) not in self._compiled:
+            self._keep.append(fn)
+            self._compiled[id(fn)] = self._explicit(fn)
+        return self._compiled[id(fn)]
+
+    def _explicit(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def boundary(*args: Any, **kwargs: Any) -> Any:
+            if not interception.takes_calls(self):
+                return fn(*args, **kwargs)
+            return self.call(fn, CompileRequest(), args, kwargs)
+
+        return boundary
+
+    def _target_function(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        def otherwise(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **kwargs)
+
+        wrapped: Callable[..., Any] = stock_torch.boundary_function(fn, CompileRequest(), otherwise)
+        return wrapped
+
+    # -- taking calls ----------------------------------------------------------------------------------------------
+
+    def call(
+        self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run one call of a boundary, judged or not, and return (or raise) what the live run gives."""
+        self.inside = True
+        stock_torch.set_inside(True)
+        interception.watch_modules(False)
+        try:
+            if self.mode == "reference":
+                return target(*args, **kwargs)
+            boundary = self._boundary_of(target, request)
+            judgement = boundary.call(args, kwargs)
+            if judgement is None:
+                return boundary.run_unjudged(args, kwargs)
+            self._keep_verdict(boundary, judgement)
+            return judgement.unwrap()
+        finally:
+            self.inside = False
+            stock_torch.set_inside(False)
+            interception.watch_modules(interception.is_open_to(self))
+
+    def _boundary_of(self, target: Callable[..., Any], request: CompileRequest) -> Boundary:
+        key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
+        if key not in self._boundaries:
+            self._keep.append(target)
+            if self.prepare is not None:
+                self.prepare(target)
+            label = self._label(target)
+            self._boundaries[key] = Boundary(target, label, request, self.compiler, self.backend, self.options)
+        return self._boundaries[key]
+
+    def _label(self, target: Callable[..., Any]) -> str:
+        name = type(target).__name__ if isinstance(target, torch.nn.Module) else _name(target)
+        taken = sum(b.label.split(" #")[0] == name for b in self._boundaries.values())
+        return f"{name} #{taken + 1}" if taken else name
+
+    def _keep_verdict(self, boundary: Boundary, judgement: Judgement) -> None:
+        statistics = boundary.statistics()
+        verdict = replace(
+            judgement.verdict,
+            graphs=statistics.graphs,
+            ops=statistics.ops,
+            breaks=statistics.breaks,
+            recompiles=statistics.recompiles,
+        )
+        frame = user_frame()
+        file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+        kept = frame if self.keep_frames and verdict.failed else None
+        self.calls.append(JudgedCall(boundary.label, boundary.calls, verdict, file, line, kept))
+
+
+def _identity(target: Callable[..., Any]) -> object:
+    """Bound methods are made anew at each access; their function and object are what stays."""
+    owner = getattr(target, "__self__", None)
+    function = getattr(target, "__func__", None)
+    return (id(function), id(owner)) if function is not None else id(target)
+
+
+def _name(target: Callable[..., Any]) -> str:
+    name = str(getattr(target, "__qualname__", type(target).__name__))
+    return name.rpartition("<locals>.")[2]
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame that is neither ours nor torch's nor the standard library's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        file = frame.f_code.co_filename
+        ours = str(module).startswith("plumbline.")
+        if not ours and not is_library_module(module) and not is_library_file(file):
+            return frame
+        frame = frame.f_back
+    return None

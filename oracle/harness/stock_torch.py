@@ -1,0 +1,380 @@
+"""Stock torch.compile as a compiler under test: compiled through a recording backend, and intercepted for users.
+
+The only file of the harness that touches torch.compile, torch._dynamo and torch._inductor.
+"""
+
+import functools
+import inspect
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+with warnings.catch_warnings():  # torch deprecates parts of itself while it is imported; users cannot mend that
+    warnings.simplefilter("ignore")
+    import torch._dynamo
+    import torch._functorch.config as functorch_config
+    import torch._inductor.config
+    from torch._dynamo.eval_frame import skip_code
+    from torch._dynamo.utils import counters
+    from torch._inductor import compile_fx
+
+from .captured_graphs import CapturedGraph, cloned_inputs
+from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
+from .stock_mark import STOCK
+
+STOCK_COMPILE: Callable[..., Any] = getattr(torch.compile, STOCK, torch.compile)
+STOCK_MODULE_CALL: Callable[..., Any] = torch.nn.Module.__call__
+
+_ISOLATED = {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(STOCK_COMPILE).parameters else {}
+_CALLS = frozenset({"call_function", "call_method", "call_module"})
+_NAMED = frozenset({"fullgraph", "dynamic", "mode", "options", "backend", "disable"})
+
+
+class _RecordingBackend:
+    """A backend that counts what it is given and hands it to a stock backend."""
+
+    def __init__(self, name: str, request: CompileRequest) -> None:
+        self.compiler_name = name
+        self.graphs = 0
+        self.ops = 0
+        self.seconds = 0.0
+        self._backend = _stock_backend(name, request)
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        self.graphs += 1
+        self.ops += sum(node.op in _CALLS for node in graph.graph.nodes)
+        started = time.perf_counter()
+        compiled: Callable[..., Any] = self._backend(graph, inputs)
+        self.seconds += time.perf_counter() - started
+        return compiled
+
+
+def _stock_backend(name: str, request: CompileRequest) -> Callable[..., Any]:
+    if name == "inductor":
+        wrapper: Callable[..., Any] = torch._TorchCompileInductorWrapper
+        mode = request.mode or (None if request.options else "default")
+        options = dict(request.options) if request.options else None
+        supported = inspect.signature(wrapper).parameters
+        extra = {"name": None} if "name" in supported else {}
+        backend: Callable[..., Any] = wrapper(mode, options, request.dynamic, **extra)
+        return backend
+    found: Callable[..., Any] = torch._dynamo.lookup_backend(name)
+    return found
+
+
+class StockCandidate:
+    """A function or module compiled by stock torch.compile."""
+
+    def __init__(self, target: Callable[..., Any], backend: str, request: CompileRequest, rng: str) -> None:
+        self._recorder = _RecordingBackend(backend, request)
+        self._own_draws = backend == "inductor" and rng == "eager"
+        self._native_draws = backend == "inductor" and rng == "native"
+        self._breaks: dict[str, None] = {}
+        self._first_graphs: int | None = None
+        self._compiled = STOCK_COMPILE(
+            target,
+            backend=self._recorder,
+            fullgraph=request.fullgraph,
+            dynamic=request.dynamic,
+            **{**_ISOLATED, **request.extra},
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run compiled; inductor takes eager's draws where asked to."""
+        before = dict(counters["graph_break"])
+        draws = (
+            torch._inductor.config.patch(fallback_random=self._own_draws)
+            if self._own_draws or self._native_draws
+            else nullcontext()
+        )
+        try:
+            with draws, warnings.catch_warnings():
+                # Under `-W error` stock's warnings about itself would become faults of the program under test.
+                warnings.filterwarnings("ignore", module=r"torch\._(dynamo|inductor|functorch|subclasses)|torch\.jit")
+                return self._compiled(*args, **kwargs)
+        finally:
+            for reason, count in counters["graph_break"].items():
+                if count > before.get(reason, 0):
+                    self._breaks.setdefault(" ".join(str(reason).split())[:300])
+            if self._first_graphs is None:
+                self._first_graphs = self._recorder.graphs
+
+    def statistics(self) -> CompileStatistics:
+        """Return what the recording backend saw; graphs made after the first call are recompiles."""
+        recorder = self._recorder
+        recompiles = recorder.graphs - (self._first_graphs or 0)
+        reasons = tuple(self._breaks)
+        events = tuple(CompileEvent("graph_break", reason) for reason in reasons)
+        return CompileStatistics(recorder.graphs, recorder.ops, reasons, recompiles, recorder.seconds, events)
+
+
+class StockTorch:
+    """Stock torch.compile with its three backends."""
+
+    name = "torch"
+    backends: tuple[str, ...] = LADDER
+
+    def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
+        """Compile with the named stock backend; the user's mode and options reach inductor only."""
+        return StockCandidate(target, backend, request, rng)
+
+    def reset(self) -> None:
+        """Drop all of Dynamo's caches and counters."""
+        torch._dynamo.reset()
+        counters.clear()
+
+
+# -- interception: users' own torch.compile ----------------------------------------------------------------------------
+
+TakeCall = Callable[[Callable[..., Any], CompileRequest, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class _Seam:
+    """Where calls of boundaries go; one for the process, as torch.compile is."""
+
+    call: TakeCall | None = None  # None: stock behaves as always
+    inside = False  # inside a reference or compiled run a boundary is the plain program
+
+
+_compiled_modules: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[torch.nn.Module, CompileRequest]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def install(call_boundary: TakeCall) -> None:
+    """Replace torch.compile; `call_boundary` decides at each call what becomes of it."""
+    _Seam.call = call_boundary
+    torch.compile = intercepted_compile
+
+
+def uninstall() -> None:
+    """Give torch.compile back; wrappers already handed out behave as stock."""
+    _Seam.call = None
+    torch.compile = STOCK_COMPILE
+
+
+@functools.wraps(STOCK_COMPILE)
+def intercepted_compile(model: Any = None, **options: Any) -> Any:
+    """Compile as stock does, and remember what was compiled, so that a judge can take the calls."""
+    if model is None:
+        return lambda target: intercepted_compile(target, **options)
+    stock = STOCK_COMPILE(model, **options)
+    backend = options.get("backend")
+    if isinstance(model, type) or options.get("disable") or not (backend is None or isinstance(backend, str)):
+        return stock  # a callable backend is the user's own business
+    request = _request(options)
+    if isinstance(model, torch.nn.Module):
+        _compiled_modules[stock] = (model, request)
+        return stock
+    return boundary_function(model, request, stock)
+
+
+def _request(options: dict[str, Any]) -> CompileRequest:
+    extra = {name: value for name, value in options.items() if name not in _NAMED and name not in _ISOLATED}
+    return CompileRequest(
+        fullgraph=bool(options.get("fullgraph", False)),
+        dynamic=options.get("dynamic"),
+        mode=options.get("mode"),
+        options=options.get("options"),
+        extra=extra,
+    )
+
+
+def boundary_function(target: Callable[..., Any], request: CompileRequest, otherwise: Callable[..., Any]) -> Any:
+    """Return a function like `target` whose calls a judge may take; without a judge it is `otherwise`."""
+
+    def boundary(*args: Any, **kwargs: Any) -> Any:
+        if _Seam.inside:
+            return target(*args, **kwargs)
+        if _Seam.call is None:
+            return otherwise(*args, **kwargs)
+        return _Seam.call(boundary, request, args, kwargs)
+
+    skip_code(boundary.__code__)  # after a break stock must not trace the wrapper
+    if not isinstance(target, torch.nn.Module):
+        functools.update_wrapper(boundary, target)
+    vars(boundary).update(
+        _plumbline_target=target,
+        _plumbline_otherwise=otherwise,
+        _torchdynamo_inline=target,  # stock traces the target, not this wrapper
+        _torchdynamo_orig_callable=target,  # stock unwraps to the target
+        _plumbline_original=target,  # and so does ours
+    )
+    return boundary
+
+
+def set_inside(inside: bool) -> None:
+    """Say whether a reference or compiled run is under way."""
+    _Seam.inside = inside
+
+
+def compiled_module(module: torch.nn.Module) -> tuple[torch.nn.Module, CompileRequest] | None:
+    """Return what the user compiled if `module` came out of torch.compile, else None."""
+    try:
+        return _compiled_modules.get(module)
+    except TypeError:  # a module that cannot be hashed or referenced weakly
+        return None
+
+
+def set_module_call(call: Callable[..., Any]) -> None:
+    """Let every nn.Module call go through `call`; give `STOCK_MODULE_CALL` to undo."""
+    torch.nn.Module.__call__ = call  # type: ignore[method-assign]  # the one seam that all module calls share
+
+
+def is_compiling() -> bool:
+    """Return whether stock is tracing this very code."""
+    return bool(torch.compiler.is_compiling())
+
+
+# -- graphs: what stock hands from stage to stage, for the minifier ----------------------------------------------------
+
+GraphProgram = Callable[..., object]
+_QUIET_MODULES = r"torch\._(dynamo|inductor|functorch|subclasses)|torch\.jit"
+
+
+class StockGraphs:
+    """Stock's graphs after Dynamo and after AOTAutograd: captured from a call, and compiled one by one."""
+
+    name = "torch"
+
+    def capture(
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        backend: str,
+        after: str,
+        drive: Callable[[Callable[..., Any]], None],
+    ) -> list[CapturedGraph]:
+        """Compile `target`, let `drive` run it, and return the graphs in the order of their first run.
+
+        Nothing of a backend runs: each graph is executed operator by operator, so a backend that crashes or hangs
+        does neither here.  after: "dynamo" (torch-level graphs) or "aot" (what inductor's inner compiler gets).
+        """
+        seen: list[CapturedGraph] = []
+
+        def keep(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> GraphProgram:
+            if after == "dynamo":
+                return _recorded(graph, f"graph {len(seen)}", seen, boxed=False)
+            inner = functools.partial(_keep_inner, seen)
+            wrapped: Any = compile_fx.compile_fx(
+                graph,
+                inputs,
+                inner_compile=inner,  # type: ignore[arg-type]  # any callable of graph and inputs serves
+                config_patches=_patches(request),
+            )
+            program: GraphProgram = wrapped
+            return program
+
+        torch._dynamo.reset()
+        with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
+            options = {"fullgraph": request.fullgraph, "dynamic": request.dynamic, **_ISOLATED, **request.extra}
+            drive(STOCK_COMPILE(target, backend=keep, **options))
+        torch._dynamo.reset()
+        return seen
+
+    def compile(
+        self, graph: torch.fx.GraphModule, inputs: Sequence[Any], backend: str, after: str, request: CompileRequest
+    ) -> GraphProgram:
+        """Compile one graph afresh with a named backend; the callable takes one value per placeholder.
+
+        The graph is the compiler's to change.  Raises what stock raises.
+        """
+        with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
+            if after == "aot" and backend == "inductor":
+                made: Any = compile_fx.compile_fx_inner(graph, inputs, **_inner_facts(graph))
+            elif backend == "inductor":
+                made = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))
+            elif after == "aot" or backend == "eager":
+                made = graph.forward
+            else:
+                made = torch._dynamo.lookup_backend(backend)(graph, list(inputs))
+        boxed = after == "aot" and bool(getattr(made, "_boxed_call", False))  # Dynamo calls backends plainly
+
+        def program(*args: object) -> object:
+            with _graph_settings(request):
+                return made(list(args)) if boxed else made(*args)
+
+        return program
+
+    def settings(self) -> str:
+        """Return Python statements that set every configuration value of stock that was changed in this process."""
+        lines = []
+        for part, before in _SETTINGS_AT_IMPORT:
+            for name, value in sorted(part.get_config_copy().items()):
+                if value != before.get(name) and name not in _OUR_SETTINGS and isinstance(value, _WRITABLE):
+                    lines.append(f"{part.__name__}.{name} = {value!r}")
+        return "\n".join(lines)
+
+
+# Of no meaning to a failure, or set by us for every run.
+_OUR_SETTINGS = ("fallback_random", "enable_autograd_cache", "fx_graph_cache", "compile_threads", "debug_dir_root")
+_WRITABLE = (bool, int, float, str, type(None), list, tuple, dict, set)
+_CONFIGURATIONS: tuple[Any, ...] = (torch._dynamo.config, torch._inductor.config, functorch_config)
+_SETTINGS_AT_IMPORT = [(part, part.get_config_copy()) for part in _CONFIGURATIONS]
+
+
+@contextmanager
+def _graph_settings(request: CompileRequest) -> Iterator[None]:
+    """Eager's draws, the user's options, no answer from a cache, no warning of stock about itself."""
+    patches = {"fallback_random": True, "fx_graph_cache": False, **_patches(request)}
+    with torch._inductor.config.patch(patches), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=_QUIET_MODULES)
+        yield
+
+
+def _patches(request: CompileRequest) -> dict[str, Any]:
+    """Return the configuration values that the user's mode and options mean to inductor."""
+    if not request.mode and not request.options:
+        return {}
+    return dict(getattr(_stock_backend("inductor", request), "config", {}))
+
+
+def _keep_inner(
+    seen: list[CapturedGraph], graph: torch.fx.GraphModule, inputs: Sequence[Any], **facts: Any
+) -> GraphProgram:
+    """Stand in for inductor's inner compiler: keep the graph and run it as it is written."""
+    label = "backward" if facts.get("is_backward") else "inference" if facts.get("is_inference") else "forward"
+    return _recorded(graph, label, seen, boxed=True)
+
+
+def _recorded(graph: torch.fx.GraphModule, label: str, seen: list[CapturedGraph], *, boxed: bool) -> GraphProgram:
+    copied = torch.fx.GraphModule(graph, _copied(graph.graph))
+    kept: list[CapturedGraph] = []
+
+    def run(args: Sequence[object]) -> object:
+        if not kept:
+            kept.append(CapturedGraph(copied, cloned_inputs(args), label))
+            seen.append(kept[0])
+        return graph.forward(*args)
+
+    if not boxed:
+        return lambda *args: run(args)
+
+    def run_boxed(args: list[object]) -> object:
+        values = list(args)
+        args.clear()
+        return run(values)
+
+    vars(run_boxed)["_boxed_call"] = True
+    return run_boxed
+
+
+def _copied(graph: torch.fx.Graph) -> torch.fx.Graph:
+    """Return a copy with the user's lines beside its nodes, and nothing else that a compiler left there."""
+    copied = torch.fx.Graph()
+    mapping: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in graph.nodes:
+        mapping[node] = copied.node_copy(node, mapping.__getitem__)
+        mapping[node].meta = {"stack_trace": node.meta.get("stack_trace")}
+    return copied
+
+
+def _inner_facts(graph: torch.fx.GraphModule) -> dict[str, Any]:
+    """Return what AOTAutograd would tell the inner compiler of this graph."""
+    names = [str(node.target) for node in graph.graph.nodes if node.op == "placeholder"]
+    return {"is_backward": True} if any(name.startswith("tangents_") for name in names) else {}

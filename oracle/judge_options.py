@@ -1,0 +1,27 @@
+"""How a call is judged, as one frozen object, and which calls are; imports nothing heavy."""
+
+from dataclasses import dataclass
+
+# A boundary is where the test ends and the code that is compiled begins.
+BOUNDARIES = ("module", "call", "explicit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions:
+    """The knobs of a judgement; every default is the strictest sound choice.
+
+    gradients: judge gradients when grad mode is on and an output requires grad.
+    rng: "eager" (the compiled run takes eager's draws, compared exactly) or "native" (the compiler's own
+    generator, judged as a distribution).
+    ignore: aspects that are reported, not failed (names of `verdict.ASPECTS`).
+    replicas: number of Monte-Carlo-arithmetic replicas (S of the oracle).
+    seed: seed of the oracle's own generators (replica noise, cotangents); never the user's generators.
+    samples: runs per side when distributions are compared.
+    """
+
+    gradients: bool = True
+    rng: str = "eager"
+    ignore: frozenset[str] = frozenset()
+    replicas: int = 8
+    seed: int = 0
+    samples: int = 32

@@ -1,0 +1,46 @@
+"""Is an operator's float64 evaluation the same function that eager computed?  A diagnosis, asked for when in doubt."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .lane_evaluation import LaneCall, plain
+from .monte_carlo import INTERNAL, map_tensors, unit_roundoff
+from .shadow_memory import wide_dtype
+
+# Gross differences only: the kernel's own sums and libm stay far below these, another function does not.
+_STORAGE_UNITS, _INTERNAL_UNITS = 32.0, 1024.0
+
+
+def inconsistency(call: LaneCall, real_args: Any, real_kwargs: Any) -> str | None:
+    """Return how eager's result departs from float64 on eager's own inputs, None when it is the same function.
+
+    real_args, real_kwargs: eager's arguments as they were before the call, floating dtypes widened.
+    """
+    results = plain(call, map_tensors(real_args, _upcast), map_tensors(real_kwargs, _upcast))
+    for value, real in zip(results, call.real, strict=False):
+        if value.shape != real.shape:
+            return f"float64 has shape {tuple(value.shape)}, eager {tuple(real.shape)}"
+        found = _departure(value, real)
+        if found is not None:
+            return found
+    return None
+
+
+def _upcast(value: Tensor) -> Tensor:
+    return value.to(wide_dtype(value.dtype))
+
+
+def _departure(value: Tensor, real: Tensor) -> str | None:
+    if not (real.is_floating_point() or real.is_complex()):
+        count = int((value != real).sum())
+        return f"{count} of {real.numel()} integers differ" if count else None
+    gap = (value - _upcast(real)).abs()
+    fine = torch.isfinite(gap)
+    if not bool(fine.any()):
+        return None
+    size = float(_upcast(real)[fine].abs().max())
+    allowed = (_STORAGE_UNITS * unit_roundoff(real.dtype) + _INTERNAL_UNITS * INTERNAL) * size
+    worst = float(gap[fine].max())
+    return f"{worst:.3g} off where the largest value is {size:.3g}" if worst > allowed else None

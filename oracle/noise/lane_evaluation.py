@@ -1,0 +1,319 @@
+"""One operator in every lane: exact, noisy, wide and rounded rows of the same call."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .monte_carlo import (
+    WIDE,
+    NoiseSource,
+    NoisyArithmetic,
+    along_first,
+    grid_everywhere,
+    internal_roundoff,
+    map_tensors,
+    noisy_call,
+    on_grid,
+    tensors_in,
+    unit_roundoff,
+)
+from .operator_facts import OperatorFacts
+from .shadow_memory import wide_dtype
+
+# Before they round, rounded lanes are shaken by 16 roundings of float32: what sums and libm of any legitimate
+# kernel may differ by inside.  Where all of them still agree with eager, the declared dtype fixes the value.
+_INNER_ROUNDINGS = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class LanePlan:
+    """Which rows of a shadow hold which lane: exact first, then replicas, wide, rounded."""
+
+    exact: int
+    replicas: int
+    wide: int
+    rounded: int
+
+    @property
+    def count(self) -> int:
+        """Return the number of lanes."""
+        return self.exact + self.replicas + self.wide + self.rounded
+
+    @property
+    def noisy(self) -> slice:
+        """Return the rows that take Monte-Carlo noise: replicas and wide."""
+        return slice(self.exact, self.exact + self.replicas + self.wide)
+
+    @property
+    def rounding(self) -> slice:
+        """Return the rows that round every result to its declared dtype."""
+        return slice(self.count - self.rounded, self.count)
+
+    def amplification(self) -> Tensor:
+        """Return how much of the noise each row takes, float64 [count]."""
+        values = [0.0] * self.exact + [1.0] * self.replicas + [WIDE] * self.wide + [0.0] * self.rounded
+        return torch.tensor(values, dtype=torch.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCall:
+    """One operator call as the lanes see it.
+
+    args, kwargs: tensors stand as [L, *shape]; dtypes and scalars are already the lanes' own.
+    dtypes: real floating dtypes among arguments and results.  real: eager's results, written arguments last.
+    """
+
+    operator: Any
+    facts: OperatorFacts
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    dtypes: list[torch.dtype]
+    real: list[Tensor]
+
+
+def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
+    """Return for every result (fresh outputs, then written arguments) its lanes, [L, *shape] each.
+
+    A replacement may leave out results at the end.
+
+    Raises what the operator raises in a lane, and ValueError when a lane's shape is not eager's.
+    """
+    if call.facts.pointwise and not any(isinstance(a, (list, tuple)) and tensors_in(a) for a in call.args):
+        rows = _evaluate_together(call, plan, source)
+    else:
+        rows = _evaluate_apart(call, plan, source)
+    for value, real in zip(rows, call.real, strict=False):
+        if value.shape[1:] != real.shape:
+            raise ValueError(f"a lane has shape {tuple(value.shape[1:])}")
+    if plan.rounded:
+        for value, real in zip(rows, call.real, strict=False):
+            _round_rows(value[plan.rounding], real.dtype, call.facts, source)
+    return rows
+
+
+def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: NoiseSource) -> None:
+    """Round the rounded lanes to the declared dtype, after the noise of float32 internals."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return
+    if not (facts.moving or facts.jumping or facts.given or facts.converting):
+        scale = torch.tensor(_INNER_ROUNDINGS * internal_roundoff([dtype]), dtype=torch.float64)
+        shaken = source.perturb(rows, scale)
+        rows.copy_(torch.where(on_grid(rows), rows, shaken) if facts.grid_exact and not rows.is_complex() else shaken)
+    rows.copy_(rows.to(dtype))
+
+
+def plain(call: LaneCall, args: Any, kwargs: Any) -> list[Tensor]:
+    """Return the results of the operator on lane arguments: fresh outputs, then copies of written arguments."""
+    args, kwargs, written = _with_copies(call.facts, args, kwargs)
+    run = call.facts.replacement or call.operator
+    return fresh_results(run(*args, **kwargs), written)
+
+
+def fresh_results(result: Any, written: list[Tensor]) -> list[Tensor]:
+    """Return outputs that are no written argument, then the written arguments."""
+    known = {id(t) for t in written}
+    return [t for t in tensors_in(result) if id(t) not in known] + written
+
+
+def _with_copies(facts: OperatorFacts, args: Any, kwargs: Any) -> tuple[list[Any], dict[str, Any], list[Tensor]]:
+    args, kwargs = list(args), dict(kwargs)
+    written: list[Tensor] = []
+    for place in facts.written:
+        if isinstance(place, int):
+            if place < len(args):
+                args[place] = map_tensors(args[place], torch.clone)
+                written += tensors_in(args[place])
+        elif place in kwargs:
+            kwargs[place] = map_tensors(kwargs[place], torch.clone)
+            written += tensors_in(kwargs[place])
+    return args, kwargs, written
+
+
+def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor, list[float]]:
+    """Return inner noise a row, the amplification a row, and output roundoff a result."""
+    amplification = plan.amplification()[rows]
+    quiet = call.facts.moving or call.facts.jumping or call.facts.given or call.facts.converting
+    inner = 0.0 if quiet else internal_roundoff(call.dtypes)
+    outer = [_output_roundoff(call, real.dtype) for real in call.real]
+    return amplification * inner, amplification, outer
+
+
+def _output_roundoff(call: LaneCall, dtype: torch.dtype) -> float:
+    facts = call.facts
+    if facts.moving or facts.given or not (dtype.is_floating_point or dtype.is_complex):
+        return 0.0
+    if facts.jumping and facts.name != "remainder":
+        return 0.0
+    return unit_roundoff(dtype)
+
+
+def _evaluate_together(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
+    """Pointwise operators run once on all rows: arguments are aligned on the right, lanes lead."""
+    rank = max((t.dim() for t in [*tensors_in(call.args), *tensors_in(call.kwargs)]), default=1)
+
+    def aligned(value: Tensor) -> Tensor:
+        return (
+            value.view(value.shape[0], *[1] * (rank - value.dim()), *value.shape[1:]) if value.dim() < rank else value
+        )
+
+    args, kwargs = map_tensors(call.args, aligned), map_tensors(call.kwargs, aligned)
+    results = [
+        r if r.dim() and r.shape[0] == plan.count else r.expand(plan.count, *r.shape) for r in plain(call, args, kwargs)
+    ]
+    if not (plan.replicas or plan.wide):
+        return results
+    noisy = _noisy_rows(call, args, kwargs, results, plan, source)
+    for value, rows in zip(results, noisy, strict=True):
+        value[plan.noisy] = rows.to(value.dtype)
+    return results
+
+
+def _noisy_rows(
+    call: LaneCall, args: Any, kwargs: Any, results: list[Tensor], plan: LanePlan, source: NoiseSource
+) -> list[Tensor]:
+    rows, facts = plan.noisy, call.facts
+    inner, amplification, outer = _scales(call, plan, rows)
+    args, kwargs = map_tensors(args, lambda t: t[rows]), map_tensors(kwargs, lambda t: t[rows])
+    if facts.decomposition is not None:
+        noisy = _decomposed(call, args, kwargs, source, inner)
+    elif bool(inner.any()):
+        shaken = map_tensors(args, lambda t: source.perturb(t, inner))
+        noisy = plain(call, shaken, map_tensors(kwargs, lambda t: source.perturb(t, inner)))
+        # acos(1), atanh(1): noise must not push an exact argument over the edge of the domain
+        noisy = [
+            torch.where(torch.isfinite(value) == torch.isfinite(clean[rows]), value, clean[rows])
+            for value, clean in zip(noisy, results, strict=True)
+        ]
+    else:
+        noisy = [value[rows] for value in results]
+    noisy = _round_noisily(call, noisy, source, amplification, outer)
+    if facts.grid_exact:
+        mask = _grid_mask(args, kwargs, [value[rows] for value in results])
+        if mask is not None:
+            noisy = [torch.where(mask, value[rows], n) for value, n in zip(results, noisy, strict=True)]
+    return noisy
+
+
+def _grid_mask(args: Any, kwargs: Any, clean: list[Tensor]) -> Tensor | None:
+    """Return [1, *shape], where operands and result of one noisy row lie on the grid; None when nowhere."""
+    values = [t[:1] for t in [*clean, *tensors_in(args), *tensors_in(kwargs)]]
+    if any(t.is_complex() for t in values):
+        return None
+    mask: Tensor | None = None
+    for value in values:
+        here = on_grid(value)
+        mask = here if mask is None else mask & here
+        if not bool(mask.any()):
+            return None
+    return mask
+
+
+def _decomposed(call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, scale: Tensor) -> list[Tensor]:
+    assert call.facts.decomposition is not None
+    args, kwargs, written = _with_copies(call.facts, args, kwargs)
+    in_place = call.operator.name().partition(".")[0].endswith("_") and bool(written)
+    with NoisyArithmetic(source, scale):
+        result = call.facts.decomposition(*args, **kwargs)
+    if in_place:  # the functional sibling was run: its result is what the argument becomes
+        return [tensors_in(result)[0]]
+    return fresh_results(result, written)
+
+
+def _row(lanes: Tensor, row: int) -> Tensor:
+    return lanes[row]
+
+
+def _row_alone(lanes: Tensor, row: int) -> Tensor:
+    """Return one lane on a storage of its own, with the real strides and offset: what as_strided counts in."""
+    length = lanes.stride(0)
+    if length == 0:
+        return lanes[row].clone()
+    storage = lanes.as_strided((length,), (1,), row * length).clone()
+    return storage.as_strided(lanes.shape[1:], lanes.stride()[1:], lanes.storage_offset())
+
+
+def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
+    """Every other operator runs lane by lane."""
+    columns: list[list[Tensor]] = []
+    inner, amplification, outer = _scales(call, plan, slice(0, plan.count))
+    exact_sum = False
+    for row in range(plan.count):
+        take = _row_alone if "as_strided" in call.facts.name else _row
+        args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
+        kwargs = map_tensors(call.kwargs, lambda t, row=row: t[row])
+        if not float(amplification[row]) or exact_sum:
+            values = plain(call, args, kwargs)
+        else:
+            values = _noisy_lane(call, args, kwargs, source, inner[row], amplification[row], outer)
+        if row == plan.exact and call.facts.summing and plan.noisy.start < plan.noisy.stop:
+            clean = plain(call, args, kwargs)
+            exact_sum = grid_everywhere(call.facts, args, clean)
+            values = clean if exact_sum else values
+        columns.append(values)
+    complete = call.facts.replacement is None
+    return [
+        _given(real, plan.count) if _bookkeeping(call.facts, real) else _stacked(values, real)
+        for values, real in zip(zip(*columns, strict=True), call.real, strict=complete)
+    ]
+
+
+def _bookkeeping(facts: OperatorFacts, real: Tensor) -> bool:
+    """Return whether a result is a kernel's own index table, whose form may depend on the dtype."""
+    return "embedding_bag" in facts.name and not real.is_floating_point()
+
+
+def _given(real: Tensor, count: int) -> Tensor:
+    return real.detach().unsqueeze(0).repeat(count, *[1] * real.dim())
+
+
+def _stacked(values: tuple[Tensor, ...], real: Tensor) -> Tensor:
+    if any(v.shape != real.shape for v in values):
+        raise ValueError(f"a lane has shape {[tuple(v.shape) for v in values]}, eager {tuple(real.shape)}")
+    return torch.stack([v.to(wide_dtype(real.dtype)).resolve_conj() for v in values])
+
+
+def _noisy_lane(
+    call: LaneCall,
+    args: Any,
+    kwargs: Any,
+    source: NoiseSource,
+    inner: Tensor,
+    amplification: Tensor,
+    outer: list[float],
+) -> list[Tensor]:
+    facts = call.facts
+    if facts.decomposition is not None:
+        values = _decomposed(call, args, kwargs, source, inner)
+    elif not float(inner):
+        values = plain(call, args, kwargs)
+    else:
+        copied, copied_kwargs, written = _with_copies(facts, args, kwargs)
+        quiet = torch.zeros((), dtype=torch.float64)
+        result = noisy_call(call.operator, facts, copied, copied_kwargs, source, inner, quiet) if not written else None
+        if result is None:
+            shaken = map_tensors(args, lambda t: source.perturb(t, inner))
+            values = plain(call, shaken, kwargs)
+        else:
+            values = tensors_in(result)
+    return _round_noisily(call, values, source, amplification, outer)
+
+
+def _round_noisily(
+    call: LaneCall, values: list[Tensor], source: NoiseSource, amplification: Tensor, outer: list[float]
+) -> list[Tensor]:
+    """Return results with the noise of rounding to their storage dtype; a conversion spares what already fits."""
+    shaken = [
+        source.perturb(value, amplification * roundoff) if roundoff else value
+        for value, roundoff in zip(values, outer, strict=False)
+    ]
+    if not call.facts.converting:
+        return shaken
+    return [
+        torch.where(value.to(real.dtype) == value, value, other)
+        for value, other, real in zip(values, shaken, call.real, strict=False)
+    ]
+
+
+__all__ = ["LaneCall", "LanePlan", "along_first", "evaluate", "fresh_results", "plain"]

@@ -1,0 +1,218 @@
+"""Monte-Carlo arithmetic: how much noise one operator adds to one lane.
+
+Every rounding is imitated by a relative perturbation drawn anew for each element (Parker 1997); sums add a
+term that grows with their length, because any order of summation is legitimate.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from plumbline.compiler.base.torch_facts import TorchDispatchMode
+
+from .operator_facts import OperatorFacts, facts_of
+from .running_sums import running_sum_error
+
+INTERNAL = 2.0**-24  # kernels of low-precision tensors compute in float32
+DOUBLE = 2.0**-53
+# A lane this much noisier than a replica shows what rounding could flip beyond what eight replicas happened to
+# hit; the element test allows the same 8 units (scale.ELEMENT).
+WIDE = 8.0
+_GRID_BITS = 24  # float32 holds integers to 2^24: sums below it are exact in any order
+_SIXTEENTHS = 16.0
+
+
+def unit_roundoff(dtype: torch.dtype) -> float:
+    """Return u, the largest relative error of rounding to a floating or complex dtype."""
+    return float(torch.finfo(dtype).eps) / 2
+
+
+def internal_roundoff(dtypes: list[torch.dtype]) -> float:
+    """Return the roundoff inside a kernel on such tensors: that of float32, of float64 when one is float64."""
+    return DOUBLE if any(d in (torch.float64, torch.complex128) for d in dtypes) else INTERNAL
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors of an argument tree (lists, tuples, dicts), in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in tensors_in(item)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in tensors_in(item)]
+    return []
+
+
+def map_tensors(value: Any, change: Any) -> Any:
+    """Return an argument tree with `change` applied to every tensor in it."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map_tensors(item, change) for item in value) if type(value) in (list, tuple) else value
+    if isinstance(value, dict):
+        return {key: map_tensors(item, change) for key, item in value.items()}
+    return value
+
+
+@dataclass(slots=True)
+class NoiseSource:
+    """Uniform noise from generators of the oracle's own, one a device; the user's are never consumed."""
+
+    seed: int
+    generators: dict[torch.device, torch.Generator] = field(default_factory=dict)
+
+    def uniform(self, shape: tuple[int, ...] | torch.Size, device: torch.device) -> Tensor:
+        """Return float64 draws, uniform in [-1, 1]."""
+        generator = self.generators.get(device)
+        if generator is None:
+            generator = self.generators[device] = torch.Generator(device).manual_seed(self.seed)
+        return torch.rand(shape, generator=generator, dtype=torch.float64, device=device).mul_(2).sub_(1)
+
+    def perturb(self, value: Tensor, scale: Tensor) -> Tensor:
+        """Return value * (1 + scale * xi); scale is 0-dim, or [L] along the first dimension of value."""
+        if not (value.is_floating_point() or value.is_complex()):
+            return value
+        if value.is_complex():
+            return torch.view_as_complex(self.perturb(torch.view_as_real(value.resolve_conj()).contiguous(), scale))
+        amount = along_first(scale, value.dim())
+        rows = [max(value.shape[0], amount.shape[0])] if amount.dim() else list(value.shape[:1])
+        return self.uniform((*rows, *value.shape[1:]), value.device).mul_(amount).add_(1).mul_(value)
+
+    def add(self, value: Tensor, magnitude: Tensor, scale: Tensor) -> Tensor:
+        """Return value + scale * magnitude * xi."""
+        if value.is_complex():
+            pairs = torch.view_as_real(value.resolve_conj()).contiguous()
+            return torch.view_as_complex(self.add(pairs, magnitude.unsqueeze(-1), scale))
+        noise = self.uniform(value.shape, value.device).mul_(along_first(scale, value.dim())).mul_(magnitude)
+        return value + noise
+
+
+def along_first(scale: Tensor, dims: int) -> Tensor:
+    """Return [L] shaped to broadcast along the first of `dims` dimensions; a 0-dim scale stays."""
+    return scale if scale.dim() == 0 else scale.view(-1, *[1] * (dims - 1))
+
+
+def on_grid(value: Tensor) -> Tensor:
+    """Return where a value is an integer, or a multiple of 1/16, that float32 sums without rounding."""
+    if not value.is_floating_point():
+        return torch.ones_like(value, dtype=torch.bool)
+    scaled = value * _SIXTEENTHS
+    return (scaled == scaled.round()) & (scaled.abs() <= 2.0**_GRID_BITS)
+
+
+def grid_everywhere(facts: OperatorFacts, args: Any, outputs: list[Tensor]) -> bool:
+    """Return whether a sum's terms all lie on the grid and stay small, so that no order of summation rounds."""
+    floats = [t for t in tensors_in(args) if t.is_floating_point()]
+    if not floats or any(t.is_complex() or not t.numel() for t in [*floats, *outputs]):
+        return False
+    if not all(bool(on_grid(t).all()) for t in [*floats, *outputs]):
+        return False
+    bound = max(_lengths(facts.name, args, outputs))
+    for tensor in floats:
+        bound *= max(1.0, float(tensor.abs().max()))
+    return bound * _SIXTEENTHS**2 <= 2.0**_GRID_BITS
+
+
+def accumulation(
+    operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, outputs: list[Tensor]
+) -> list[Tensor] | None:
+    """Return for each output 0.5 * sqrt(K) * sqrt(sum of squared terms): times u, the rounding of a sum of K terms.
+
+    args: the operator's arguments in one lane.  The squares are summed by the operator itself.
+    """
+    squared = [_squared_scalar(value) for value in map_tensors(args, _square)]
+    named = {key: _squared_scalar(value, key) for key, value in map_tensors(kwargs, _square).items()}
+    variances = tensors_in(operator(*squared, **named))
+    lengths = _lengths(facts.name, args, outputs)
+    return [
+        variance.clamp(min=0).sqrt_().mul_(0.5 * length**0.5) if variance.is_floating_point() else variance
+        for variance, length in zip(variances, lengths, strict=True)
+    ]
+
+
+def _squared_scalar(value: Any, key: str = "") -> Any:
+    """Return factors of a sum squared in size; a complex dtype becomes that of its squares."""
+    if key in ("alpha", "beta"):
+        return abs(value) ** 2
+    return torch.float64 if isinstance(value, torch.dtype) and value.is_complex else value
+
+
+def _square(value: Tensor) -> Tensor:
+    if value.is_complex():
+        return value.real * value.real + value.imag * value.imag
+    return value * value if value.is_floating_point() else value
+
+
+def _lengths(name: str, args: Any, outputs: list[Tensor]) -> list[float]:
+    """Return the number of terms that each output sums; 1 where the operator divides by it."""
+    tensors = tensors_in(args)
+    ones = [1.0] * len(outputs)
+    if "mean" in name or "avg" in name or "bilinear" in name or "linear1d" in name:
+        return ones
+    if name in ("mm", "bmm", "mv", "dot", "vdot", "linear", "matmul"):
+        return [float(tensors[0].shape[-1])]
+    if name in ("addmm", "addmv", "baddbmm", "addbmm"):
+        return [float(tensors[1].shape[-1])]
+    if name == "convolution":
+        return [tensors[1].numel() / max(1, tensors[1].shape[0])]
+    if name == "convolution_backward":
+        grad, _, weight = tensors[:3]
+        per_channel = grad.numel() / max(1, grad.shape[1])
+        return [weight.numel() / max(1, weight.shape[1]), per_channel, per_channel][: len(outputs)]
+    if name == "cumsum":
+        return [float(tensors[0].shape[args[1]]) if tensors[0].dim() else 1.0]
+    largest = max((t.numel() for t in tensors), default=1)
+    return [max(1.0, largest / max(1, out.numel())) for out in outputs]
+
+
+class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+    """Runs the operators of a decomposition with noise in each: cancellation inside a composite shows.
+
+    scale: 0-dim or [L], the internal roundoff times the lane's amplification.
+    """
+
+    def __init__(self, source: NoiseSource, scale: Tensor) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+        self.source = source
+        self.scale = scale
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        facts = facts_of(func)
+        kwargs = kwargs or {}
+        if facts.decomposition is not None:
+            with self:
+                return facts.decomposition(*args, **kwargs)
+        if func.is_view or facts.moving or facts.jumping or facts.given or facts.written or facts.random:
+            return func(*args, **kwargs)
+        return noisy_call(func, facts, args, kwargs, self.source, self.scale, self.scale)
+
+
+def noisy_call(
+    operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, source: NoiseSource, inner: Tensor, outer: Tensor
+) -> Any:
+    """Return the operator's result with input noise `inner`, output noise `outer` and its accumulation term."""
+
+    def shaken(value: Tensor) -> Tensor:
+        return source.perturb(value, inner) if inner.dim() == 0 or value.dim() else value
+
+    result = operator(*map_tensors(args, shaken), **map_tensors(kwargs, shaken))
+    outputs = tensors_in(result)
+    magnitudes: list[Tensor | None] = [None] * len(outputs)
+    if facts.summing and any(t.is_floating_point() or t.is_complex() for t in outputs):
+        magnitudes = [*(accumulation(operator, facts, args, kwargs, outputs) or magnitudes)]
+        # A loop in float32 says nothing of sums in float64.
+        loop = running_sum_error(facts, args, outputs) if float(inner.max()) > DOUBLE else None
+        magnitudes = [m if m is None or loop is None else torch.hypot(m, loop / INTERNAL) for m in magnitudes]
+    roughened = iter(
+        _roughen(out, source, inner, outer, magnitude) for out, magnitude in zip(outputs, magnitudes, strict=True)
+    )
+    return map_tensors(result, lambda _: next(roughened))
+
+
+def _roughen(value: Tensor, source: NoiseSource, inner: Tensor, outer: Tensor, magnitude: Tensor | None) -> Tensor:
+    if not (value.is_floating_point() or value.is_complex()) or (outer.dim() and not value.dim()):
+        return value
+    value = source.perturb(value, outer)
+    return value if magnitude is None else source.add(value, magnitude, inner)

@@ -1,0 +1,57 @@
+"""What a plain loop in float32 would make of a sum: the least careful kernel that still counts as legitimate.
+
+Adding equal terms one by one rounds the same way at every step, so the error of a running sum can grow with the
+number of terms, not with its square root.  No formula of the terms' sizes tells; the loop itself does.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .operator_facts import OperatorFacts
+
+SUMS = frozenset({"sum", "mean", "nansum"})
+# Terms that a loop adds one by one at most: kernels of any care split longer sums, and losing that care is an error.
+LONGEST_CHAIN = 4096
+# A uniform draw in [-1, 1] has standard deviation 1/sqrt(3).
+_UNIFORM = math.sqrt(3.0)
+
+
+def running_sum_error(facts: OperatorFacts, args: Any, outputs: list[Tensor]) -> Tensor | None:
+    """Return |loop - exact| for a sum or mean, shaped as its output; None for anything else.
+
+    The larger error of the loop forwards and the loop backwards, times sqrt(3): the amplitude of uniform noise.
+    """
+    if facts.name not in SUMS or not isinstance(args[0], Tensor) or args[0].is_complex() or len(outputs) != 1:
+        return None
+    terms, out = args[0], outputs[0]
+    dims = _summed(terms, args)
+    count = math.prod(terms.shape[d] for d in dims)
+    if count <= 2 or not terms.is_floating_point() or not out.is_floating_point():
+        return None
+    kept = [d for d in range(terms.dim()) if d not in dims]
+    rows = terms.permute(*dims, *kept).reshape(count, -1).float()
+    error = torch.maximum(_loop_error(rows), _loop_error(rows.flip(0)))
+    divisor = count if facts.name == "mean" else 1
+    return error.view(out.shape).mul_(_UNIFORM / divisor)
+
+
+def _summed(terms: Tensor, args: Any) -> list[int]:
+    given = args[1] if len(args) > 1 and args[1] is not None else []
+    dims = [given] if isinstance(given, int) else list(given)
+    return sorted(d % terms.dim() for d in dims) if dims else list(range(terms.dim()))
+
+
+def _loop_error(rows: Tensor) -> Tensor:
+    """Return |running float32 sum - float64 sum| of the rows, [columns]; chains longer than the longest are split."""
+    chains = -(-rows.shape[0] // LONGEST_CHAIN)
+    length = -(-rows.shape[0] // chains)
+    padded = torch.zeros(length * chains, rows.shape[1], dtype=torch.float32, device=rows.device)
+    padded[: rows.shape[0]] = rows
+    steps = padded.view(chains, length, -1).transpose(0, 1)
+    total = torch.zeros_like(steps[0])
+    for step in steps:
+        total = total + step
+    return (total.double().sum(0) - rows.double().sum(0)).abs()

@@ -1,0 +1,283 @@
+"""Shadow execution: one ordinary eager run, followed operator by operator in float64 lanes.
+
+The real operators run as always and drive Python; for every storage they touch, lanes hold what exact
+arithmetic, noisy arithmetic and declared-dtype arithmetic would have put there.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from plumbline.compiler.base.torch_facts import (
+    TorchDispatchMode,
+    has_own_dispatch,
+    is_operator,
+    storage_key,
+    without_torch_function,
+)
+
+from .consistency import inconsistency
+from .draws import substitute
+from .lane_evaluation import LaneCall, LanePlan, evaluate
+from .lanes import Lanes
+from .monte_carlo import NoiseSource, map_tensors, tensors_in
+from .operator_facts import OperatorFacts, facts_of
+from .scalar_rounding import decide_scalars, needs_decision
+from .shadow_memory import ShadowStorage, wide_dtype
+
+
+class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+    """Follow eager code in lanes: `with ShadowRun(replicas=8) as run: y = f(x)`, then `run.lanes_of(y)`.
+
+    exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
+    rounded: number of declared-dtype lanes; as many wide replicas come with them.  seed: of the noise.
+    untrusted: operators whose lanes could not be had (eager's result stands in), one reason each.
+    diagnose: also compare every operator with float64 on eager's own inputs.
+    suspects: operators whose float64 evaluation is not eager's function, when diagnosing.
+    unstable_control_flow: an integer or boolean that Python saw differs between eager and a lane.
+    The user's generators are consumed exactly as without the run.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(
+        self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0, diagnose: bool = False
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+        self.plan = LanePlan(int(exact), replicas, rounded, rounded)
+        self.untrusted: list[str] = []
+        self.suspects: list[str] = []
+        self._diagnose = diagnose
+        self.unstable_control_flow = False
+        self._noise = NoiseSource(seed)
+        self._storages: dict[int, ShadowStorage] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if any(has_own_dispatch(kind) for kind in types):
+            return NotImplemented  # the subclass unwraps itself, then its inner operators come here
+        if not is_operator(func):
+            result = func(*args, **kwargs)
+            self._distrust(f"{func}: a higher-order operator runs unobserved")
+            return result
+        if func.is_view:
+            return func(*args, **kwargs)
+        facts = facts_of(func).of_call(args, kwargs)
+        try:
+            with self._apart():
+                before = self._prepare(facts, args, kwargs)
+        except Exception as error:  # no shadow of an argument must disturb the real run
+            self._distrust(f"{func}: {type(error).__name__} in its shadow: {error}")
+            before = None
+        result = func(*args, **kwargs)
+        with self._apart():
+            self._follow(func, facts, before, args, kwargs, result)
+        return result
+
+    def lanes_of(self, tensor: Tensor) -> Lanes:
+        """Return the lanes of any tensor the run saw or made, gradients too; inside and after the with-block."""
+        plan = self.plan
+        with self._apart():
+            rows = self._view(tensor) if _is_plain(tensor) and storage_key(tensor) in self._storages else None
+            known = rows is not None
+            if rows is None:
+                value = tensor.detach()
+                if _is_plain(value):
+                    value = self._view(value)[0] if _has_no_memory(value) else value.to(wide_dtype(value.dtype))
+                rows = value.unsqueeze(0).expand(plan.count, *value.shape)
+            first, second = plan.exact + plan.replicas, plan.exact + plan.replicas + plan.wide
+            return Lanes(
+                exact=rows[0].clone() if plan.exact else None,
+                replicas=rows[plan.exact : first].clone() if plan.replicas else None,
+                wide=rows[first:second].clone() if plan.wide else None,
+                rounded=rows[second:].clone() if plan.rounded else None,
+                known=known,
+            )
+
+    @contextlib.contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Lane work is invisible: no gradient, no warning, no user mode, float64 where a dtype is left open."""
+        default = torch.get_default_dtype()
+        with (
+            warnings.catch_warnings(),
+            without_torch_function(),
+            torch.inference_mode(False),
+            torch.no_grad(),
+        ):
+            warnings.simplefilter("ignore")
+            torch.set_default_dtype(torch.float64)
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(default)
+
+    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> "_Before | None":
+        """Return the arguments as lanes see them before the operator overwrites any; None for opaque tensors."""
+        if not all(_is_plain(tensor) for tensor in tensors_in([args, kwargs])):
+            return None
+        lane_args, lane_kwargs = map_tensors(_widened(args), self._view), map_tensors(_widened(kwargs), self._view)
+        real_args, real_kwargs = args, kwargs
+        if facts.written and (facts.random or self._diagnose or needs_decision(facts, args, kwargs) is not None):
+            real_args, real_kwargs = map_tensors(args, torch.clone), map_tensors(kwargs, torch.clone)
+        return _Before(lane_args, lane_kwargs, real_args, real_kwargs)
+
+    def _storage(self, tensor: Tensor) -> ShadowStorage:
+        key = storage_key(tensor)
+        found = self._storages.get(key)
+        if found is None or found.size_bytes != tensor.untyped_storage().nbytes():
+            found = self._storages[key] = ShadowStorage.of(tensor, self.plan.count)
+        return found
+
+    def _view(self, tensor: Tensor) -> Tensor:
+        """Return [L, *shape], the lanes of a tensor; of a foreign dtype view: its bytes as they are."""
+        if _has_no_memory(tensor):
+            return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
+        storage = self._storage(tensor)
+        storage.synchronise(tensor)
+        rows = storage.view(tensor)
+        if rows is None:
+            value = tensor.detach().to(wide_dtype(tensor.dtype))
+            rows = value.unsqueeze(0).expand(self.plan.count, *value.shape)
+        return rows
+
+    def _follow(
+        self, func: Any, facts: OperatorFacts, before: "_Before | None", args: Any, kwargs: Any, result: Any
+    ) -> None:
+        everything = tensors_in([args, kwargs])
+        if before is None or not all(_is_plain(t) for t in tensors_in(result)):
+            self._distrust(f"{func}: a sparse, quantised or opaque tensor")
+            self._forget(result, _written(facts, args, kwargs))
+            return
+        written = _written(facts, args, kwargs)
+        outputs = self._outputs(result, everything, written)
+        if not outputs and not tensors_in(result):
+            self._observe_python(func, facts, args, kwargs, result)
+            return
+        if not outputs:
+            return
+        try:
+            values = self._values(func, facts, before, outputs)
+        except Exception as error:  # whatever a lane's kernel raises must not disturb the real run
+            if "a lane has shape" in str(error):
+                self.unstable_control_flow = True
+            self._distrust(f"{func}: {type(error).__name__} in a float64 lane: {str(error).splitlines()[0:1]}")
+            values = None
+        for index, real in enumerate(outputs):
+            self._store(real, values[index] if values is not None and index < len(values) else None)
+
+    def _outputs(self, result: Any, everything: list[Tensor], written: list[Tensor]) -> list[Tensor]:
+        """Return what the call produced: fresh results, then written arguments; results that alias are neither."""
+        keys = {storage_key(t) for t in everything}
+        return [t for t in tensors_in(result) if storage_key(t) not in keys] + written
+
+    def _values(self, func: Any, facts: OperatorFacts, before: "_Before", outputs: list[Tensor]) -> list[Tensor] | None:
+        """Return the lanes of every output, None when eager's own values are the lanes'."""
+        args, kwargs = before.args, before.kwargs
+        if facts.given:
+            return None
+        if facts.foreign:
+            self._distrust(f"{func}: a custom operator runs once, with its own dtypes")
+            return None
+        if facts.draws(args, kwargs):
+            lanes = [self._exact_rows(t) for t in outputs]
+            drawn = substitute(facts.name, before.lane_args, args, lanes, written=bool(facts.written))
+            if drawn is None:
+                self._distrust(f"{func}: its draw cannot be substituted")
+            return drawn
+        if not tensors_in([args, kwargs]) and facts.name not in ("arange", "linspace", "logspace"):
+            return None
+        floats = [t.dtype for t in [*tensors_in([args, kwargs]), *outputs] if t.is_floating_point() or t.is_complex()]
+        call = LaneCall(func, facts, before.lane_args, before.lane_kwargs, floats, outputs)
+        dtype = needs_decision(facts, args, kwargs)
+        if dtype is not None:
+            call = decide_scalars(call, _widened(args), _widened(kwargs), dtype)
+        if self._diagnose:
+            departs = inconsistency(call, _widened(args), _widened(kwargs))
+            if departs is not None:
+                self.suspects.append(f"{func}: its float64 evaluation is not the same function ({departs})")
+        return evaluate(call, self.plan, self._noise)
+
+    def _exact_rows(self, real: Tensor) -> Tensor:
+        return real.detach().to(wide_dtype(real.dtype)).unsqueeze(0).repeat(self.plan.count, *[1] * real.dim())
+
+    def _store(self, real: Tensor, lanes: Tensor | None) -> None:
+        if _has_no_memory(real):
+            return
+        storage = self._storage(real)
+        if lanes is None:
+            storage.synchronise(real)
+            return
+        rows = storage.view(real)
+        if rows is None:  # a write through a view of another dtype: the bytes are all there is
+            storage.synchronise(real)
+            return
+        rows.copy_(lanes)
+        storage.acknowledge(real)
+
+    def _forget(self, result: Any, written: list[Tensor]) -> None:
+        """Take eager's bytes for what an unfollowed operator made."""
+        for tensor in [*tensors_in(result), *written]:
+            if _is_plain(tensor):
+                self._store(tensor, None)
+
+    def _observe_python(self, func: Any, facts: OperatorFacts, args: Any, kwargs: Any, result: Any) -> None:
+        """A value leaves for Python: when lanes disagree on an integer or boolean, control flow is rounding's."""
+        if facts.name == "_local_scalar_dense" and not isinstance(result, (float, complex)):
+            rows = self._view(args[0])[: self.plan.exact + self.plan.replicas]
+            self.unstable_control_flow |= bool((rows != result).any())
+        elif facts.name == "equal":
+            left, right = self._view(args[0]), self._view(args[1])
+            judged = self.plan.exact + self.plan.replicas
+            answers = [torch.equal(left[i], right[i]) for i in range(judged)]
+            self.unstable_control_flow |= any(answer != result for answer in answers)
+
+    def _distrust(self, reason: str) -> None:
+        if reason not in self.untrusted:
+            self.untrusted.append(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """An operator's arguments before it ran: in the lanes, and eager's own (copied where it may overwrite them)."""
+
+    lane_args: Any
+    lane_kwargs: Any
+    args: Any
+    kwargs: Any
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_quantized and tensor.device.type != "meta"
+
+
+def _has_no_memory(tensor: Tensor) -> bool:
+    """Return whether a tensor stands for zeros without holding them (autograd makes such gradients)."""
+    storage = tensor.untyped_storage()
+    try:
+        return storage.nbytes() > 0 and storage.data_ptr() == 0
+    except RuntimeError:  # torch refuses the address of memory that was never there
+        return True
+
+
+def _widened(values: Any) -> Any:
+    """Return arguments with floating dtypes widened, as lanes take them."""
+    if isinstance(values, dict):
+        return {key: _widened(value) for key, value in values.items()}
+    if isinstance(values, (tuple, list)):
+        return tuple(wide_dtype(v) if isinstance(v, torch.dtype) else v for v in values)
+    return wide_dtype(values) if isinstance(values, torch.dtype) else values
+
+
+def _written(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    for place in facts.written:
+        if isinstance(place, int):
+            found += tensors_in(args[place]) if place < len(args) else []
+        else:
+            found += tensors_in(kwargs.get(place))
+    return found

@@ -1,0 +1,39 @@
+"""Two tensors compared bit by bit; payloads of NaN never count, signs of zero are counted apart."""
+
+import torch
+from torch import Tensor
+
+
+def equal_bits(first: Tensor, second: Tensor) -> bool:
+    """Return whether two tensors of equal shape and dtype hold the same bits (any NaN equals any NaN)."""
+    with torch.no_grad():
+        left, right = first.detach().cpu().resolve_conj(), second.detach().cpu().resolve_conj()
+        if left.is_complex():
+            left, right = torch.view_as_real(left), torch.view_as_real(right)
+        if not left.is_floating_point():
+            return torch.equal(left, right)
+        both_nan = left.isnan() & right.isnan()
+        same = (left == right) & (left.signbit() == right.signbit())
+        return bool((same | both_nan).all())
+
+
+def zero_sign_differences(actual: Tensor, eager: Tensor) -> int:
+    """Return the number of positions where both are zeros of different signs."""
+    if not (actual.is_floating_point() or actual.is_complex()):
+        return 0
+    actual, eager = as_reals(actual), as_reals(eager)
+    both = (actual == 0) & (eager == 0)
+    return int((both & (torch.signbit(actual) != torch.signbit(eager))).sum())
+
+
+def as_reals(value: Tensor) -> Tensor:
+    """Return the values detached; complex ones as pairs of floats in a last dimension."""
+    value = value.detach()
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+
+
+def same_values(actual: Tensor, eager: Tensor) -> bool:
+    """Return whether values are equal everywhere; NaN equals NaN, and zeros of either sign are equal."""
+    if torch.equal(actual, eager):
+        return True
+    return bool(((actual == eager) | ((actual != actual) & (eager != eager))).all())

@@ -1,0 +1,92 @@
+"""The decision on integers and booleans, and on any tensor whose values rounding alone decides."""
+
+import torch
+from torch import Tensor
+
+from ..noise.lanes import Lanes
+from ..noise.monte_carlo import unit_roundoff
+from ..verdict import ErrorStatistics, VerdictKind
+from .element_places import discrete_difference, first_place, positions, shown
+from .value_decision import Decision, Need, ValueDecision
+
+# When rounding decides a larger share of positions than this, the tensor is inconclusive.
+UNSTABLE_SHARE = 0.05
+# Share of the positions fixed by the declared dtypes that may differ: rounding ties that four lanes missed.
+DECLARED_SHARE = 0.01
+# Rounded lanes and eager agree when they are within this many u: two roundings each way.
+FEW_UNITS = 4.0
+
+
+def judge_discrete(actual: Tensor, eager: Tensor, lanes: Lanes) -> Decision:
+    """Judge integers and booleans: exact, except at positions where rounding alone decides."""
+    if lanes.replicas is None:
+        return ValueDecision(Need.REPLICAS, None, "an integer differs: replicas tell whether rounding decides it")
+    assert lanes.exact is not None
+    differs = actual != eager
+    unstable = (lanes.replicas != lanes.exact).any(0) | (eager != lanes.exact)
+    share = float(unstable.double().mean())
+    if lanes.rounded is None or lanes.wide is None:
+        return ValueDecision(Need.ROUNDED, None, "an integer differs: wide lanes tell whether rounding decides it")
+    flippable = unstable | (lanes.wide != lanes.exact).any(0)
+    wrong = differs & ~flippable
+    if not bool(wrong.any()):
+        wrong = differs & ~_within_lanes(actual, eager, lanes)
+    if bool(wrong.any()):
+        at = first_place(wrong)
+        sentence = discrete_difference(actual, eager, at, int(wrong.sum()))
+        return ValueDecision(VerdictKind.WRONG, _unstable_share(share, at), f"{sentence}; rounding cannot explain it")
+    if share > UNSTABLE_SHARE:
+        return judge_declared(actual, eager, lanes.rounded, share, None)
+    return ValueDecision(
+        VerdictKind.NOISE,
+        _unstable_share(share, first_place(differs)),
+        f"differs from eager at {positions(int(differs.sum()))}, all of which rounding alone decides",
+    )
+
+
+def _unstable_share(share: float, at: tuple[int, ...]) -> ErrorStatistics:
+    return ErrorStatistics(0.0, 0.0, 0.0, 0.0, unstable=share, worst_index=at)
+
+
+def _within_lanes(actual: Tensor, eager: Tensor, lanes: Lanes) -> Tensor:
+    """Return where a value lies among those the lanes produced, their range widened once on either side."""
+    if actual.dtype == torch.bool:
+        return torch.ones_like(actual)
+    low = high = eager.double()
+    for rows in (lanes.exact, lanes.replicas, lanes.wide, lanes.rounded):
+        if rows is not None:
+            rows = rows.double() if rows.dim() > eager.dim() else rows.double().unsqueeze(0)
+            low, high = torch.minimum(low, rows.amin(0)), torch.maximum(high, rows.amax(0))
+    reach = high - low
+    value = actual.double()
+    return (value >= low - reach) & (value <= high + reach)
+
+
+def judge_declared(
+    actual: Tensor, eager: Tensor, rounded: Tensor, share: float, statistics: ErrorStatistics | None
+) -> Decision:
+    """Judge by the declared dtypes: where rounded lanes agree with eager, the compiled value must too."""
+    if eager.is_floating_point():
+        e, a = eager.double(), actual.double()
+        near = FEW_UNITS * unit_roundoff(eager.dtype) * torch.maximum(e.abs(), rounded.abs().amax(0))
+        settled = ((rounded - e).abs() <= near).all(0)
+        differs = (a - e).abs() > 2 * near
+    else:
+        settled = (rounded == eager).all(0)
+        differs = actual != eager
+    statistics = statistics or ErrorStatistics(0.0, 0.0, 0.0, 0.0, unstable=share)
+    wrong = settled & differs
+    count, total = int(wrong.sum()), int(settled.sum())
+    if count and count > DECLARED_SHARE * total:
+        at = first_place(wrong)
+        return ValueDecision(
+            VerdictKind.WRONG,
+            statistics,
+            f"{shown(actual[at])} at {list(at)}, eager has {shown(eager[at])}: "
+            f"{count} of {total} positions fixed by the declared dtypes differ",
+        )
+    return ValueDecision(
+        VerdictKind.UNSTABLE,
+        statistics,
+        f"rounding alone decides {share:.0%} of positions, so they cannot be judged",
+    )

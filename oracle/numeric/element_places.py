@@ -1,0 +1,35 @@
+"""Positions in a tensor, in words: the first of a mask, how many there are, the value that stands there."""
+
+import torch
+from torch import Tensor
+
+
+def positions(count: int) -> str:
+    """Return a number of positions in words."""
+    return "1 position" if count == 1 else f"{count} positions"
+
+
+def index_of(flat: int, shape: torch.Size) -> tuple[int, ...]:
+    """Return the index in a tensor of this shape of a position in its flattened form."""
+    index: list[int] = []
+    for size in reversed(shape):
+        index.append(flat % size)
+        flat //= size
+    return tuple(reversed(index))
+
+
+def first_place(mask: Tensor) -> tuple[int, ...]:
+    """Return the index of the first position where a mask is true."""
+    return index_of(int(mask.reshape(-1).to(torch.uint8).argmax()), mask.shape)
+
+
+def shown(value: Tensor) -> str:
+    """Return a tensor of one element as text, floats with six digits."""
+    number = value.item()
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+def discrete_difference(actual: Tensor, eager: Tensor, at: tuple[int, ...], count: int) -> str:
+    """Return the difference of two integer or boolean tensors in words; at: its first position, count: of how many."""
+    more = f" (and at {positions(count - 1)} more)" if count > 1 else ""
+    return f"{shown(actual[at])} at {list(at)}, eager has {shown(eager[at])}{more}"

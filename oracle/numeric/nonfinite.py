@@ -1,0 +1,43 @@
+"""NaN and Inf: where a compiled tensor may hold them, and where it may not."""
+
+import torch
+from torch import Tensor
+
+from .element_places import first_place, positions, shown
+
+
+def nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor | None) -> str | None:
+    """Return what is wrong with NaN and Inf positions, None when they are right.
+
+    Not finite is right only where eager is, or where the exact value rounds to the same Inf.
+    A finite value where eager is not finite is right only when the exact value is finite (then the element
+    statistic judges it).
+    """
+    if exact is None:
+        exact = eager.double()
+    rounded = exact.to(eager.dtype)
+    bad = ~torch.isfinite(actual)
+    same = (actual == eager) | ((actual != actual) & (eager != eager))
+    justified = (actual == rounded) | ((actual != actual) & (exact != exact))
+    wrong = bad & ~same & ~justified
+    if bool(wrong.any()):
+        at = first_place(wrong)
+        return f"{shown(actual[at])} at {list(at)}, eager has {shown(eager[at])} (at {positions(int(wrong.sum()))})"
+    missing = ~bad & ~torch.isfinite(eager) & ~torch.isfinite(exact)
+    if bool(missing.any()):
+        at = first_place(missing)
+        return f"{shown(actual[at])} at {list(at)}, eager has {shown(eager[at])} (at {positions(int(missing.sum()))})"
+    return None
+
+
+def unstable_nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor) -> str | None:
+    """Return what is wrong with NaN and Inf positions, passing over those where lanes themselves disagree."""
+    finite = torch.isfinite(replicas).sum(0)
+    open_ = (finite != 0) & (finite != replicas.shape[0]) | ((finite == 0) & torch.isfinite(exact))
+    if not bool(open_.any()):
+        return nonfinite_difference(actual, eager, exact)
+    keep = ~open_
+    zero = torch.zeros_like(eager)
+    return nonfinite_difference(
+        torch.where(keep, actual, zero), torch.where(keep, eager, zero), torch.where(keep, exact, zero.double())
+    )

@@ -1,0 +1,29 @@
+"""What comes out of judging one tensor: a kind of verdict, or what must be run before one can be given."""
+
+from enum import Enum
+from typing import Generic, NamedTuple, TypeVar
+
+from ..verdict import ErrorStatistics, VerdictKind
+
+
+class Need(Enum):
+    """What more must be run before a tensor can be judged."""
+
+    REPLICAS = "replicas"
+    ROUNDED = "rounded"
+
+
+Answer = TypeVar("Answer", bound="VerdictKind | Need", covariant=True)
+
+
+class ValueDecision(NamedTuple, Generic[Answer]):
+    """One tensor judged: the answer, the distance in numbers where there is one, and a sentence."""
+
+    kind: Answer
+    statistics: ErrorStatistics | None
+    sentence: str
+
+
+Decision = ValueDecision[VerdictKind | Need]
+
+FinalDecision = ValueDecision[VerdictKind]

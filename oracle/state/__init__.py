@@ -1,0 +1,1 @@
+"""What a call can reach and change: found, saved, put back, and replaced by copies for reference runs."""

@@ -1,0 +1,337 @@
+"""Python objects saved before a call: each knows whether its content differs now, and puts the saved one back.
+
+Objects are never copied: a container, object, cell, class or global name keeps its identity, and its content is put
+back without running user code.
+"""
+
+import copy
+import random
+import types
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy
+import torch
+
+from .walk import ATOMS, Binding, class_attributes, is_mark, slot_names
+
+MISSING = object()
+"""The content of an empty cell, of a slot without a value and of a name that is not bound."""
+
+
+class SavedState(Protocol):
+    """The saved content of one object."""
+
+    def changed(self) -> bool:
+        """Return whether the content differs now from what was saved."""
+
+    def restore(self) -> None:
+        """Put the saved content back."""
+
+
+def same(first: object, second: object) -> bool:
+    """Return whether two slots hold the same object, or equal values of a type without identity."""
+    if first is second:
+        return True
+    return type(first) is type(second) and isinstance(first, ATOMS) and bool(first == second)
+
+
+def _same_items(first: Iterable[object], second: Iterable[object]) -> bool:
+    mine, theirs = list(first), list(second)
+    return len(mine) == len(theirs) and all(map(same, mine, theirs))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSequence:
+    """A list or deque."""
+
+    value: Any
+    items: tuple[object, ...]
+
+    def changed(self) -> bool:
+        """Compare item by item."""
+        return not _same_items(self.value, self.items)
+
+    def restore(self) -> None:
+        """Refill the container with its old items."""
+        self.value.clear()
+        self.value.extend(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSet:
+    """A mutable set."""
+
+    value: Any
+    items: frozenset[object]
+
+    def changed(self) -> bool:
+        """Compare members."""
+        return bool(self.value != self.items)
+
+    def restore(self) -> None:
+        """Refill the set."""
+        if isinstance(self.value, set):
+            self.value.clear()
+            self.value.update(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedDict:
+    """A dict of any subclass, its order included."""
+
+    value: Any
+    items: tuple[tuple[object, object], ...]
+
+    def changed(self) -> bool:
+        """Compare keys in order and values."""
+        now = [(key, item) for key, item in self.value.items() if not is_mark(key)]
+        mine, theirs = [k for k, _ in now], [k for k, _ in self.items]
+        return not (_same_items(mine, theirs) and _same_items((v for _, v in now), (v for _, v in self.items)))
+
+    def restore(self) -> None:
+        """Refill through dict's own methods, so that a subclass's hooks see nothing."""
+        base = _plain_mapping(self.value)
+        marks = [(key, item) for key, item in self.value.items() if is_mark(key)]
+        base.clear(self.value)
+        for key, item in (*self.items, *marks):
+            base.__setitem__(self.value, key, item)
+
+
+def _save_dict(value: Any) -> SavedDict:
+    return SavedDict(value, tuple((key, item) for key, item in value.items() if not is_mark(key)))
+
+
+def _plain_mapping(value: object) -> Any:
+    """Return the built-in base whose methods move items without user code (OrderedDict keeps its own links)."""
+    for base in type(value).__mro__:
+        if base.__module__ in ("builtins", "collections") and issubclass(base, dict):
+            return base
+    return dict
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFields:
+    """An object's `__dict__` and slots."""
+
+    value: Any
+    fields: SavedDict | None
+    slots: tuple[tuple[str, object], ...]
+
+    def changed(self) -> bool:
+        """Compare attribute by attribute."""
+        if self.fields is not None and self.fields.changed():
+            return True
+        return not _same_items((_slot(self.value, name) for name, _ in self.slots), (item for _, item in self.slots))
+
+    def restore(self) -> None:
+        """Put attributes back without running `__setattr__`."""
+        if self.fields is not None and self.fields.changed():
+            self.fields.restore()
+        for name, item in self.slots:
+            if _slot(self.value, name) is item:
+                continue
+            with suppress(AttributeError, TypeError):  # read-only slots of C types never changed
+                if item is MISSING:
+                    object.__delattr__(self.value, name)
+                else:
+                    object.__setattr__(self.value, name, item)
+
+
+def _slot(value: object, name: str) -> object:
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCell:
+    """A closure cell."""
+
+    value: types.CellType
+    content: object
+
+    def changed(self) -> bool:
+        """Compare the content, an empty cell apart."""
+        return not same(_cell_content(self.value), self.content)
+
+    def restore(self) -> None:
+        """Fill or empty the cell as it was."""
+        if self.content is not MISSING:
+            self.value.cell_contents = self.content
+        elif _cell_content(self.value) is not MISSING:
+            del self.value.cell_contents
+
+
+def _cell_content(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFunction:
+    """A function's defaults and attributes."""
+
+    value: types.FunctionType
+    defaults: tuple[object, ...] | None
+    keyword_defaults: dict[str, object] | None
+    attributes: SavedDict
+
+    def changed(self) -> bool:
+        """Compare what calls read."""
+        return (
+            self.value.__defaults__ is not self.defaults
+            or (self.value.__kwdefaults__ or None) != (self.keyword_defaults or None)
+            or self.attributes.changed()
+        )
+
+    def restore(self) -> None:
+        """Set defaults and attributes back."""
+        self.value.__defaults__ = self.defaults
+        self.value.__kwdefaults__ = dict(self.keyword_defaults) if self.keyword_defaults else None
+        if self.attributes.changed():
+            self.attributes.restore()
+
+
+@dataclass(frozen=True, slots=True)
+class SavedClass:
+    """The attributes a user class defines."""
+
+    value: type
+    attributes: tuple[tuple[str, object], ...]
+
+    def changed(self) -> bool:
+        """Compare names and values."""
+        now = dict(class_attributes(self.value))
+        saved = dict(self.attributes)
+        return now.keys() != saved.keys() or not all(same(now[name], saved[name]) for name in saved)
+
+    def restore(self) -> None:
+        """Set changed attributes back and drop new ones, without a metaclass's own `__setattr__`."""
+        now = dict(class_attributes(self.value))
+        saved = dict(self.attributes)
+        for name in now.keys() - saved.keys():
+            type.__delattr__(self.value, name)
+        for name, item in saved.items():
+            if name not in now or now[name] is not item:
+                type.__setattr__(self.value, name, item)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBinding:
+    """A global name, or the attribute of a user's module."""
+
+    binding: Binding
+    content: object
+
+    def changed(self) -> bool:
+        """Compare what the name is bound to."""
+        return not same(self.binding.namespace.get(self.binding.name, MISSING), self.content)
+
+    def restore(self) -> None:
+        """Bind or unbind the name as it was."""
+        if self.content is MISSING:
+            self.binding.namespace.pop(self.binding.name, None)
+        else:
+            self.binding.namespace[self.binding.name] = self.content
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBytes:
+    """A bytearray, array.array or NumPy array, by content."""
+
+    value: Any
+    content: Any
+
+    def changed(self) -> bool:
+        """Compare bytes (NaN equals itself)."""
+        if isinstance(self.value, numpy.ndarray):
+            same_form = self.value.shape == self.content.shape and self.value.dtype == self.content.dtype
+            return not same_form or self.value.tobytes() != self.content.tobytes()
+        return bool(self.value != self.content)
+
+    def restore(self) -> None:
+        """Copy the old content in."""
+        if not self.changed():
+            return
+        if isinstance(self.value, numpy.ndarray):
+            if self.value.shape != self.content.shape:
+                self.value.resize(self.content.shape, refcheck=False)
+            numpy.copyto(self.value, self.content)
+        else:
+            self.value[:] = self.content
+
+
+@dataclass(frozen=True, slots=True)
+class SavedGenerator:
+    """A random generator that the program owns: torch's, NumPy's or Python's."""
+
+    value: Any
+    state: Any
+
+    def changed(self) -> bool:
+        """Compare states."""
+        now = _generator_state(self.value)
+        return not (torch.equal(now, self.state) if isinstance(now, torch.Tensor) else repr(now) == repr(self.state))
+
+    def restore(self) -> None:
+        """Set the state back."""
+        if isinstance(self.value, torch.Generator):
+            self.value.set_state(self.state)
+        elif isinstance(self.value, numpy.random.Generator):
+            self.value.bit_generator.state = self.state
+        elif isinstance(self.value, numpy.random.RandomState):
+            self.value.set_state(self.state)
+        else:
+            self.value.setstate(self.state)
+
+
+def _generator_state(value: Any) -> Any:
+    if isinstance(value, numpy.random.Generator):
+        return copy.deepcopy(value.bit_generator.state)
+    if isinstance(value, random.Random):
+        return value.getstate()
+    return value.get_state()
+
+
+def save_fields(value: Any) -> SavedFields:
+    """Save the attributes of an object: its `__dict__` and its slots."""
+    fields = getattr(value, "__dict__", None)
+    saved = _save_dict(fields) if isinstance(fields, dict) else None
+    return SavedFields(value, saved, tuple((name, _slot(value, name)) for name in slot_names(type(value))))
+
+
+def _save_function(value: types.FunctionType) -> SavedFunction:
+    defaults = dict(value.__kwdefaults__ or {})
+    return SavedFunction(value, value.__defaults__, defaults, _save_dict(vars(value)))
+
+
+_SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
+    "list": lambda value: SavedSequence(value, tuple(value)),
+    "deque": lambda value: SavedSequence(value, tuple(value)),
+    "set": lambda value: SavedSet(value, frozenset(value)),
+    "dict": _save_dict,
+    "object": save_fields,
+    "cell": lambda value: SavedCell(value, _cell_content(value)),
+    "function": _save_function,
+    "class": lambda value: SavedClass(value, tuple(class_attributes(value))),
+    "buffer": lambda value: SavedBytes(value, value[:]),
+    "array": lambda value: SavedBytes(value, value.copy()),
+    "generator": lambda value: SavedGenerator(value, _generator_state(value)),
+}
+
+
+def save_binding(binding: Binding) -> SavedBinding:
+    """Save what a global name is bound to."""
+    return SavedBinding(binding, binding.namespace.get(binding.name, MISSING))
+
+
+def save_object(kind: str, value: Any) -> SavedState | None:
+    """Save an object's own content; kind: its word in the walk.  None for a kind without content of its own."""
+    saver = _SAVERS.get(kind)
+    return saver(value) if saver is not None else None

@@ -1,0 +1,94 @@
+"""Tensors and their memory saved before a call: storages by their bytes, tensors by what they view.
+
+Bytes are put back without touching version counters.
+"""
+
+from contextlib import suppress
+
+import torch
+
+
+class SavedStorage:
+    """The bytes of one storage, kept alive so that its identity cannot be reused."""
+
+    __slots__ = ("nbytes", "saved", "storage")
+
+    def __init__(self, storage: torch.UntypedStorage) -> None:
+        self.storage = storage
+        self.nbytes = storage.nbytes()
+        self.saved: torch.UntypedStorage = storage.clone()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+    def changed(self) -> bool:
+        """Compare size and bytes."""
+        if self.storage.nbytes() != self.nbytes:
+            return True
+        return self.nbytes > 0 and not torch.equal(as_bytes(self.storage), as_bytes(self.saved))
+
+    def restore(self) -> None:
+        """Copy the bytes back; version counters of the tensors on it stay."""
+        if not self.changed():
+            return
+        if self.storage.nbytes() != self.nbytes:
+            self.storage.resize_(self.nbytes)
+        if self.nbytes:
+            self.storage.copy_(self.saved)
+
+
+def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
+    """Return the storage as a uint8 tensor of [nbytes], sharing memory."""
+    with torch.no_grad():
+        return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+
+
+class SavedTensor:
+    """A tensor's own metadata: which memory it views, whether it requires grad, and its `.grad`."""
+
+    __slots__ = ("alias", "grad", "grad_fn", "requires_grad", "value")
+
+    def __init__(self, value: torch.Tensor) -> None:
+        self.value = value
+        self.alias = value.detach()
+        self.requires_grad = value.requires_grad
+        self.grad_fn = value.grad_fn
+        self.grad = value.grad if value.is_leaf else None
+
+    def moved(self) -> bool:
+        """Return whether the tensor views other memory, or views it otherwise, than before."""
+        return (
+            self.value.untyped_storage()._cdata != self.alias.untyped_storage()._cdata
+            or self.value.shape != self.alias.shape
+            or self.value.stride() != self.alias.stride()
+            or self.value.storage_offset() != self.alias.storage_offset()
+            or self.value.dtype != self.alias.dtype
+        )
+
+    def changed(self) -> bool:
+        """Compare metadata, not bytes (bytes belong to the storage)."""
+        if self.moved() or self.value.requires_grad != self.requires_grad:
+            return True
+        return self.value.is_leaf and self.grad_fn is None and self.value.grad is not self.grad
+
+    def rewindable(self) -> bool:
+        """Return False if the tensor's place in the autograd graph has changed for good."""
+        return self.value.grad_fn is self.grad_fn or self.grad_fn is None
+
+    def restore(self) -> None:
+        """Set memory, requires_grad and `.grad` back."""
+        if self.value.grad_fn is not None and self.grad_fn is None:
+            with suppress(RuntimeError):  # a view cannot be detached in place; `rewindable` has said so
+                self.value.detach_()
+        if self.moved():
+            self.value.data = self.alias
+        if self.value.is_leaf:
+            if self.value.requires_grad != self.requires_grad:
+                self.value.requires_grad_(self.requires_grad)
+            if self.value.grad is not self.grad:
+                self.value.grad = self.grad
+
+
+def has_storage(value: torch.Tensor) -> bool:
+    """Return whether the tensor is a strided view of plain bytes that can be saved."""
+    try:
+        return value.layout == torch.strided and value.device.type != "meta" and value.untyped_storage().nbytes() >= 0
+    except (NotImplementedError, RuntimeError):
+        return False

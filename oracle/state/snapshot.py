@@ -1,0 +1,86 @@
+"""Snapshot and rewind: what a call may change, saved before it and put back after it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from plumbline.compiler.base.torch_facts import unwrapped
+
+from .random_state import RandomState
+from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
+from .saved_tensors import SavedStorage, SavedTensor, has_storage
+from .torch_switches import TorchSwitches
+from .walk import Walk, walk
+
+
+class Snapshot:
+    """Everything the roots reach, saved; `rewind` puts it back, any number of times.
+
+    entries: one `SavedState` per visit of the walk that has content (same order), paths beside them.
+    storages: by identity (`_cdata`).  obstacles: reasons why a reference run cannot be undone, empty when it can.
+    """
+
+    def __init__(self, reached: Walk) -> None:
+        self.reached = reached
+        self.entries: list[tuple[str, object, SavedState]] = []
+        self.storages: dict[int, SavedStorage] = {}
+        self.index: dict[int, int] = {}
+        self.obstacles: list[str] = [f"{path} cannot be rewound" for path in reached.forward_only]
+        if reached.truncated:
+            self.obstacles.append("the call reaches more objects than can be saved")
+        for number, visit in enumerate(reached.visits):
+            self.index[id(visit.value)] = number
+            self._save(visit.path, visit.kind, visit.value)
+        self.bindings = [save_binding(binding) for binding in reached.bindings]
+        self.random = RandomState.now()
+        self.switches = TorchSwitches.now()
+
+    @classmethod
+    def take(cls, roots: Mapping[str, object]) -> "Snapshot":
+        """Walk from the roots and save what is found."""
+        return cls(walk(roots))
+
+    def _save(self, path: str, kind: str, value: Any) -> None:
+        if kind == "tensor":
+            inner = unwrapped(value)
+            if inner is not None:  # a value that outlived its transform: only the memory inside can change
+                self._save(path, kind, inner)
+                return
+            if not has_storage(value):
+                self.obstacles.append(f"{path} is a {type(value).__name__} of layout {value.layout}, not rewindable")
+                return
+            storage = value.untyped_storage()
+            if storage._cdata not in self.storages:
+                self.storages[storage._cdata] = SavedStorage(storage)
+        saved = SavedTensor(value) if kind == "tensor" else save_object(kind, value)
+        if saved is not None:
+            self.entries.append((path, value, saved))
+        if kind in ("list", "dict", "deque", "set") and hasattr(value, "__dict__"):
+            self.entries.append((path, value, save_fields(value)))
+
+    def changed_bindings(self) -> list[SavedBinding]:
+        """Return the global names bound to something else now."""
+        return [saved for saved in self.bindings if saved.changed()]
+
+    def not_rewindable(self) -> list[str]:
+        """Return what the last run changed beyond repair: places in the autograd graph."""
+        return [
+            f"{path} was changed in place inside the autograd graph"
+            for path, _, saved in self.entries
+            if isinstance(saved, SavedTensor) and not saved.rewindable()
+        ]
+
+    def rewind(self) -> None:
+        """Put everything back as it was when the snapshot was taken."""
+        self.switches.restore()
+        with torch.no_grad():
+            for saved_binding in self.bindings:
+                if saved_binding.changed():
+                    saved_binding.restore()
+            for _, _, saved in self.entries:
+                if isinstance(saved, SavedTensor) or saved.changed():
+                    saved.restore()
+            for storage in self.storages.values():
+                storage.restore()
+        self.random.restore()

@@ -1,0 +1,29 @@
+"""The process-wide switches of torch: grad mode, default dtype, deterministic algorithms."""
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class TorchSwitches:
+    """The process-wide switches of torch that a program may flip and forget."""
+
+    grad: bool
+    dtype: torch.dtype
+    deterministic: bool
+
+    @classmethod
+    def now(cls) -> "TorchSwitches":
+        """Record the present switches."""
+        deterministic = torch.are_deterministic_algorithms_enabled()
+        return cls(torch.is_grad_enabled(), torch.get_default_dtype(), deterministic)
+
+    def restore(self) -> None:
+        """Set the switches back, touching only those that moved."""
+        if torch.is_grad_enabled() != self.grad:
+            torch.set_grad_enabled(self.grad)
+        if torch.get_default_dtype() != self.dtype:
+            torch.set_default_dtype(self.dtype)
+        if torch.are_deterministic_algorithms_enabled() != self.deterministic:
+            torch.use_deterministic_algorithms(self.deterministic)

@@ -1,0 +1,64 @@
+"""The hook costs nothing before torch is there, and misses nothing after it."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_installing_imports_no_torch():
+    code = """
+import sys
+from plumbline.oracle.harness.interception_hook import install_import_interception
+install_import_interception()
+print('torch' in sys.modules)
+"""
+    assert run(code) == "False"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import torch",
+        "from torch import compile",
+        "import plumbline.oracle.harness.boundary",
+        "import plumbline.oracle.state.walk",
+    ],
+)
+def test_whoever_imports_torch_first_what_is_compiled_then_is_judged(first):
+    code = f"""
+from plumbline.oracle.harness.interception_hook import install_import_interception, uninstall_import_interception
+install_import_interception()
+{first}
+import torch
+stock = torch.compile
+early = torch.compile(lambda x: x + 1)
+from plumbline.oracle.harness.session import JudgeSession
+with JudgeSession(compiler='torch', backend='eager') as judge:
+    early(torch.ones(1))
+print([call.verdict.kind.value for call in judge.calls])
+uninstall_import_interception()
+print('_plumbline' in repr(vars(torch.compile)), torch.compile.__module__)
+"""
+    assert run(code).splitlines() == ["['EQUAL']", "False torch"]
+
+
+def test_uninstalling_without_any_use_gives_stock_back():
+    code = """
+from plumbline.oracle.harness.interception_hook import install_import_interception, uninstall_import_interception
+import torch
+stock = torch.compile
+install_import_interception()
+assert torch.compile is not stock
+uninstall_import_interception()
+assert torch.compile is stock
+import sys
+print('torch._dynamo' in sys.modules)
+"""
+    assert run(code) == "False"

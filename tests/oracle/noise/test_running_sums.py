@@ -1,0 +1,50 @@
+"""The loop that sums one by one: its own error is noise, losing more than it does is not."""
+
+import pytest
+import torch
+
+from plumbline.oracle import VerdictKind, check
+from plumbline.oracle.noise.running_sums import LONGEST_CHAIN, _loop_error
+
+
+def one_by_one(x):
+    total = torch.zeros_like(x[0])
+    for row in x:
+        total = total + row
+    return total
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.full((1000, 8), 0.1),
+        torch.rand(1000, 8),
+        torch.randn(1000, 8),
+        torch.linspace(-1, 1, 8000).reshape(1000, 8),
+        torch.tensor([0.3, -0.7]).repeat_interleave(500)[:, None].expand(1000, 8).contiguous(),
+    ],
+    ids=["equal", "positive", "random", "sorted", "two-plateaus"],
+)
+@pytest.mark.parametrize("mean", [False, True])
+def test_a_plain_loop_is_a_legitimate_sum(x, mean):
+    eager = (lambda x: x.mean(0)) if mean else (lambda x: x.sum(0))
+    verdict = check(eager, (x,), compiled=lambda x: one_by_one(x) / (len(x) if mean else 1))
+    assert not verdict.failed, str(verdict)
+
+
+def test_a_plain_loop_over_a_million_terms_is_not():
+    x = torch.rand(1_000_000)
+    naive = torch.tensor(0.0)
+    total = x.numpy().cumsum(dtype="float32")[-1]
+    verdict = check(lambda x: x.sum(), (x,), compiled=lambda x: naive + float(total))
+    assert verdict.kind is VerdictKind.WRONG
+
+
+@pytest.mark.parametrize("x", [torch.full((1000, 8), 0.1), torch.rand(1000, 8), torch.randn(1000, 8)])
+def test_one_dropped_term_is_seen(x):
+    assert check(lambda x: x.sum(0), (x,), compiled=lambda x: x[:-1].sum(0)).kind is VerdictKind.WRONG
+
+
+def test_long_chains_are_split():
+    rows = torch.full((4 * LONGEST_CHAIN, 1), 0.1)
+    assert _loop_error(rows) < 4.5 * _loop_error(rows[:LONGEST_CHAIN])
