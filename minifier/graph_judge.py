@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from plumbline.oracle.aspects import ASPECTS
+from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.scope import seed_everything
@@ -43,7 +43,7 @@ class GraphRules:
 
     def only(self, aspect: str) -> "GraphRules":
         """Return the rules that look for one aspect of a failure only."""
-        silent = frozenset(ASPECTS) - {aspect, "exceptions"}
+        silent = frozenset(aspect_names()) - {aspect, "exceptions"}
         return GraphRules(self.grad, silent, gradients=aspect in ("gradients", "exceptions"))
 
 

@@ -1,26 +1,28 @@
 """One judged call: eager as the reference, the compiled program on trial, then live.
 
-The way of a call: snapshot; eager runs, rewound after each; the compiled program on trial, rewound; the comparison,
-with float64 references where bits differ; at last the compiled program live on the caller's own arguments, its
-result handed to the caller and held against the trial.
+The steps of a call: snapshot; eager runs, rewound after each; the compiled program on trial, rewound; the comparison,
+with float64 references where bits differ; finally the compiled program live on the caller's own arguments.  The live
+result goes to the caller and is compared with the trial.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from .aspects import REPORTED_ONLY
-from .compare import Pair, compare
-from .compare_exceptions import exception_finding
+from .comparison.aspects import ASPECTS, reported_only
+from .comparison.compare import compare
+from .comparison.compare_exceptions import exception_difference
+from .comparison.compare_tensors import GradientPair, Pair
 from .cotangents import COTANGENTS, Gradients, differentiable
 from .judge_options import JudgeOptions
-from .numeric.bits import equal_bits, zero_sign_differences
+from .numeric.bits import equal_bits
 from .numeric.distribution import judge_distribution
 from .numeric.references import References
 from .record import RunOutcome
 from .runs import CallRuns, JudgedProgram
+from .state.random_state import RandomState
 from .state.snapshot import Snapshot
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -43,6 +45,31 @@ class Judgement:
         return self.result
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _CallInCourse:
+    """One call while it is being judged: both programs, what runs them, and the references for their values.
+
+    eager: what the reference run left behind.  gradient_paths: outputs whose gradients are judged.
+    """
+
+    reference: JudgedProgram
+    candidate: JudgedProgram
+    options: JudgeOptions
+    runs: CallRuns
+    references: References
+    eager: RunOutcome
+    gradient_paths: tuple[str, ...]
+
+    @property
+    def draws_natively(self) -> bool:
+        """Return whether eager draws random numbers and the compiler is to use its own generator for them."""
+        if self.options.rng != "native":
+            return False
+        state = self.eager.observed["rng"]
+        assert isinstance(state, RandomState)
+        return bool(self.runs.snapshot.random.differences(state))
+
+
 def judge_call(
     reference: JudgedProgram,
     candidate: JudgedProgram,
@@ -54,8 +81,8 @@ def judge_call(
 ) -> Judgement:
     """Judge one call of `candidate` against `reference` and return the live result with the verdict.
 
-    rejected: stands in for `candidate` when eager raises (no draws to align then: the compiler's own random numbers).
-
+    rejected: replaces `candidate` when eager raises; there are no draws to align then, so the compiler may use its
+    own random numbers.
     roots: named objects from which everything the call may change can be reached (arguments, module, function).
     An exception of either program becomes part of the verdict; none is raised here.
     """
@@ -68,22 +95,28 @@ def judge_call(
         return _unjudged(runs, candidate, runs.lost)
     if eager.error is not None and rejected is not None:
         candidate = rejected
-    wanted = _wanted(eager, options)
+    paths = _gradient_paths(eager, options)
     references = References(
-        lambda shadow, cotangent: runs.shadow(reference, shadow, wanted, cotangent), snapshot.rewind, options
+        lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent), snapshot.rewind, options
     )
-    expected = {kind: runs.backward(reference, wanted, kind) for kind in (COTANGENTS if wanted else ())}
+    return _judge(_CallInCourse(reference, candidate, options, runs, references, eager, paths))
+
+
+def _judge(call: _CallInCourse) -> Judgement:
+    """Run the compiled program on trial, compare, and run it live."""
+    runs, candidate, paths = call.runs, call.candidate, call.gradient_paths
+    expected = {kind: runs.backward(call.reference, paths, kind) for kind in (COTANGENTS if paths else ())}
     trial = runs.forward(candidate)
-    findings = _compare_outcomes(eager, trial, snapshot, references, options, runs, reference, candidate)
+    findings = _compare_outcomes(call, trial)
     if trial.error is None:
-        found = {kind: runs.backward(candidate, wanted, kind) for kind in expected}
-        findings += _compare_gradients(expected, found, references)
+        actual = {kind: runs.backward(candidate, paths, kind) for kind in expected}
+        findings += _compare_gradients(expected, actual, call.references)
     if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
-        findings = _told_apart(findings, trial, runs.forward(candidate))
-    references.open = False
+        findings += _nondeterminism(trial, runs.forward(candidate))
+    call.references.open = False
     live, result = runs.live(candidate)
-    findings += _compare_live(eager, trial, live, references)
-    return Judgement(_verdict(findings, eager, live, options), result, live.error)
+    findings += _compare_live(call, trial, live)
+    return Judgement(_verdict(findings, call.eager, live, call.options), result, live.error)
 
 
 def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> Judgement:
@@ -94,101 +127,93 @@ def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> J
     return Judgement(verdict, result, live.error)
 
 
-def _wanted(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]:
+def _gradient_paths(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]:
     """Return the paths of the outputs whose gradients are judged; none outside grad mode."""
     if not options.gradients or eager.error is not None or not torch.is_grad_enabled():
         return ()
     return tuple(differentiable(eager))
 
 
-def _compare_outcomes(
-    eager: RunOutcome,
-    trial: RunOutcome,
-    snapshot: Snapshot,
-    references: References,
-    options: JudgeOptions,
-    runs: CallRuns,
-    reference: JudgedProgram,
-    candidate: JudgedProgram,
-) -> list[Finding]:
-    draws = bool(snapshot.random.differences(eager.random))
-    native = options.rng == "native" and draws
-    comparison = compare(eager, trial, compare_random=not native)
+def _compare_outcomes(call: _CallInCourse, trial: RunOutcome) -> list[Finding]:
+    native = call.draws_natively
+    comparison = compare(call.eager, trial, without={"rng"} if native else ())
     findings = list(comparison.findings)
-    if native and eager.error is None and trial.error is None:
-        return findings + _compare_samples(comparison.pairs, options, runs, reference, candidate)
+    if native and call.eager.error is None and trial.error is None:
+        return findings + _compare_samples(call, comparison.pairs)
     for pair in comparison.pairs:
-        findings += _values(pair, pair.path, None, references)
+        findings += _compare_values(pair, pair.path, None, call.references)
     return findings
 
 
-def _values(pair: Pair, where: str, cotangent: str | None, references: References) -> list[Finding]:
-    """Judge one pair; values equal but for the sign of zero are reported, not failed."""
+def _compare_values(pair: Pair, where: str, cotangent: str | None, references: References) -> list[Finding]:
+    """Judge one pair by value; what bits alone say (the sign of zero) is for the aspects that ask for it."""
     if equal_bits(pair.eager, pair.actual):
         return []
     if torch.equal(pair.eager, pair.actual):
-        count = zero_sign_differences(pair.actual, pair.eager)
-        return [Finding(VerdictKind.WRONG, "zero-sign", where, f"has {count} zeros of the other sign than eager's")]
-    kind, numbers, sentence = references.decide(pair.path, pair.eager, pair.actual, cotangent)
-    return [] if kind is VerdictKind.EQUAL else [Finding(kind, pair.aspect, where, sentence, numbers)]
+        return [
+            Finding(VerdictKind.WRONG, aspect.name, where, sentence)
+            for aspect in ASPECTS
+            if aspect.equal_values is not None
+            for sentence in aspect.equal_values(pair)
+        ]
+    kind, statistics, sentence = references.decide(pair.path, pair.eager, pair.actual, cotangent)
+    return [] if kind is VerdictKind.EQUAL else [Finding(kind, pair.aspect, where, sentence, statistics)]
 
 
-def _compare_samples(
-    pairs: tuple[Pair, ...], options: JudgeOptions, runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram
-) -> list[Finding]:
-    """Native random numbers: run both sides from many seeds and compare distributions, tensor by tensor."""
-    samples: dict[str, dict[str, list[torch.Tensor]]] = {"eager": {}, "compiled": {}}
-    for side, program in (("eager", reference), ("compiled", candidate)):
-        for number in range(options.samples):
-            torch.manual_seed(options.seed + 1000 + number)
-            outcome = runs.forward(program)
-            for path, record in outcome.tensors().items():
-                samples[side].setdefault(path, []).append(record.value)
+def _compare_samples(call: _CallInCourse, pairs: tuple[Pair, ...]) -> list[Finding]:
+    """Run both sides from many seeds and compare distributions, tensor by tensor: random numbers are native."""
+    eager, compiled = (_samples(call, program) for program in (call.reference, call.candidate))
     findings = []
     for pair in pairs:
-        kind, sentence = judge_distribution(samples["eager"][pair.path], samples["compiled"].get(pair.path, []))
+        kind, sentence = judge_distribution(eager[pair.path], compiled.get(pair.path, []))
         if kind is not VerdictKind.EQUAL:
             findings.append(Finding(kind, pair.aspect, pair.path, sentence))
     return findings
 
 
+def _samples(call: _CallInCourse, program: JudgedProgram) -> dict[str, list[torch.Tensor]]:
+    """Return the tensors of successive runs by path, each run with another seed."""
+    samples: dict[str, list[torch.Tensor]] = {}
+    for number in range(call.options.samples):
+        torch.manual_seed(call.options.seed + 1000 + number)
+        for path, record in call.runs.forward(program).tensors().items():
+            samples.setdefault(path, []).append(record.value)
+    return samples
+
+
 def _compare_gradients(
-    expected: Mapping[str, Gradients | None], found: Mapping[str, Gradients | None], references: References
+    expected: Mapping[str, Gradients | None], actual: Mapping[str, Gradients | None], references: References
 ) -> list[Finding]:
     findings: list[Finding] = []
-    for cotangent, mine in expected.items():
-        theirs = found[cotangent]
-        if mine is None or theirs is None:
+    for cotangent, eager in expected.items():
+        compiled = actual[cotangent]
+        if eager is None or compiled is None:
             continue  # requires_grad differs; the comparison of metadata has said so
-        findings += exception_finding(mine.error, theirs.error, "the backward")
-        if mine.error is None and theirs.error is None:
-            for name, gradient in mine.by_leaf.items():
-                findings += _one_gradient(name, cotangent, gradient, theirs.by_leaf.get(name), references)
+        difference = exception_difference(eager.error, compiled.error, "the backward")
+        if difference is not None:
+            findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
+        if eager.error is None and compiled.error is None:
+            for leaf, gradient in eager.by_leaf.items():
+                pair = GradientPair(leaf, gradient, compiled.by_leaf.get(leaf))
+                findings += _compare_gradient(pair, cotangent, references)
     return _worst_per_place(findings)
 
 
-def _one_gradient(
-    name: str, cotangent: str, eager: torch.Tensor | None, actual: torch.Tensor | None, references: References
-) -> list[Finding]:
-    where = f"gradient of {name}"
-    if eager is None or actual is None:
-        if eager is actual:
-            return []
-        words = ["None" if gradient is None else "a tensor" for gradient in (actual, eager)]
-        return [Finding(VerdictKind.WRONG, "gradients", where, f"is {words[0]}, eager's is {words[1]}")]
-    if eager.shape != actual.shape or eager.dtype != actual.dtype:
-        sentence = f"is {actual.dtype}{list(actual.shape)}, eager's is {eager.dtype}{list(eager.shape)}"
-        return [Finding(VerdictKind.WRONG, "gradients", where, sentence)]
-    findings = _values(Pair("gradients", name, eager, actual), where, cotangent, references)
+def _compare_gradient(pair: GradientPair, cotangent: str, references: References) -> list[Finding]:
+    where = f"gradient of {pair.leaf}"
+    values = pair.same_form()
+    findings = _compare_values(values, where, cotangent, references) if values is not None else []
     findings = [replace(f, sentence=f"{f.sentence} ({cotangent} cotangent)") for f in findings]
-    if eager.numel() > 1 and eager.stride() != actual.stride():
-        sentence = f"stride is {tuple(actual.stride())}, eager's is {tuple(eager.stride())}"
-        findings.append(Finding(VerdictKind.WRONG, "gradient-strides", where, sentence))
-    return findings
+    return findings + [
+        Finding(VerdictKind.WRONG, aspect.name, where, sentence)
+        for aspect in ASPECTS
+        if aspect.gradients is not None
+        for sentence in aspect.gradients(pair)
+    ]
 
 
-def _worst_per_place(findings: list[Finding]) -> list[Finding]:
-    """Keep the heaviest finding of each aspect and place: three cotangents tell one story."""
+def _worst_per_place(findings: Iterable[Finding]) -> list[Finding]:
+    """Keep the heaviest finding of each aspect and place: three cotangents show one fault."""
     worst: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.aspect, finding.where)
@@ -197,42 +222,42 @@ def _worst_per_place(findings: list[Finding]) -> list[Finding]:
     return list(worst.values())
 
 
-def _same_values(first: RunOutcome, second: RunOutcome) -> list[str]:
+def _differing_paths(first: RunOutcome, second: RunOutcome) -> list[str]:
     """Return the paths of tensors that differ between two runs of one program from one state."""
-    mine, theirs = first.tensors(), second.tensors()
+    before, after = first.tensors(), second.tensors()
     return [
         path
-        for path in mine.keys() & theirs.keys()
-        if mine[path].shape != theirs[path].shape or not equal_bits(mine[path].value, theirs[path].value)
+        for path in before.keys() & after.keys()
+        if before[path].shape != after[path].shape or not equal_bits(before[path].value, after[path].value)
     ]
 
 
-def _told_apart(findings: list[Finding], first: RunOutcome, second: RunOutcome) -> list[Finding]:
-    """A compiled program that differs from itself is called so, whatever else it is."""
-    return findings + [
+def _nondeterminism(first: RunOutcome, second: RunOutcome) -> list[Finding]:
+    """Return what differs between two compiled runs: a program that differs from itself is reported as such."""
+    return [
         Finding(VerdictKind.NONDETERMINISTIC, "values", path, "differs between two compiled runs from one state")
-        for path in _same_values(first, second)
+        for path in _differing_paths(first, second)
     ]
 
 
-def _compare_live(eager: RunOutcome, trial: RunOutcome, live: RunOutcome, references: References) -> list[Finding]:
-    """Judge the live run where it is not the trial again; most live runs repeat it bit by bit."""
-    findings = [finding for finding in compare(eager, live).findings if finding.aspect != "rng"]
-    known = {(f.aspect, f.where) for f in compare(eager, trial).findings}
-    findings = [finding for finding in findings if (finding.aspect, finding.where) not in known]
+def _compare_live(call: _CallInCourse, trial: RunOutcome, live: RunOutcome) -> list[Finding]:
+    """Judge the live run where it does not repeat the trial; most live runs repeat it bit by bit."""
+    known = {(f.aspect, f.where) for f in compare(call.eager, trial).findings}
+    findings = [f for f in compare(call.eager, live, without={"rng"}).findings if (f.aspect, f.where) not in known]
     if live.error is not None or trial.error is not None:
         return findings
-    for path in _same_values(trial, live):
-        record, mine = live.tensors()[path], eager.tensors().get(path)
-        if mine is not None and mine.shape == record.shape and mine.dtype == record.dtype:
-            pair = Pair("values" if path.startswith("output") else "mutations", path, mine.value, record.value)
-            findings += _values(pair, path, None, references)
+    live_tensors, eager_tensors = live.tensors(), call.eager.tensors()
+    for path in _differing_paths(trial, live):
+        record, eager = live_tensors[path], eager_tensors.get(path)
+        if eager is not None and eager.shape == record.shape and eager.dtype == record.dtype:
+            aspect = "values" if path.startswith("output") else "mutations"
+            findings += _compare_values(Pair(aspect, path, eager.value, record.value), path, None, call.references)
     return findings
 
 
 def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, options: JudgeOptions) -> Verdict:
     """Weigh the findings: the heaviest that counts decides; ignored and reported-only aspects are kept as notes."""
-    silent = REPORTED_ONLY | options.ignore
+    silent = reported_only() | options.ignore
     counted = sorted((f for f in findings if f.aspect not in silent), key=lambda f: -f.kind.weight)
     notes = tuple(f"{f.aspect}: {f.where} {f.sentence}" for f in findings if f.aspect in silent)[:MOST_FINDINGS]
     kind = counted[0].kind if counted else VerdictKind.EQUAL

@@ -12,10 +12,8 @@ import numpy
 import torch
 
 from .state.argument_stand_ins import StandIns
-from .state.random_state import RandomState
 from .state.saved_tensors import SavedTensor, has_storage
 from .state.snapshot import Snapshot
-from .state.torch_switches import TorchSwitches
 from .state.walk import children_of, class_attributes, fields_of, kind_of
 
 DEEPEST = 60
@@ -72,20 +70,31 @@ class RunOutcome:
     output: description of the returned value, None when it raised.  error: the exception, None otherwise.
     changed: by path, the objects that existed before and changed, described.
     bindings: by path, global names bound to something else.
+    observed: by aspect, what the table of aspects has written down besides; empty for a run that is not compared.
+    seconds: wall time.
     """
 
     output: Node | None
     error: BaseException | None
     changed: Mapping[str, Node]
     bindings: Mapping[str, Node]
-    random: RandomState
-    modes: TorchSwitches
+    observed: Mapping[str, object]
     seconds: float = 0.0
 
     def tensors(self) -> dict[str, TensorRecord]:
         """Return every described tensor by path: outputs first, then changed state."""
         trees = ([self.output] if self.output else []) + list(self.changed.values()) + list(self.bindings.values())
         return {node.path: node.value for tree in trees for node in tree.tensors()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramEnd:
+    """How a program ended: its output or exception, its wall time, and what was observed meanwhile, by aspect."""
+
+    output: Any
+    error: BaseException | None
+    seconds: float
+    observed: Mapping[str, object]
 
 
 class Describer:
@@ -184,19 +193,16 @@ def copy_of(value: torch.Tensor) -> torch.Tensor:
         return plain.resolve_conj().resolve_neg().clone()
 
 
-def outcome_of(
-    snapshot: Snapshot, output: object, error: BaseException | None, stand_ins: StandIns, seconds: float
-) -> RunOutcome:
+def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> RunOutcome:
     """Describe what a run left: call it right after the run, before anything is rewound."""
-    random, modes = RandomState.now(), TorchSwitches.now()
     describer = Describer(snapshot, stand_ins)
-    described = describer.describe("output", output) if error is None else None
+    described = describer.describe("output", ended.output) if ended.error is None else None
     changed = _changed_state(snapshot, describer)
     bindings = {
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
         for saved in snapshot.changed_bindings()
     }
-    return RunOutcome(described, error, changed, bindings, random, modes, seconds)
+    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds)
 
 
 def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:

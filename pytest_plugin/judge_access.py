@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.harness.boundary import JudgedCall
 from plumbline.oracle.harness.compilers import CompileStatistics
 from plumbline.oracle.harness.known_compilers import available_compilers
@@ -19,6 +20,7 @@ __all__ = [
     "JudgedCall",
     "RandomState",
     "StateScope",
+    "aspect_names",
     "available_compilers",
     "open_session",
     "seed_everything",

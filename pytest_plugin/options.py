@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.aspects import ASPECTS
 from plumbline.oracle.harness.targets import find_target
 from plumbline.oracle.judge_options import BOUNDARIES, JudgeOptions
 from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
+from .judge_access import aspect_names
 from .minifying import MODES
 from .settings import (
     BACKENDS,
@@ -85,11 +85,11 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
 def read_aspects(names: tuple[object, ...], *, where: str) -> frozenset[str]:
     """Return the aspects that are named; raises UserError for one that does not exist."""
     for name in names:
-        if name not in ASPECTS:
+        if name not in aspect_names():
             raise UserError(
                 f"unknown aspect {name!r}",
                 where=where,
-                why=f"available: {', '.join(ASPECTS)}",
+                why=f"available: {', '.join(aspect_names())}",
                 hint="name aspects from that list",
             )
     return frozenset(str(name) for name in names)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.compiler.base.options import describe_options
-from plumbline.oracle.aspects import ASPECTS
+from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.verdict import VerdictKind
 from plumbline.pytest_plugin.settings import SETTINGS
 from support.document_blocks import Block, blocks_of
@@ -129,7 +129,7 @@ def test_command_runs_in_the_root(tmp_path: Path):
 def test_readme_lists_every_option_verdict_and_aspect():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     names = [name for setting in SETTINGS for name in (setting.option, setting.ini_name)]
-    names += [kind.value for kind in VerdictKind] + list(ASPECTS)
+    names += [kind.value for kind in VerdictKind] + list(aspect_names())
     assert [name for name in names if f"`{name}" not in readme] == []
 
 

@@ -313,7 +313,7 @@ FLOORS = [
     "symbolic",
     "values",
 ]
-ORACLE_ROOMS = ["harness", "noise", "numeric", "state"]
+ORACLE_ROOMS = ["comparison", "harness", "noise", "numeric", "state"]
 SKELETON = [f"{building}/__init__.py" for building in BUILDINGS]
 SKELETON += [f"compiler/{floor}/__init__.py" for floor in FLOORS]
 SKELETON += [f"compiler/{floor}/anything.py" for floor in FLOORS if floor != "values"]  # its files are all named

@@ -13,6 +13,12 @@ class TorchSwitches:
     dtype: torch.dtype
     deterministic: bool
 
+    def __str__(self) -> str:
+        """Return the switches in words."""
+        grad = "on" if self.grad else "off"
+        order = "deterministic" if self.deterministic else "any"
+        return f"grad mode {grad}, default dtype {self.dtype}, {order} algorithms"
+
     @classmethod
     def now(cls) -> "TorchSwitches":
         """Record the present switches."""

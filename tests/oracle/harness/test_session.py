@@ -8,7 +8,6 @@ import torch
 import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle import VerdictKind
-from plumbline.oracle.aspects import ASPECTS
 from plumbline.oracle.harness.interception import start_intercepting, stop_intercepting
 from plumbline.oracle.harness.session import JudgeSession
 
@@ -243,10 +242,6 @@ def test_an_iterator_that_would_be_eaten_gives_no_reference():
         assert function(iter([1, 2])).item() == 1
     assert kinds(judge) == [VerdictKind.NO_REFERENCE]
     assert "cannot be rewound" in judge.calls[0].verdict.sentence
-
-
-def test_aspects_are_documented_by_their_names():
-    assert len(set(ASPECTS)) == len(ASPECTS)
 
 
 class Settings:

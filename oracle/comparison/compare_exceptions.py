@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from .verdict import Finding, VerdictKind
+from ..verdict import VerdictKind
+from .matching import BEFORE_ALL, Difference, MatchedOutcomes
 
 # Failures of a compiler itself, by class name along the class's ancestry: no user program raises them.
 COMPILER_FAILURES = frozenset(
@@ -43,28 +44,33 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         current = inner if isinstance(inner, BaseException) else current.__cause__
 
 
-def exception_finding(
+def exception_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield what the two calls raised, unless alike."""
+    difference = exception_difference(outcomes.eager.error, outcomes.actual.error)
+    if difference is not None:
+        yield difference
+
+
+def exception_difference(
     eager: BaseException | None, actual: BaseException | None, phase: str = "the call"
-) -> list[Finding]:
-    """Compare what the two runs raised; an empty list when alike.
+) -> Difference | None:
+    """Compare what two runs raised; None when alike.
 
     Alike means: the compiled program's exception is caught by every `except` clause that catches eager's.
     """
     where = f"exception in {phase}"
     if eager is None and actual is None:
-        return []
+        return None
     if eager is None:
         assert actual is not None
-        kind = (
-            VerdictKind.CRASH if is_compiler_failure(actual) or isinstance(actual, MemoryError) else VerdictKind.WRONG
-        )
-        return [Finding(kind, "exceptions", where, f"raises {_first_line(actual)}; eager raises nothing")]
+        crash = is_compiler_failure(actual) or isinstance(actual, MemoryError)
+        sentence = f"raises {_first_line(actual)}; eager raises nothing"
+        return Difference(BEFORE_ALL, where, sentence, VerdictKind.CRASH if crash else VerdictKind.WRONG)
     if actual is None:
-        return [Finding(VerdictKind.WRONG, "exceptions", where, f"raises nothing; eager raises {_first_line(eager)}")]
+        return Difference(BEFORE_ALL, where, f"raises nothing; eager raises {_first_line(eager)}")
     if isinstance(actual, type(eager)) and not _hides_another(eager, actual):
-        return []
-    sentence = f"raises {_first_line(actual)}; eager raises {_first_line(eager)}"
-    return [Finding(VerdictKind.WRONG, "exceptions", where, sentence)]
+        return None
+    return Difference(BEFORE_ALL, where, f"raises {_first_line(actual)}; eager raises {_first_line(eager)}")
 
 
 def _hides_another(eager: BaseException, actual: BaseException) -> bool:

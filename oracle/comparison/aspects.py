@@ -1,0 +1,108 @@
+"""The aspects of a call that are judged: one row for each, in one table, with everything the oracle does for it.
+
+A row says what is written down of a run, how two runs are compared, and whether a difference fails a test.  Nothing
+else lists aspects: runs observe, `compare` compares and the judge decides by this table.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from ..state.random_state import RandomState
+from ..state.torch_switches import TorchSwitches
+from .compare_exceptions import exception_differences
+from .compare_objects import mutation_differences, output_differences, python_differences
+from .compare_process_state import generator_differences
+from .compare_tensors import (
+    GradientPair,
+    Pair,
+    gradient_differences,
+    gradient_stride_differences,
+    metadata_differences,
+    sharing_differences,
+    zero_sign_sentences,
+)
+from .matching import Difference, MatchedOutcomes
+
+Observe = Callable[[], AbstractContextManager[Callable[[], object]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One aspect of a call.
+
+    name: in verdicts, and for `--compile-ignore`.  meaning: what it covers, for a person.
+    fails: a difference fails a test; otherwise it is a note.
+
+    observe: what is written down of a run besides its result and the objects it changed.  A context manager entered
+    around the program, in reference, trial and live runs alike; it gives a function that is called right after the
+    program, and what that returns is `outcome.observed[name]`.  A live run belongs to the user: pass on what you
+    intercept (in the other runs nobody hears it).
+
+    How two runs are compared; a row has at least one of:
+    outcomes: yields the differences of two outcomes.
+    gradients: yields the differences of two gradients of one leaf, each as a sentence about it.
+    equal_values: yields the differences of two tensors of equal values and different bits, each as a sentence.
+    """
+
+    name: str
+    meaning: str
+    fails: bool = True
+    observe: Observe | None = None
+    outcomes: Callable[[MatchedOutcomes], Iterable[Difference]] | None = None
+    gradients: Callable[[GradientPair], Iterable[str]] | None = None
+    equal_values: Callable[[Pair], Iterable[str]] | None = None
+
+
+def after_the_run(read: Callable[[], object]) -> Observe:
+    """Return an observer that reads something right after the program and needs nothing before it."""
+
+    @contextlib.contextmanager
+    def observe() -> Iterator[Callable[[], object]]:
+        yield read
+
+    return observe
+
+
+# Differences at one place are told in the order of the rows.
+ASPECTS: tuple[Aspect, ...] = (
+    Aspect("values", "outputs", outcomes=output_differences),
+    Aspect("gradients", "of every differentiable leaf, None apart from zero", gradients=gradient_differences),
+    Aspect("mutations", "tensors the caller can reach, after the call", outcomes=mutation_differences),
+    Aspect("metadata", "shape, dtype, device, strides, requires_grad", outcomes=metadata_differences),
+    Aspect("aliasing", "who shares memory with whom", outcomes=sharing_differences),
+    Aspect("exceptions", "class and phase", outcomes=exception_differences),
+    Aspect(
+        "python",
+        "attributes, containers, cells, globals, class attributes, switches of torch",
+        observe=after_the_run(TorchSwitches.now),
+        outcomes=python_differences,
+    ),
+    Aspect(
+        "rng",
+        "generator states after the call",
+        observe=after_the_run(RandomState.now),
+        outcomes=generator_differences,
+    ),
+    Aspect("gradient-strides", "of gradients", fails=False, gradients=gradient_stride_differences),
+    Aspect("zero-sign", "of zeros in equal values", fails=False, equal_values=zero_sign_sentences),
+)
+
+
+def aspect_names() -> tuple[str, ...]:
+    """Return the names of all aspects, in the order of the table."""
+    return tuple(aspect.name for aspect in ASPECTS)
+
+
+def reported_only() -> frozenset[str]:
+    """Return the names of the aspects whose differences are notes."""
+    return frozenset(aspect.name for aspect in ASPECTS if not aspect.fails)
+
+
+@contextlib.contextmanager
+def observing() -> Iterator[Callable[[], dict[str, object]]]:
+    """Observe the block for every aspect; call the function that is given right after the program."""
+    with contextlib.ExitStack() as stack:
+        readers = {aspect.name: stack.enter_context(aspect.observe()) for aspect in ASPECTS if aspect.observe}
+        yield lambda: {name: read() for name, read in readers.items()}

@@ -1,0 +1,34 @@
+"""Two outcomes of one call compared in every aspect.
+
+Values are not judged here: every pair of tensors of equal form is handed on, with the aspect it belongs to.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..record import RunOutcome
+from ..verdict import Finding
+from .aspects import ASPECTS
+from .compare_tensors import Pair, value_pairs
+from .matching import match_outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Findings about everything but values, and the pairs whose values are still to be judged."""
+
+    findings: tuple[Finding, ...]
+    pairs: tuple[Pair, ...]
+
+
+def compare(eager: RunOutcome, actual: RunOutcome, *, without: Collection[str] = ()) -> Comparison:
+    """Compare two outcomes of the same call from the same state; without: aspects that are left out."""
+    outcomes = match_outcomes(eager, actual)
+    ranked = [
+        (difference.position, Finding(difference.kind, aspect.name, difference.where, difference.sentence))
+        for aspect in ASPECTS
+        if aspect.outcomes is not None and aspect.name not in without
+        for difference in aspect.outcomes(outcomes)
+    ]
+    ranked.sort(key=lambda entry: entry[0])  # stable: at one place, in the order of the table
+    return Comparison(tuple(finding for _, finding in ranked), tuple(value_pairs(outcomes)))

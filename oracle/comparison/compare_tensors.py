@@ -1,0 +1,174 @@
+"""Tensors and arrays compared by everything but their values: metadata, shared memory, gradients of a leaf.
+
+Pairs of equal form are handed on with the aspect their values belong to.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy
+import torch
+
+from ..numeric.bits import zero_sign_differences
+from ..record import TensorRecord
+from .matching import Difference, Match, MatchedOutcomes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two tensors of equal shape and dtype whose values are still to be judged."""
+
+    aspect: str
+    path: str
+    eager: torch.Tensor
+    actual: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientPair:
+    """The gradients of one leaf for one cotangent; None where the backward gave none."""
+
+    leaf: str
+    eager: torch.Tensor | None
+    actual: torch.Tensor | None
+
+    def same_form(self) -> Pair | None:
+        """Return the pair to be judged by value, None when one is missing or they differ in shape or dtype."""
+        eager, actual = self.eager, self.actual
+        if eager is None or actual is None or eager.shape != actual.shape or eager.dtype != actual.dtype:
+            return None
+        return Pair("gradients", self.leaf, eager, actual)
+
+
+def value_pairs(outcomes: MatchedOutcomes) -> Iterator[Pair]:
+    """Yield every two tensors or arrays of one place and form, in order; each tensor once."""
+    for match in outcomes.matches:
+        records = _tensors(match)
+        if records is not None:
+            eager, actual = records
+            again = match.eager is not None and match.actual is not None and match.eager.again and match.actual.again
+            if eager.shape == actual.shape and eager.dtype == actual.dtype and not again:
+                yield Pair(match.part, match.path, eager.value, actual.value)
+            continue
+        arrays = _arrays(match)
+        if arrays is not None and arrays[0].shape == arrays[1].shape and arrays[0].dtype == arrays[1].dtype:
+            eager_values, actual_values = (as_tensor(array) for array in arrays)
+            if eager_values is not None and actual_values is not None:
+                yield Pair(match.part, match.path, eager_values, actual_values)
+
+
+def metadata_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield differences of dtype, device, shape, strides, requires_grad and class."""
+    for match in outcomes.matches:
+        records, arrays = _tensors(match), _arrays(match)
+        if records is not None:
+            for what, eager_has, actual_has in _metadata(*records):
+                sentence = f"{what} is {actual_has}, eager's is {eager_has}"
+                yield Difference(match.position, match.path, sentence)
+        elif arrays is not None:
+            eager, actual = arrays
+            if eager.shape != actual.shape or eager.dtype != actual.dtype:
+                sentence = f"is {actual.dtype}{list(actual.shape)}, eager gives {eager.dtype}{list(eager.shape)}"
+                yield Difference(match.position, match.path, sentence)
+
+
+def sharing_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield tensors that share memory with other tensors than eager's do."""
+    sharing = _Sharing({}, {}, {})
+    for match in outcomes.matches:
+        records = _tensors(match)
+        sentence = sharing.difference(match.path, *records) if records is not None else None
+        if sentence is not None:
+            yield Difference(match.position, match.path, sentence)
+
+
+def gradient_differences(pair: GradientPair) -> Iterator[str]:
+    """Yield why two gradients cannot be compared by value: one is None, or they differ in shape or dtype."""
+    eager, actual = pair.eager, pair.actual
+    if eager is None or actual is None:
+        if eager is not actual:
+            words = ["None" if gradient is None else "a tensor" for gradient in (actual, eager)]
+            yield f"is {words[0]}, eager's is {words[1]}"
+    elif pair.same_form() is None:
+        yield f"is {actual.dtype}{list(actual.shape)}, eager's is {eager.dtype}{list(eager.shape)}"
+
+
+def gradient_stride_differences(pair: GradientPair) -> Iterator[str]:
+    """Yield a difference of strides between two gradients of equal form."""
+    same = pair.same_form()
+    if same is not None and same.eager.numel() > 1 and same.eager.stride() != same.actual.stride():
+        yield f"stride is {tuple(same.actual.stride())}, eager's is {tuple(same.eager.stride())}"
+
+
+def zero_sign_sentences(pair: Pair) -> Iterator[str]:
+    """Yield how many zeros of a tensor, equal in value to eager's, have the other sign."""
+    count = zero_sign_differences(pair.actual, pair.eager)
+    yield f"has {count} zeros of the other sign than eager's"
+
+
+def as_tensor(array: numpy.ndarray) -> torch.Tensor | None:
+    """Return the values of an array as a tensor; None for strings and objects, which torch does not hold."""
+    try:
+        return torch.from_numpy(array.copy())
+    except TypeError:
+        return None
+
+
+def _tensors(match: Match) -> tuple[TensorRecord, TensorRecord] | None:
+    if match.kind != "tensor" or match.eager is None or match.actual is None:
+        return None
+    return match.eager.value, match.actual.value
+
+
+def _arrays(match: Match) -> tuple[numpy.ndarray, numpy.ndarray] | None:
+    if match.kind not in ("array", "buffer") or match.eager is None or match.actual is None:
+        return None
+    eager, actual = match.eager.value, match.actual.value
+    return None if eager is None or actual is None else (eager, actual)
+
+
+def _metadata(eager: TensorRecord, actual: TensorRecord) -> Iterator[tuple[str, object, object]]:
+    for name in ("dtype", "device", "shape", "requires_grad", "type_name"):
+        eager_has, actual_has = getattr(eager, name), getattr(actual, name)
+        if eager_has != actual_has:
+            yield name.replace("type_name", "class"), eager_has, actual_has
+    if eager.shape == actual.shape and eager.value.numel() and strides_that_count(eager) != strides_that_count(actual):
+        yield "stride", eager.stride, actual.stride
+
+
+def strides_that_count(record: TensorRecord) -> tuple[int, ...]:
+    """Return the strides of dimensions longer than one; the others are never used to address memory."""
+    return tuple(stride for size, stride in zip(record.shape, record.stride, strict=False) if size > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sharing:
+    """Which storage of the compiled run stands for which of eager's, as far as both have been visited.
+
+    storages: eager's -> the compiled run's.  owners: eager's -> path of its first tensor.  holders: the compiled
+    run's -> path of its first tensor.
+    """
+
+    storages: dict[int, int]
+    owners: dict[int, str]
+    holders: dict[int, str]
+
+    def difference(self, path: str, eager: TensorRecord, actual: TensorRecord) -> str | None:
+        """Visit one pair of tensors and return how their sharing differs, None when it is alike."""
+        mine, theirs = eager.storage, actual.storage
+        if mine is None or theirs is None:
+            return None
+        if (mine < 0 or theirs < 0) and mine != theirs:
+            before = self.owners.get(mine, "memory of its own") if mine >= 0 else "that memory of the caller's"
+            whose = "memory that existed before the call" if theirs < 0 else "fresh memory"
+            return f"lives in {whose}, eager's lives in {before}"
+        if mine >= 0:
+            partner = self.storages.setdefault(mine, theirs)
+            owner = self.owners.setdefault(mine, path)
+            holder = self.holders.setdefault(theirs, path)
+            if partner != theirs:
+                return f"does not share memory with {owner}, eager's does"
+            return f"shares memory with {holder}, eager's does not" if holder not in (owner, path) else None
+        if eager.offset != actual.offset and eager.shape == actual.shape:
+            return f"views the shared memory from element {actual.offset}, eager's from {eager.offset}"
+        return None

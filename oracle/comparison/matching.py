@@ -1,0 +1,99 @@
+"""The descriptions of two runs laid side by side: every place that eager or the compiled program left behind, in order.
+
+A place is followed into its children as long as both sides have an object of one kind there.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..record import Node, RunOutcome
+from ..verdict import VerdictKind
+
+BEFORE_ALL, AFTER_ALL = -1, 1 << 62
+"""Positions of differences that belong to no place."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """One place in two outcomes; None on the side that has nothing to show there.
+
+    position: number of the place, in eager's order.  part: the aspect that values belong to at this place: `values`
+    in the output, `mutations` in tensors and arrays that existed before the call, `python` in any other state.
+    binding: the place is a global name.
+    """
+
+    position: int
+    part: str
+    path: str
+    eager: Node | None
+    actual: Node | None
+    binding: bool = False
+
+    @property
+    def kind(self) -> str | None:
+        """Return the kind of object that both sides have here, None when they differ in kind or class."""
+        eager, actual = self.eager, self.actual
+        if eager is None or actual is None or eager.kind != actual.kind:
+            return None
+        return eager.kind if eager.type_name == actual.type_name or eager.kind == "tensor" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference, in words.
+
+    position: of the place, BEFORE_ALL or AFTER_ALL.  where: path as the user would write it.
+    """
+
+    position: int
+    where: str
+    sentence: str
+    kind: VerdictKind = VerdictKind.WRONG
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchedOutcomes:
+    """Two outcomes of one call from one state, and their places side by side."""
+
+    eager: RunOutcome
+    actual: RunOutcome
+    matches: tuple[Match, ...]
+
+
+def match_outcomes(eager: RunOutcome, actual: RunOutcome) -> MatchedOutcomes:
+    """Lay two outcomes side by side: outputs first, then changed objects, then global names."""
+    matcher = _Matcher()
+    if eager.error is None and actual.error is None and eager.output is not None and actual.output is not None:
+        matcher.add("values", eager.output.path, eager.output, actual.output)
+    matcher.add_changed(eager.changed, actual.changed)
+    matcher.add_bindings(eager.bindings, actual.bindings)
+    return MatchedOutcomes(eager, actual, tuple(matcher.matches))
+
+
+class _Matcher:
+    """Numbers places in the order of the visit."""
+
+    def __init__(self) -> None:
+        self.matches: list[Match] = []
+
+    def add(self, part: str, path: str, eager: Node | None, actual: Node | None, *, binding: bool = False) -> None:
+        match = Match(len(self.matches), part, path, eager, actual, binding)
+        self.matches.append(match)
+        if eager is not None and actual is not None and match.kind is not None:
+            for name in common_names(eager, actual):
+                self.add(part, name, eager.children[name], actual.children[name])
+
+    def add_changed(self, eager: Mapping[str, Node], actual: Mapping[str, Node]) -> None:
+        for path in dict.fromkeys([*eager, *actual]):
+            node = eager.get(path) or actual[path]
+            part = "mutations" if node.kind in ("tensor", "array", "buffer") else "python"
+            self.add(part, path, eager.get(path), actual.get(path))
+
+    def add_bindings(self, eager: Mapping[str, Node], actual: Mapping[str, Node]) -> None:
+        for path in sorted(eager.keys() | actual.keys()):
+            self.add("python", path, eager.get(path), actual.get(path), binding=True)
+
+
+def common_names(eager: Node, actual: Node) -> Iterator[str]:
+    """Yield the children that both nodes have, always in eager's order."""
+    return (name for name in eager.children if name in actual.children)

@@ -1,0 +1,135 @@
+"""The table of aspects: every row catches a fault planted in its aspect, and a new aspect is one more row."""
+
+import contextlib
+import random
+import warnings
+
+import pytest
+import torch
+
+from plumbline.oracle import JudgeOptions, VerdictKind, check
+from plumbline.oracle.comparison import aspects, compare
+from plumbline.oracle.comparison.aspects import ASPECTS, Aspect, aspect_names
+from plumbline.oracle.comparison.matching import AFTER_ALL, Difference
+
+X = torch.linspace(-2, 2, 24).reshape(4, 6)
+
+
+class Strided(torch.autograd.Function):
+    """Doubles; the gradient has other strides than eager's."""
+
+    @staticmethod
+    def forward(_ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(_ctx, gradient):
+        return (gradient * 2).T.contiguous().T
+
+
+class Halved(torch.autograd.Function):
+    """Doubles, with half the gradient."""
+
+    @staticmethod
+    def forward(_ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(_ctx, gradient):
+        return gradient
+
+
+def fails(x):
+    raise ValueError("no")
+
+
+def fails_otherwise(x):
+    raise KeyError("no")
+
+
+def leaf():
+    return X.clone().requires_grad_()
+
+
+# Aspect -> eager, a compiled program with a fault in that aspect, what makes the argument.
+PLANTED = {
+    "values": (lambda x: x.sin(), lambda x: x.sin() + 1e-3, X.clone),
+    "gradients": (lambda x: x * 2, Halved.apply, leaf),
+    "mutations": (lambda x: x.add_(1), lambda x: x.add(1), X.clone),
+    "metadata": (lambda x: x * 2, lambda x: (x * 2).T.contiguous().T, X.clone),
+    "aliasing": (lambda x: x.view(-1), lambda x: x.clone().view(-1), X.clone),
+    "exceptions": (fails, fails_otherwise, X.clone),
+    "python": (lambda x: [x, 1], lambda x: [x, 1, 2], X.clone),
+    "rng": (lambda x: x + random.random() * 0, lambda x: x + 0.0, X.clone),
+    "gradient-strides": (lambda x: x * 2, Strided.apply, leaf),
+    "zero-sign": (lambda x: x * 0.0, lambda x: (x * 0.0).abs(), X.clone),
+}
+
+
+def reported(verdict) -> set[str]:
+    return {finding.aspect for finding in verdict.findings} | {note.split(":")[0] for note in verdict.notes}
+
+
+def test_every_row_has_a_planted_fault():
+    assert set(PLANTED) == set(aspect_names())
+    assert len(ASPECTS) == len(set(aspect_names()))
+
+
+@pytest.mark.parametrize("aspect", ASPECTS, ids=lambda aspect: aspect.name)
+def test_planted_fault_is_caught_in_its_aspect(aspect: Aspect):
+    eager, compiled, make = PLANTED[aspect.name]
+    verdict = check(eager, (make(),), compiled=compiled)
+    assert aspect.name in reported(verdict)
+    assert verdict.failed == aspect.fails
+
+
+@pytest.mark.parametrize("aspect", ASPECTS, ids=lambda aspect: aspect.name)
+def test_sound_program_has_no_difference_in_any_aspect(aspect: Aspect):
+    eager, _, make = PLANTED[aspect.name]
+    verdict = check(eager, (make(),), compiled=lambda x: eager(x))
+    assert not verdict.failed
+    assert reported(verdict) == set()
+
+
+@pytest.mark.parametrize("aspect", [aspect for aspect in ASPECTS if aspect.fails], ids=lambda aspect: aspect.name)
+def test_ignored_aspect_is_a_note(aspect: Aspect):
+    eager, compiled, make = PLANTED[aspect.name]
+    verdict = check(eager, (make(),), compiled=compiled, options=JudgeOptions(ignore=frozenset({aspect.name})))
+    assert aspect.name not in {finding.aspect for finding in verdict.findings}
+    assert any(note.startswith(f"{aspect.name}: ") for note in verdict.notes)
+
+
+# --- a new aspect -----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def observe_warnings():
+    with warnings.catch_warnings(record=True) as log:
+        warnings.simplefilter("always")
+        yield lambda: [str(warning.message) for warning in log]
+    for warning in log:  # a live run's warnings are the user's
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def warning_differences(outcomes):
+    eager, actual = outcomes.eager.observed["warnings"], outcomes.actual.observed["warnings"]
+    if eager != actual:
+        yield Difference(AFTER_ALL, "warnings", f"are {actual}, eager's are {eager}")
+
+
+def loud(x):
+    warnings.warn("mind the gap", stacklevel=2)
+    return x * 2
+
+
+def test_new_aspect_is_one_row(monkeypatch):
+    row = Aspect("warnings", "what the call warns of", observe=observe_warnings, outcomes=warning_differences)
+    for module in (aspects, compare):
+        monkeypatch.setattr(module, "ASPECTS", (*ASPECTS, row))
+    silent = check(loud, (X,), compiled=lambda x: x * 2)
+    assert (silent.kind, silent.sentence) == (VerdictKind.WRONG, "warnings are [], eager's are ['mind the gap']")
+    with pytest.warns(UserWarning, match="mind the gap") as heard:
+        assert check(loud, (X,), compiled=lambda x: loud(x)).kind is VerdictKind.EQUAL
+    assert len(heard) == 1  # the live run's; nobody hears the reference and the trial
+    ignored = check(loud, (X,), compiled=lambda x: x * 2, options=JudgeOptions(ignore=frozenset({"warnings"})))
+    assert ignored.kind is VerdictKind.EQUAL
