@@ -1,7 +1,7 @@
-"""Gradients of one run: three cotangents, every differentiable leaf, None kept apart from zero.
+"""Gradients of one run: three cotangents, every differentiable leaf, None distinct from zero.
 
-A mean or a ones cotangent alone lies in the null space of softmax and layer norm; a random one and a one-hot one
-do not.  Gradients are taken with `torch.autograd.grad`, so that no `.grad` of the user's is touched.
+A mean or a ones cotangent alone is in the null space of softmax and layer norm; a random one and a one-hot one are
+not.  Gradients come from `torch.autograd.grad`, so that the user's `.grad` is never touched.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Gradients:
 
 
 def leaves_of(snapshot: Snapshot, stand_ins: StandIns) -> dict[str, torch.Tensor]:
-    """Return the tensors whose gradients are judged, by name: reached leaves, and the leaves behind stand-ins."""
+    """Return the tensors whose gradients are judged, by name: reached leaves, and the leaves of stand-ins."""
     leaves = {
         path: saved.value
         for path, _, saved in snapshot.entries
@@ -51,7 +51,7 @@ def differentiable(outcome: RunOutcome) -> dict[str, torch.Tensor]:
 
 
 def cotangents_for(outputs: Sequence[torch.Tensor], kind: str, seed: int) -> list[torch.Tensor]:
-    """Return one cotangent per output, of its shape and dtype, drawn from a generator of the oracle's own."""
+    """Return one cotangent per output, of its shape and dtype, drawn from the oracle's own generator."""
     generator = torch.Generator().manual_seed(seed)
     if kind == "ones":
         return [torch.ones_like(output) for output in outputs]
@@ -81,9 +81,9 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
     paths = sorted(outputs)
     chosen = [outputs[path] for path in paths]
     try:
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             chosen, list(leaves.values()), cotangents_for(chosen, kind, seed), allow_unused=True
         )
     except Exception as error:
         return Gradients({}, error)
-    return Gradients(dict(zip(leaves, found, strict=True)), None)
+    return Gradients(dict(zip(leaves, gradients, strict=True)), None)

@@ -27,7 +27,7 @@ from .state.snapshot import Snapshot
 from .verdict import Finding, Verdict, VerdictKind
 
 MOST_FINDINGS = 40
-"""Findings kept in a verdict; a broken call may differ everywhere, a person reads the first few."""
+"""Findings in a verdict at most; a broken call may differ everywhere, and people read the first few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +120,7 @@ def _judge(call: _CallInCourse) -> Judgement:
 
 
 def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> Judgement:
-    """Run the compiled program live only; the verdict says why nothing was judged."""
+    """Run only the compiled program, live; the verdict says why nothing was judged."""
     live, result = runs.live(candidate)
     finding = Finding(VerdictKind.NO_REFERENCE, "python", "call", "; ".join(reasons[:3]))
     verdict = Verdict(VerdictKind.NO_REFERENCE, finding.sentence, (finding,), candidate_seconds=live.seconds)
@@ -146,7 +146,7 @@ def _compare_outcomes(call: _CallInCourse, trial: RunOutcome) -> list[Finding]:
 
 
 def _compare_values(pair: Pair, where: str, cotangent: str | None, references: References) -> list[Finding]:
-    """Judge one pair by value; what bits alone say (the sign of zero) is for the aspects that ask for it."""
+    """Judge one pair by value; differences in bits alone (the sign of zero) go to the aspects that compare them."""
     if equal_bits(pair.eager, pair.actual):
         return []
     if torch.equal(pair.eager, pair.actual):
@@ -256,7 +256,7 @@ def _compare_live(call: _CallInCourse, trial: RunOutcome, live: RunOutcome) -> l
 
 
 def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, options: JudgeOptions) -> Verdict:
-    """Weigh the findings: the heaviest that counts decides; ignored and reported-only aspects are kept as notes."""
+    """Weigh the findings: the heaviest that counts decides; ignored and reported-only aspects become notes."""
     silent = reported_only() | options.ignore
     counted = sorted((f for f in findings if f.aspect not in silent), key=lambda f: -f.kind.weight)
     notes = tuple(f"{f.aspect}: {f.where} {f.sentence}" for f in findings if f.aspect in silent)[:MOST_FINDINGS]

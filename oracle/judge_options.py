@@ -8,12 +8,12 @@ BOUNDARIES = ("module", "call", "explicit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions:
-    """The knobs of a judgement; every default is the strictest sound choice.
+    """The options of a judgement; every default is the strictest sound choice.
 
     gradients: judge gradients when grad mode is on and an output requires grad.
     rng: "eager" (the compiled run takes eager's draws, compared exactly) or "native" (the compiler's own
     generator, judged as a distribution).
-    ignore: aspects that are reported, not failed (names of `verdict.ASPECTS`).
+    ignore: aspects that are reported, not failed (names from `comparison.aspects`).
     replicas: number of Monte-Carlo-arithmetic replicas (S of the oracle).
     seed: seed of the oracle's own generators (replica noise, cotangents); never the user's generators.
     samples: runs per side when distributions are compared.

@@ -1,4 +1,4 @@
-"""Reference runs are not the test's runs: what they print, warn and log is swallowed."""
+"""Discards what reference runs print, warn about and log: the test must not see it."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Swallow standard output, standard error, warnings and log records of the block."""
+    """Discard standard output, standard error, warnings and log records of the block."""
     sink = io.StringIO()
     level = logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):

@@ -1,7 +1,7 @@
 """What a run left behind, described by value: its output, its exception, every reached object it changed.
 
-Two records of the same call, one by eager and one by the compiled program, are compared by `compare`.
-Objects that existed before the call are named by their number in the snapshot, so identity and sharing show.
+`comparison` compares the records of eager and of the compiled program.  Objects that existed before the call are
+identified by their number in the snapshot, so identity and sharing are visible.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class TensorRecord:
 class Node:
     """One object described: an atom by value, a tensor by record, a container by its children.
 
-    identity: number of the object; negative for those that existed before the call.  again: described earlier.
+    identity: number of the object; negative for those that existed before the call.  again: described before.
     """
 
     kind: str
@@ -57,10 +57,10 @@ class Node:
 
     def tensors(self) -> "list[Node]":
         """Return every node of a tensor in this tree, in order."""
-        found = [self] if self.kind == "tensor" and not self.again else []
+        nodes = [self] if self.kind == "tensor" and not self.again else []
         for child in self.children.values():
-            found.extend(child.tensors())
-        return found
+            nodes.extend(child.tensors())
+        return nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class RunOutcome:
     output: description of the returned value, None when it raised.  error: the exception, None otherwise.
     changed: by path, the objects that existed before and changed, described.
     bindings: by path, global names bound to something else.
-    observed: by aspect, what the table of aspects has written down besides; empty for a run that is not compared.
+    observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
     seconds: wall time.
     """
 
@@ -89,7 +89,7 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramEnd:
-    """How a program ended: its output or exception, its wall time, and what was observed meanwhile, by aspect."""
+    """How a program ended: its output or exception, its wall time, and what was observed, by aspect."""
 
     output: Any
     error: BaseException | None
@@ -108,11 +108,11 @@ class Describer:
         self.records: dict[int, TensorRecord] = {}
         self.storages: dict[int, int] = {}
         self.known_storages = {key: -1 - number for number, key in enumerate(snapshot.storages)}
-        for pair in stand_ins.pairs:  # a stand-in's memory counts as that of the tensor it stands for
+        for pair in stand_ins.pairs:  # a stand-in's memory counts as that of the tensor it replaces
             before = self.known_storages.get(pair.original.untyped_storage()._cdata)
             if before is not None:
                 self.known_storages[pair.passed.untyped_storage()._cdata] = before
-        self.keep: list[object] = []  # what is described stays alive, so that identities are not reused
+        self.alive: list[object] = []  # described objects must stay alive: identities would be reused
 
     def describe(self, path: str, value: Any, depth: int = 0, *, inside: bool = False) -> Node:
         """Describe one object; `inside` opens an object that existed before the call."""
@@ -120,7 +120,7 @@ class Describer:
         type_name = f"{type(value).__module__}.{type(value).__qualname__}"
         if kind == "atom":
             return Node(kind, path, type_name, value=value)
-        self.keep.append(value)
+        self.alive.append(value)
         identity = self._number(value)
         again = id(value) in self.described
         if kind == "tensor":
@@ -194,7 +194,7 @@ def copy_of(value: torch.Tensor) -> torch.Tensor:
 
 
 def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> RunOutcome:
-    """Describe what a run left: call it right after the run, before anything is rewound."""
+    """Describe what a run left behind; to be called right after the run, before anything is rewound."""
     describer = Describer(snapshot, stand_ins)
     described = describer.describe("output", ended.output) if ended.error is None else None
     changed = _changed_state(snapshot, describer)
@@ -224,7 +224,7 @@ def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
 
 
 def _differs(now: torch.Tensor, saved: SavedTensor) -> bool:
-    """Return whether a stand-in differs from the (untouched) tensor it stands for."""
+    """Return whether a stand-in differs from the (untouched) tensor it replaces."""
     before = saved.alias
     return now.shape != before.shape or now.dtype != before.dtype or not _bitwise_equal(now.detach(), before)
 

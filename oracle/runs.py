@@ -31,7 +31,7 @@ class CallRuns:
 
     def forward(self, program: JudgedProgram) -> RunOutcome:
         """Run once on stand-ins and describe what is left; sets `lost` to what cannot be rewound."""
-        stand_ins = StandIns(self.args, self.kwargs, wanted=True)
+        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         with quiet(), self._undone_if_interrupted():
             ended = _observed(program, stand_ins.args, stand_ins.kwargs)
         outcome = outcome_of(self.snapshot, ended, stand_ins)
@@ -41,7 +41,7 @@ class CallRuns:
 
     def backward(self, program: JudgedProgram, paths: tuple[str, ...], cotangent: str) -> Gradients | None:
         """Run forward, then backward from the outputs at these paths; None if one of them has no backward."""
-        stand_ins = StandIns(self.args, self.kwargs, wanted=True)
+        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         with quiet(), self._undone_if_interrupted():
             ended = _run(program, stand_ins.args, stand_ins.kwargs)
@@ -56,7 +56,7 @@ class CallRuns:
         self, program: JudgedProgram, shadow: ShadowRun, paths: tuple[str, ...], cotangent: str | None
     ) -> dict[str, torch.Tensor]:
         """Run under shadow lanes and return live tensors by path: outputs and state, or gradients for a cotangent."""
-        stand_ins = StandIns(self.args, self.kwargs, wanted=True)
+        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         with quiet(), self._undone_if_interrupted(), shadow:
             ended = _run(program, stand_ins.args, stand_ins.kwargs)
@@ -83,7 +83,7 @@ class CallRuns:
     def live(self, program: JudgedProgram) -> tuple[RunOutcome, Any]:
         """Run on the caller's own arguments, as if unobserved; nothing is rewound."""
         ended = _observed(program, self.args, self.kwargs)
-        no_stand_ins = StandIns(self.args, self.kwargs, wanted=False)
+        no_stand_ins = StandIns(self.args, self.kwargs, enabled=False)
         return outcome_of(self.snapshot, ended, no_stand_ins), ended.output
 
 

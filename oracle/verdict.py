@@ -1,4 +1,4 @@
-"""What a judgement says: kinds ordered by weight, findings with numbers, one sentence."""
+"""The result of a judgement: kinds ordered by weight, findings with statistics, one sentence."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,12 +10,12 @@ class VerdictKind(StrEnum):
     EQUAL = "EQUAL"  # bitwise equal
     NOISE = "NOISE"  # within the program's own rounding noise
     BETTER = "BETTER"  # differs from eager, closer to fp64
-    NO_REFERENCE = "NO_REFERENCE"  # eager or fp64 could not be had; judged by what there is
-    UNSTABLE = "UNSTABLE"  # too many positions that rounding alone decides
-    EAGER_FAILED = "EAGER_FAILED"  # the reference run itself fails, and the compiled run fails alike
+    NO_REFERENCE = "NO_REFERENCE"  # eager or fp64 is not available; judged without it as far as possible
+    UNSTABLE = "UNSTABLE"  # rounding alone decides too many positions
+    EAGER_FAILED = "EAGER_FAILED"  # eager itself raises, and the compiled program raises alike
     VACUOUS = "VACUOUS"  # nothing was compiled
-    SENSITIVE = "SENSITIVE"  # boundaries fine, the test's own tolerance is not met
-    NONDETERMINISTIC = "NONDETERMINISTIC"  # compiled differs from itself where eager does not
+    SENSITIVE = "SENSITIVE"  # every call passes, but the test's own tolerance is exceeded
+    NONDETERMINISTIC = "NONDETERMINISTIC"  # the compiled program differs from itself, eager does not
     WRONG = "WRONG"  # value, gradient, mutation, alias, metadata, exception or state differs
     CRASH = "CRASH"  # internal error, native crash, hang, out of memory
 
@@ -33,7 +33,7 @@ class VerdictKind(StrEnum):
 _ORDER = {kind: rank for rank, kind in enumerate(VerdictKind)}
 _FAILING = frozenset({VerdictKind.NONDETERMINISTIC, VerdictKind.WRONG, VerdictKind.CRASH})
 
-# So many units of noise are no multiple of anything: the program does not round at that position at all.
+# An error of this many units of noise means that the program does not round at that position at all.
 NOTHING_ROUNDS = 1e12
 
 
@@ -72,7 +72,7 @@ class Finding:
     """One difference (or its absence) in one aspect at one place.
 
     where: path as the user would write it, `output[0]`, `gradient of weight`, `self.cache`.
-    sentence: says the difference in words, with its numbers.
+    sentence: the difference in words, with its numbers.
     """
 
     kind: VerdictKind

@@ -1,7 +1,7 @@
 """The aspects of a call that are judged: one row for each, in one table, with everything the oracle does for it.
 
-A row says what is written down of a run, how two runs are compared, and whether a difference fails a test.  Nothing
-else lists aspects: runs observe, `compare` compares and the judge decides by this table.
+A row says what is written down of a run, how two runs are compared, and whether a difference fails a test.  No other
+file lists aspects: runs observe, `compare` compares and the judge decides by this table.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ class Aspect:
     fails: a difference fails a test; otherwise it is a note.
 
     observe: what is written down of a run besides its result and the objects it changed.  A context manager entered
-    around the program, in reference, trial and live runs alike; it gives a function that is called right after the
-    program, and what that returns is `outcome.observed[name]`.  A live run belongs to the user: pass on what you
-    intercept (in the other runs nobody hears it).
+    around the program in reference, trial and live runs; it yields a function that is called right after the program,
+    and whose result is `outcome.observed[name]`.  The live run is the user's: pass on what you intercept.  In the
+    other runs it is discarded.
 
     How two runs are compared; a row has at least one of:
     outcomes: yields the differences of two outcomes.
@@ -65,7 +65,7 @@ def after_the_run(read: Callable[[], object]) -> Observe:
     return observe
 
 
-# Differences at one place are told in the order of the rows.
+# Differences at one place are reported in the order of the rows.
 ASPECTS: tuple[Aspect, ...] = (
     Aspect("values", "outputs", outcomes=output_differences),
     Aspect("gradients", "of every differentiable leaf, None apart from zero", gradients=gradient_differences),
@@ -102,7 +102,7 @@ def reported_only() -> frozenset[str]:
 
 @contextlib.contextmanager
 def observing() -> Iterator[Callable[[], dict[str, object]]]:
-    """Observe the block for every aspect; call the function that is given right after the program."""
+    """Observe the block for every aspect; the function it yields is to be called right after the program."""
     with contextlib.ExitStack() as stack:
         readers = {aspect.name: stack.enter_context(aspect.observe()) for aspect in ASPECTS if aspect.observe}
         yield lambda: {name: read() for name, read in readers.items()}

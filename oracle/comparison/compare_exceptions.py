@@ -45,7 +45,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def exception_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield what the two calls raised, unless alike."""
+    """Yield a difference when the two calls do not raise alike."""
     difference = exception_difference(outcomes.eager.error, outcomes.actual.error)
     if difference is not None:
         yield difference

@@ -47,9 +47,9 @@ def python_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
 
 
 def _one_sided(match: Match) -> Iterator[Difference]:
-    changed, changes, leaves = ("rebound", "rebinds", "leaves") if match.binding else ("changed", "changes", "leaves")
+    changed, changes = ("rebound", "rebinds") if match.binding else ("changed", "changes")
     if match.eager is None:
-        sentence = f"was {changed} by the compiled run; eager {leaves} it alone"
+        sentence = f"was {changed} by the compiled run; eager leaves it alone"
         yield Difference(match.position, match.path, sentence)
     elif match.actual is None:
         yield Difference(match.position, match.path, f"was left alone by the compiled run; eager {changes} it")
@@ -90,13 +90,13 @@ def _items(match: Match) -> Iterator[Difference]:
 
 
 def _identity(match: Match, eager: Node, actual: Node, counterparts: dict[int, int]) -> Iterator[Difference]:
-    """Objects that existed before must be the same ones; new ones must be shared alike."""
-    mine, theirs = eager.identity, actual.identity
-    if mine is None or theirs is None or eager.kind in ("tensor", "tuple", "opaque"):
+    """Require the same objects where they existed before, and the same sharing among new ones."""
+    expected, identity = eager.identity, actual.identity
+    if expected is None or identity is None or eager.kind in ("tensor", "tuple", "opaque"):
         return
-    if (mine < 0) != (theirs < 0) or (mine < 0 and mine != theirs):
+    if (expected < 0) != (identity < 0) or (expected < 0 and expected != identity):
         yield Difference(match.position, eager.path, "is another object than the one eager leaves there")
-    elif mine >= 0 and counterparts.setdefault(mine, theirs) != theirs:
+    elif expected >= 0 and counterparts.setdefault(expected, identity) != identity:
         yield Difference(match.position, eager.path, "is not the object that eager shares here")
 
 
@@ -106,7 +106,7 @@ def _children(match: Match, eager: Node, actual: Node) -> Iterator[Difference]:
     for name in missing:
         yield Difference(match.position, name, "is missing; eager has it")
     for name in extra:
-        yield Difference(match.position, name, "is there; eager does not have it")
+        yield Difference(match.position, name, "is extra; eager does not have it")
     if not missing and not extra and list(eager.children) != list(actual.children):
         yield Difference(match.position, eager.path, "has its items in another order than eager's")
 

@@ -17,7 +17,7 @@ def generator_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
 
 
 def switch_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield a difference when grad mode, default dtype or determinism end otherwise than eager's."""
+    """Yield a difference when grad mode, default dtype or determinism are not as after eager."""
     eager, actual = (outcome.observed["python"] for outcome in (outcomes.eager, outcomes.actual))
     assert isinstance(eager, TorchSwitches)
     assert isinstance(actual, TorchSwitches)

@@ -1,6 +1,6 @@
 """Tensors and arrays compared by everything but their values: metadata, shared memory, gradients of a leaf.
 
-Pairs of equal form are handed on with the aspect their values belong to.
+Pairs of equal form are passed on with the aspect their values belong to.
 """
 
 from collections.abc import Iterator
@@ -132,18 +132,18 @@ def _metadata(eager: TensorRecord, actual: TensorRecord) -> Iterator[tuple[str, 
         eager_has, actual_has = getattr(eager, name), getattr(actual, name)
         if eager_has != actual_has:
             yield name.replace("type_name", "class"), eager_has, actual_has
-    if eager.shape == actual.shape and eager.value.numel() and strides_that_count(eager) != strides_that_count(actual):
+    if eager.shape == actual.shape and eager.value.numel() and effective_strides(eager) != effective_strides(actual):
         yield "stride", eager.stride, actual.stride
 
 
-def strides_that_count(record: TensorRecord) -> tuple[int, ...]:
+def effective_strides(record: TensorRecord) -> tuple[int, ...]:
     """Return the strides of dimensions longer than one; the others are never used to address memory."""
     return tuple(stride for size, stride in zip(record.shape, record.stride, strict=False) if size > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sharing:
-    """Which storage of the compiled run stands for which of eager's, as far as both have been visited.
+    """Which storage of the compiled run corresponds to which of eager's, among those visited so far.
 
     storages: eager's -> the compiled run's.  owners: eager's -> path of its first tensor.  holders: the compiled
     run's -> path of its first tensor.
@@ -154,19 +154,19 @@ class _Sharing:
     holders: dict[int, str]
 
     def difference(self, path: str, eager: TensorRecord, actual: TensorRecord) -> str | None:
-        """Visit one pair of tensors and return how their sharing differs, None when it is alike."""
-        mine, theirs = eager.storage, actual.storage
-        if mine is None or theirs is None:
+        """Visit one pair of tensors and return how their sharing differs, None when it does not."""
+        expected, storage = eager.storage, actual.storage
+        if expected is None or storage is None:
             return None
-        if (mine < 0 or theirs < 0) and mine != theirs:
-            before = self.owners.get(mine, "memory of its own") if mine >= 0 else "that memory of the caller's"
-            whose = "memory that existed before the call" if theirs < 0 else "fresh memory"
-            return f"lives in {whose}, eager's lives in {before}"
-        if mine >= 0:
-            partner = self.storages.setdefault(mine, theirs)
-            owner = self.owners.setdefault(mine, path)
-            holder = self.holders.setdefault(theirs, path)
-            if partner != theirs:
+        if (expected < 0 or storage < 0) and expected != storage:
+            eager_memory = self.owners.get(expected, "memory of its own") if expected >= 0 else "the caller's memory"
+            memory = "memory that existed before the call" if storage < 0 else "fresh memory"
+            return f"is in {memory}, eager's is in {eager_memory}"
+        if expected >= 0:
+            partner = self.storages.setdefault(expected, storage)
+            owner = self.owners.setdefault(expected, path)
+            holder = self.holders.setdefault(storage, path)
+            if partner != storage:
                 return f"does not share memory with {owner}, eager's does"
             return f"shares memory with {holder}, eager's does not" if holder not in (owner, path) else None
         if eager.offset != actual.offset and eager.shape == actual.shape:

@@ -1,6 +1,6 @@
-"""The descriptions of two runs laid side by side: every place that eager or the compiled program left behind, in order.
+"""The descriptions of two runs side by side: every place that eager or the compiled program left behind, in order.
 
-A place is followed into its children as long as both sides have an object of one kind there.
+Children of a place are matched when both sides have an object of the same kind there.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ BEFORE_ALL, AFTER_ALL = -1, 1 << 62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Match:
-    """One place in two outcomes; None on the side that has nothing to show there.
+    """One place in two outcomes; None on a side that has nothing there.
 
     position: number of the place, in eager's order.  part: the aspect that values belong to at this place: `values`
     in the output, `mutations` in tensors and arrays that existed before the call, `python` in any other state.
@@ -61,7 +61,7 @@ class MatchedOutcomes:
 
 
 def match_outcomes(eager: RunOutcome, actual: RunOutcome) -> MatchedOutcomes:
-    """Lay two outcomes side by side: outputs first, then changed objects, then global names."""
+    """Match two outcomes: outputs first, then changed objects, then global names."""
     matcher = _Matcher()
     if eager.error is None and actual.error is None and eager.output is not None and actual.output is not None:
         matcher.add("values", eager.output.path, eager.output, actual.output)

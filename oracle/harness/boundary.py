@@ -15,12 +15,12 @@ from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 
 ALWAYS_JUDGED = 2
-"""The first calls are judged always: the first one compiles, the second finds what the first left behind."""
+"""The first calls are always judged: the first one compiles, the second meets the state the first left behind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCall:
-    """One judged call of a boundary; `frame` is the user's, kept for a debugger only."""
+    """One judged call of a boundary; `frame` is the user's, for a debugger only."""
 
     boundary: str
     index: int
@@ -32,7 +32,7 @@ class JudgedCall:
 
 @dataclass(slots=True, eq=False)
 class Boundary:
-    """A callable under judgement, its compiled twin, and how often it was called.
+    """A callable under judgement, its compiled form, and how often it was called.
 
     target: what is compiled and what runs as the reference.  label: how a report names it.
     """
@@ -49,7 +49,7 @@ class Boundary:
     recompiled_unjudged: bool = False
 
     def candidate(self, rng: str) -> Candidate:
-        """Return the compiled program, made at the first call; one per kind of random numbers."""
+        """Return the compiled program for one source of random numbers, compiled at the first call."""
         if rng not in self.candidates:
             self.candidates[rng] = self.compiler.compile(self.target, self.backend, self.request, rng=rng)
         return self.candidates[rng]
@@ -62,7 +62,7 @@ class Boundary:
         return total
 
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Judgement | None:
-        """Count a call and judge it if it is one of those to be judged; None says: run it compiled, unjudged."""
+        """Count a call and judge it if its turn has come; None means that it is to run compiled, unjudged."""
         self.calls += 1
         roots = call_roots(self.target, self.label, args, kwargs)
         signature = call_signature(walk(roots))
@@ -83,7 +83,7 @@ class Boundary:
         )
 
     def run_unjudged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Run compiled only; a recompile on the way has the next call judged."""
+        """Run compiled only; if that recompiles, the next call is judged."""
         candidate = self.candidate(self.options.rng)
         before = candidate.statistics().graphs
         try:
@@ -115,9 +115,9 @@ _PLAIN = (int, float, str, bool, type(None))
 
 
 def call_signature(reached: Walk) -> object:
-    """Return what a compiler is likely to specialise on: tensor metadata, small constants anywhere in reach, modes.
+    """Return what a compiler is likely to specialise on: tensor metadata, constants anywhere in reach, modes.
 
-    A call with a signature not seen before is judged, because it may recompile, or should.
+    A call with a new signature is judged, because it recompiles or ought to.
     """
     parts: list[object] = [torch.is_grad_enabled(), torch.get_default_dtype(), torch.is_autocast_enabled("cpu")]
     parts.extend(_specialised(visit) for visit in reached.visits)
@@ -146,5 +146,5 @@ def _specialised(visit: Visit) -> object:
 
 
 def _plain(value: object) -> object:
-    """Return a constant by value; everything else counts by its type (its content is visited for itself)."""
+    """Return a constant by value, anything else by its type; its content is visited separately."""
     return (type(value), value) if isinstance(value, _PLAIN) else type(value)

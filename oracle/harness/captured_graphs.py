@@ -1,4 +1,4 @@
-"""A captured graph: what a compiler handed to its next stage, with the values that went in."""
+"""A captured graph: what a compiler passed to its next stage, with the input values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class CapturedGraph:
 
 
 def cloned_inputs(values: Sequence[object]) -> tuple[object, ...]:
-    """Copy tensors with their strides, offsets, gradients wanted and shared memory; other values pass.
+    """Copy tensors with their strides, offsets, `requires_grad` and shared memory; other values pass through.
 
-    Each storage is copied once and the views are built anew upon it.  Tensors that are not plain and strided
-    (sparse, quantised, subclasses) are cloned one by one.  `.grad` and history stay behind: results are leaves.
+    Each storage is copied once and its views are rebuilt on the copy.  Tensors that are not plain and strided
+    (sparse, quantised, subclasses) are cloned one by one.  `.grad` and history are not copied: results are leaves.
     """
     storages: dict[int, torch.UntypedStorage] = {}
     seen: dict[int, torch.Tensor] = {}

@@ -1,4 +1,4 @@
-"""One call judged without pytest: `check(fn, args)` compiles, judges and names the stage of a fault."""
+"""One call judged without pytest: `check(fn, args)` compiles, judges and names the faulty stage."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -28,12 +28,12 @@ def check(
     compiled: Callable[..., Any] | None = None,
     options: JudgeOptions | None = None,
 ) -> Verdict:
-    """Judge one call of `fn` compiled against the same call of `fn` as it is.
+    """Judge one call of `fn` compiled against the same call of `fn` in eager mode.
 
-    args, kwargs: the call; tensors, modules and containers in them are left as one compiled call leaves them.
+    args, kwargs: the call; tensors, modules and containers in them end as after one compiled call.
     compiled: judge this callable instead of compiling `fn`.  request: fullgraph, dynamic, mode, options of the compile.
     Returns the verdict; a failed one has `stage` set to the first wrong backend of the ladder.
-    Raises UserError for an unknown compiler or backend, or arguments that are no tuple.
+    Raises UserError for an unknown compiler or backend, or `args` that is not a tuple.
 
     >>> import torch
     >>> from plumbline.oracle import check
@@ -44,19 +44,23 @@ def check(
     """
     if not isinstance(args, tuple):
         raise UserError(f"args is a {type(args).__name__}, not a tuple", hint="write check(fn, (x,)) for one argument")
-    chosen = options or JudgeOptions()
-    named = dict(kwargs or {})
+    options = options or JudgeOptions()
+    keywords = dict(kwargs or {})
     if compiled is not None:
-        roots = {**call_roots(fn, "reference", args, named), "compiled": compiled}
-        return judge_call(fn, compiled, args, named, chosen, roots).verdict
-    wish = request or CompileRequest()
-    roots = call_roots(fn, "function", args, named)
+        roots = {**call_roots(fn, "reference", args, keywords), "compiled": compiled}
+        return judge_call(fn, compiled, args, keywords, options, roots).verdict
+    request = request or CompileRequest()
+    roots = call_roots(fn, "function", args, keywords)
     before = Snapshot.take(roots)
-    verdict = _judge_compiled(fn, args, named, compiler, backend, wish, chosen)
+
+    def judge_with(lower: str) -> Verdict:
+        return _judge_compiled(fn, args, keywords, compiler, lower, request, options)
+
+    verdict = judge_with(backend)
     if not verdict.failed:
         return verdict
     after = Snapshot.take(roots)
-    stage = _first_wrong(before, lambda lower: _judge_compiled(fn, args, named, compiler, lower, wish, chosen), backend)
+    stage = _first_wrong(before, judge_with, backend)
     after.rewind()
     return replace(verdict, stage=stage)
 
@@ -91,7 +95,7 @@ def _judge_compiled(
 
 
 def _first_wrong(before: Snapshot, judge_with: Callable[[str], Verdict], backend: str) -> str:
-    """Climb the ladder from below, each time from the state before the call; the first failing backend is the stage."""
+    """Return the first backend of the ladder that fails; each starts from the state before the call."""
     for lower in LADDER[: LADDER.index(backend)] if backend in LADDER else ():
         before.rewind()
         if judge_with(lower).failed:

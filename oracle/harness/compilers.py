@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 LADDER = ("eager", "aot_eager", "inductor")
-"""Backends from the least to the most that a compiler does; the first wrong one is the stage of a fault."""
+"""Backends, each doing more than the one before; the first wrong one is the faulty stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CompileEvent:
 class CompileStatistics:
     """What a compiler did: graphs and operators captured, reasons of graph breaks, recompiles, wall seconds.
 
-    events: in order, as far as the compiler tells them.
+    events: in order, as far as the compiler reports them.
     """
 
     graphs: int = 0
@@ -76,7 +76,7 @@ class CompilerUnderTest(Protocol):
     backends: tuple[str, ...]
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
-        """Compile a function or module; rng "eager" asks for eager's draws, "native" leaves the compiler its own."""
+        """Compile a function or module; rng "eager" reproduces eager's draws, "native" allows the compiler its own."""
 
     def reset(self) -> None:
-        """Forget everything compiled, so that no test sees another's specialisations."""
+        """Discard everything compiled, so that no test sees another's specialisations."""

@@ -1,7 +1,7 @@
-"""Interception: calls of whatever a user compiled, and of modules, are offered to the session that is open.
+"""Interception: calls of everything the user compiled, and of modules, go to the open session.
 
-Three places are replaced: `torch.compile` and `plumbline.compile` from `start_intercepting` on, and
-`torch.nn.Module.__call__` while a session asks for it.
+Three places are replaced: `torch.compile` and `plumbline.compile` after `start_intercepting`, and
+`torch.nn.Module.__call__` while a session is open.
 """
 
 import threading
@@ -45,13 +45,13 @@ _open: list[CallTaker] = []
 
 
 def open_to(taker: CallTaker) -> None:
-    """Offer the calls of boundaries to this session from now on."""
+    """Start offering the calls of boundaries to this session."""
     _open.append(taker)
     watch_modules(True)
 
 
 def close_to(taker: CallTaker) -> None:
-    """Offer no more calls to this session."""
+    """Stop offering calls to this session."""
     watch_modules(False)
     _open.remove(taker)
 
@@ -62,7 +62,7 @@ def is_open_to(taker: CallTaker) -> bool:
 
 
 def watch_modules(on: bool) -> None:
-    """Offer calls of modules too, or leave `torch.nn.Module.__call__` as stock has it."""
+    """Start or stop offering calls of modules."""
     stock_torch.set_module_call(_module_call if on else stock_torch.STOCK_MODULE_CALL)
 
 
@@ -81,19 +81,19 @@ def takes_calls(taker: CallTaker) -> bool:
 
 
 def start_intercepting() -> None:
-    """Make every torch.compile and plumbline.compile from now on visible to sessions."""
+    """Make every later torch.compile and plumbline.compile visible to sessions."""
     stock_torch.install(_compiled_call)
     Seam.wrap = _wrap_own
 
 
 def stop_intercepting() -> None:
-    """Put torch.compile and plumbline.compile back."""
+    """Restore torch.compile and plumbline.compile."""
     stock_torch.uninstall()
     Seam.wrap = None
 
 
 def _wrap_own(original: Any, compiled: Any, fullgraph: bool, dynamic: bool | None) -> Any:
-    """Return what plumbline.compile gives its user while a judge may want the calls."""
+    """Return what plumbline.compile returns while calls are intercepted."""
     request = CompileRequest(fullgraph=fullgraph, dynamic=dynamic)
     boundary = stock_torch.boundary_function(original, request, compiled)
     if isinstance(compiled, CompiledModule):

@@ -14,7 +14,7 @@ _INTERCEPTION = "plumbline.oracle.harness.interception"
 
 
 class _TorchFinder(importlib.abc.MetaPathFinder):
-    """Finds torch through the other finders and runs the interception once the module has been executed."""
+    """Finds torch through the other finders and intercepts once the module has been executed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -32,7 +32,7 @@ class _TorchFinder(importlib.abc.MetaPathFinder):
 
 
 class _TorchLoader(importlib.abc.Loader):
-    """Loads torch as its own loader would, then intercepts."""
+    """Loads torch through its own loader, then intercepts."""
 
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader
@@ -60,7 +60,7 @@ def install_import_interception() -> None:
 
 
 def uninstall_import_interception() -> None:
-    """Give torch.compile back and watch imports no longer."""
+    """Restore torch.compile and stop watching imports."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     torch = sys.modules.get("torch")
@@ -90,8 +90,8 @@ def _intercept() -> None:
         return
 
     @functools.wraps(stock)
-    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name it stands for
-        from .interception import start_intercepting  # imports torch's compiler, which nobody needs before this call
+    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name that it replaces
+        from .interception import start_intercepting  # imports torch's compiler, which is not needed before this call
 
         start_intercepting()
         return names["compile"](*args, **kwargs)

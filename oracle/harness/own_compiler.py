@@ -1,4 +1,4 @@
-"""Our own compiler as a compiler under test: what it did is read from the compile record."""
+"""Our own compiler as a compiler under test; what it did is read from the compile record."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ class OwnCandidate:
         self._statistics = CompileStatistics()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run compiled, listening to the record."""
+        """Run compiled and read the record."""
         with recording() as events:
             try:
                 return self._compiled(*args, **kwargs)
@@ -49,7 +49,7 @@ class OwnCandidate:
 
 
 def _counted(event: Event) -> CompileStatistics:
-    """Return one row of the record as statistics; rows that say nothing to a user count as nothing."""
+    """Return one row of the record as statistics; rows without a meaning to users count as nothing."""
     if isinstance(event, BackendCalled):
         return CompileStatistics(graphs=1, ops=event.operations)
     if isinstance(event, (Broke, RanEagerly)):
@@ -84,7 +84,7 @@ class OwnCompiler:
     backends: tuple[str, ...] = LADDER
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
-        """Compile with the named backend; stock's modes and options mean nothing here."""
+        """Compile with the named backend; modes and options of torch.compile have no meaning here."""
         return OwnCandidate(target, backend, request, rng)
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""A judge at work on one test body: it takes the calls of every boundary on its thread and keeps the verdicts."""
+"""A session: judges the calls of every boundary that one test body makes on its thread, and collects the verdicts."""
 
 import logging
 import sys
@@ -58,12 +58,12 @@ class JudgeSession:
         self.thread = 0
         self.inside = False
         self._compiled: dict[int, Callable[..., Any]] = {}
-        self._unheard: list[logging.Handler] = []
+        self._silenced: list[logging.Handler] = []
 
     def __enter__(self) -> Self:
         self.thread = threading.get_ident()
-        self._unheard = [h for h in _TRACE_LOG.handlers if not type(h).__module__.startswith("torch")]
-        for handler in self._unheard:
+        self._silenced = [h for h in _TRACE_LOG.handlers if not type(h).__module__.startswith("torch")]
+        for handler in self._silenced:
             _TRACE_LOG.removeHandler(handler)
         self.compiler.reset()
         interception.start_intercepting()
@@ -74,7 +74,7 @@ class JudgeSession:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         interception.close_to(self)
-        for handler in self._unheard:
+        for handler in self._silenced:
             _TRACE_LOG.addHandler(handler)
         for target in self._targets:
             target.restore()
@@ -125,7 +125,7 @@ class JudgeSession:
             judgement = boundary.call(args, kwargs)
             if judgement is None:
                 return boundary.run_unjudged(args, kwargs)
-            self._keep_verdict(boundary, judgement)
+            self._record_verdict(boundary, judgement)
             return judgement.unwrap()
         finally:
             self.inside = False
@@ -144,10 +144,10 @@ class JudgeSession:
 
     def _label(self, target: Callable[..., Any]) -> str:
         name = type(target).__name__ if isinstance(target, torch.nn.Module) else _name(target)
-        taken = sum(b.label.split(" #")[0] == name for b in self._boundaries.values())
-        return f"{name} #{taken + 1}" if taken else name
+        namesakes = sum(b.label.split(" #")[0] == name for b in self._boundaries.values())
+        return f"{name} #{namesakes + 1}" if namesakes else name
 
-    def _keep_verdict(self, boundary: Boundary, judgement: Judgement) -> None:
+    def _record_verdict(self, boundary: Boundary, judgement: Judgement) -> None:
         statistics = boundary.statistics()
         verdict = replace(
             judgement.verdict,
@@ -158,12 +158,12 @@ class JudgeSession:
         )
         frame = user_frame()
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
-        kept = frame if self.keep_frames and verdict.failed else None
-        self.calls.append(JudgedCall(boundary.label, boundary.calls, verdict, file, line, kept))
+        debugged_frame = frame if self.keep_frames and verdict.failed else None
+        self.calls.append(JudgedCall(boundary.label, boundary.calls, verdict, file, line, debugged_frame))
 
 
 def _identity(target: Callable[..., Any]) -> object:
-    """Bound methods are made anew at each access; their function and object are what stays."""
+    """Return a key for a callable; each access creates another bound method, so those go by function and object."""
     owner = getattr(target, "__self__", None)
     function = getattr(target, "__func__", None)
     return (id(function), id(owner)) if function is not None else id(target)
@@ -175,13 +175,13 @@ def _name(target: Callable[..., Any]) -> str:
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame that is neither ours nor torch's nor the standard library's."""
+    """Return the innermost frame outside plumbline, torch and the standard library."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__")
         file = frame.f_code.co_filename
-        ours = str(module).startswith("plumbline.")
-        if not ours and not is_library_module(module) and not is_library_file(file):
+        is_ours = str(module).startswith("plumbline.")
+        if not is_ours and not is_library_module(module) and not is_library_file(file):
             return frame
         frame = frame.f_back
     return None

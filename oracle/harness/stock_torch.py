@@ -1,6 +1,6 @@
 """Stock torch.compile as a compiler under test: compiled through a recording backend, and intercepted for users.
 
-The only file of the harness that touches torch.compile, torch._dynamo and torch._inductor.
+The only file of the oracle that touches torch.compile, torch._dynamo and torch._inductor.
 """
 
 import functools
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-with warnings.catch_warnings():  # torch deprecates parts of itself while it is imported; users cannot mend that
+with warnings.catch_warnings():  # torch deprecates parts of itself while it is imported; users cannot change that
     warnings.simplefilter("ignore")
     import torch._dynamo
     import torch._functorch.config as functorch_config
@@ -36,7 +36,7 @@ _NAMED = frozenset({"fullgraph", "dynamic", "mode", "options", "backend", "disab
 
 
 class _RecordingBackend:
-    """A backend that counts what it is given and hands it to a stock backend."""
+    """A backend that counts the graphs it gets and passes them to a stock backend."""
 
     def __init__(self, name: str, request: CompileRequest) -> None:
         self.compiler_name = name
@@ -63,8 +63,8 @@ def _stock_backend(name: str, request: CompileRequest) -> Callable[..., Any]:
         extra = {"name": None} if "name" in supported else {}
         backend: Callable[..., Any] = wrapper(mode, options, request.dynamic, **extra)
         return backend
-    found: Callable[..., Any] = torch._dynamo.lookup_backend(name)
-    return found
+    named: Callable[..., Any] = torch._dynamo.lookup_backend(name)
+    return named
 
 
 class StockCandidate:
@@ -105,7 +105,7 @@ class StockCandidate:
                 self._first_graphs = self._recorder.graphs
 
     def statistics(self) -> CompileStatistics:
-        """Return what the recording backend saw; graphs made after the first call are recompiles."""
+        """Return what the recording backend saw; graphs compiled after the first call are recompiles."""
         recorder = self._recorder
         recompiles = recorder.graphs - (self._first_graphs or 0)
         reasons = tuple(self._breaks)
@@ -134,11 +134,11 @@ class StockTorch:
 TakeCall = Callable[[Callable[..., Any], CompileRequest, tuple[Any, ...], dict[str, Any]], Any]
 
 
-class _Seam:
-    """Where calls of boundaries go; one for the process, as torch.compile is."""
+class _CallHook:
+    """Who takes the calls of boundaries; one for the process, because torch.compile is."""
 
-    call: TakeCall | None = None  # None: stock behaves as always
-    inside = False  # inside a reference or compiled run a boundary is the plain program
+    call: TakeCall | None = None  # None: torch.compile behaves as stock
+    inside = False  # in a reference or compiled run a boundary is the plain program
 
 
 _compiled_modules: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[torch.nn.Module, CompileRequest]]" = (
@@ -147,14 +147,14 @@ _compiled_modules: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[torch.nn.Mo
 
 
 def install(call_boundary: TakeCall) -> None:
-    """Replace torch.compile; `call_boundary` decides at each call what becomes of it."""
-    _Seam.call = call_boundary
+    """Replace torch.compile; `call_boundary` decides what happens at each call."""
+    _CallHook.call = call_boundary
     torch.compile = intercepted_compile
 
 
 def uninstall() -> None:
-    """Give torch.compile back; wrappers already handed out behave as stock."""
-    _Seam.call = None
+    """Restore torch.compile; existing wrappers behave as stock from now on."""
+    _CallHook.call = None
     torch.compile = STOCK_COMPILE
 
 
@@ -166,7 +166,7 @@ def intercepted_compile(model: Any = None, **options: Any) -> Any:
     stock = STOCK_COMPILE(model, **options)
     backend = options.get("backend")
     if isinstance(model, type) or options.get("disable") or not (backend is None or isinstance(backend, str)):
-        return stock  # a callable backend is the user's own business
+        return stock  # a callable backend belongs to the user and is not judged
     request = _request(options)
     if isinstance(model, torch.nn.Module):
         _compiled_modules[stock] = (model, request)
@@ -186,14 +186,14 @@ def _request(options: dict[str, Any]) -> CompileRequest:
 
 
 def boundary_function(target: Callable[..., Any], request: CompileRequest, otherwise: Callable[..., Any]) -> Any:
-    """Return a function like `target` whose calls a judge may take; without a judge it is `otherwise`."""
+    """Return a function like `target` whose calls a judge may take; without a judge it calls `otherwise`."""
 
     def boundary(*args: Any, **kwargs: Any) -> Any:
-        if _Seam.inside:
+        if _CallHook.inside:
             return target(*args, **kwargs)
-        if _Seam.call is None:
+        if _CallHook.call is None:
             return otherwise(*args, **kwargs)
-        return _Seam.call(boundary, request, args, kwargs)
+        return _CallHook.call(boundary, request, args, kwargs)
 
     skip_code(boundary.__code__)  # after a break stock must not trace the wrapper
     if not isinstance(target, torch.nn.Module):
@@ -209,8 +209,8 @@ def boundary_function(target: Callable[..., Any], request: CompileRequest, other
 
 
 def set_inside(inside: bool) -> None:
-    """Say whether a reference or compiled run is under way."""
-    _Seam.inside = inside
+    """Set whether a reference or compiled run is in progress."""
+    _CallHook.inside = inside
 
 
 def compiled_module(module: torch.nn.Module) -> tuple[torch.nn.Module, CompileRequest] | None:
@@ -222,16 +222,16 @@ def compiled_module(module: torch.nn.Module) -> tuple[torch.nn.Module, CompileRe
 
 
 def set_module_call(call: Callable[..., Any]) -> None:
-    """Let every nn.Module call go through `call`; give `STOCK_MODULE_CALL` to undo."""
-    torch.nn.Module.__call__ = call  # type: ignore[method-assign]  # the one seam that all module calls share
+    """Route every nn.Module call through `call`; pass `STOCK_MODULE_CALL` to undo."""
+    torch.nn.Module.__call__ = call  # type: ignore[method-assign]  # the one place that all module calls pass
 
 
 def is_compiling() -> bool:
-    """Return whether stock is tracing this very code."""
+    """Return whether stock is tracing this code."""
     return bool(torch.compiler.is_compiling())
 
 
-# -- graphs: what stock hands from stage to stage, for the minifier ----------------------------------------------------
+# -- graphs: what stock passes from stage to stage, for the minifier ---------------------------------------------------
 
 GraphProgram = Callable[..., object]
 _QUIET_MODULES = r"torch\._(dynamo|inductor|functorch|subclasses)|torch\.jit"
@@ -252,15 +252,15 @@ class StockGraphs:
     ) -> list[CapturedGraph]:
         """Compile `target`, let `drive` run it, and return the graphs in the order of their first run.
 
-        Nothing of a backend runs: each graph is executed operator by operator, so a backend that crashes or hangs
-        does neither here.  after: "dynamo" (torch-level graphs) or "aot" (what inductor's inner compiler gets).
+        No backend runs: each graph is executed operator by operator, so a backend that crashes or hangs
+        cannot do so here.  after: "dynamo" (torch-level graphs) or "aot" (what inductor's inner compiler gets).
         """
-        seen: list[CapturedGraph] = []
+        graphs: list[CapturedGraph] = []
 
         def keep(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> GraphProgram:
             if after == "dynamo":
-                return _recorded(graph, f"graph {len(seen)}", seen, boxed=False)
-            inner = functools.partial(_keep_inner, seen)
+                return _recorded(graph, f"graph {len(graphs)}", graphs, boxed=False)
+            inner = functools.partial(_keep_inner, graphs)
             wrapped: Any = compile_fx.compile_fx(
                 graph,
                 inputs,
@@ -275,29 +275,29 @@ class StockGraphs:
             options = {"fullgraph": request.fullgraph, "dynamic": request.dynamic, **_ISOLATED, **request.extra}
             drive(STOCK_COMPILE(target, backend=keep, **options))
         torch._dynamo.reset()
-        return seen
+        return graphs
 
     def compile(
         self, graph: torch.fx.GraphModule, inputs: Sequence[Any], backend: str, after: str, request: CompileRequest
     ) -> GraphProgram:
-        """Compile one graph afresh with a named backend; the callable takes one value per placeholder.
+        """Compile one graph with a named backend, from no cache; the callable takes one value per placeholder.
 
-        The graph is the compiler's to change.  Raises what stock raises.
+        The compiler may change the graph.  Raises what stock raises.
         """
         with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
             if after == "aot" and backend == "inductor":
-                made: Any = compile_fx.compile_fx_inner(graph, inputs, **_inner_facts(graph))
+                compiled: Any = compile_fx.compile_fx_inner(graph, inputs, **_inner_facts(graph))
             elif backend == "inductor":
-                made = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))
+                compiled = compile_fx.compile_fx(graph, inputs, config_patches=_patches(request))
             elif after == "aot" or backend == "eager":
-                made = graph.forward
+                compiled = graph.forward
             else:
-                made = torch._dynamo.lookup_backend(backend)(graph, list(inputs))
-        boxed = after == "aot" and bool(getattr(made, "_boxed_call", False))  # Dynamo calls backends plainly
+                compiled = torch._dynamo.lookup_backend(backend)(graph, list(inputs))
+        boxed = after == "aot" and bool(getattr(compiled, "_boxed_call", False))  # Dynamo calls backends plainly
 
         def program(*args: object) -> object:
             with _graph_settings(request):
-                return made(list(args)) if boxed else made(*args)
+                return compiled(list(args)) if boxed else compiled(*args)
 
         return program
 
@@ -311,7 +311,7 @@ class StockGraphs:
         return "\n".join(lines)
 
 
-# Of no meaning to a failure, or set by us for every run.
+# Irrelevant to a failure, or set by us for every run.
 _OUR_SETTINGS = ("fallback_random", "enable_autograd_cache", "fx_graph_cache", "compile_threads", "debug_dir_root")
 _WRITABLE = (bool, int, float, str, type(None), list, tuple, dict, set)
 _CONFIGURATIONS: tuple[Any, ...] = (torch._dynamo.config, torch._inductor.config, functorch_config)
@@ -320,7 +320,7 @@ _SETTINGS_AT_IMPORT = [(part, part.get_config_copy()) for part in _CONFIGURATION
 
 @contextmanager
 def _graph_settings(request: CompileRequest) -> Iterator[None]:
-    """Eager's draws, the user's options, no answer from a cache, no warning of stock about itself."""
+    """Use eager's draws and the user's options; no caches, no warnings of stock about itself."""
     patches = {"fallback_random": True, "fx_graph_cache": False, **_patches(request)}
     with torch._inductor.config.patch(patches), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=_QUIET_MODULES)
@@ -328,28 +328,29 @@ def _graph_settings(request: CompileRequest) -> Iterator[None]:
 
 
 def _patches(request: CompileRequest) -> dict[str, Any]:
-    """Return the configuration values that the user's mode and options mean to inductor."""
+    """Return the inductor configuration that the user's mode and options stand for."""
     if not request.mode and not request.options:
         return {}
     return dict(getattr(_stock_backend("inductor", request), "config", {}))
 
 
 def _keep_inner(
-    seen: list[CapturedGraph], graph: torch.fx.GraphModule, inputs: Sequence[Any], **facts: Any
+    graphs: list[CapturedGraph], graph: torch.fx.GraphModule, inputs: Sequence[Any], **facts: Any
 ) -> GraphProgram:
-    """Stand in for inductor's inner compiler: keep the graph and run it as it is written."""
+    """Replace inductor's inner compiler: record the graph and run it as written."""
     label = "backward" if facts.get("is_backward") else "inference" if facts.get("is_inference") else "forward"
-    return _recorded(graph, label, seen, boxed=True)
+    return _recorded(graph, label, graphs, boxed=True)
 
 
-def _recorded(graph: torch.fx.GraphModule, label: str, seen: list[CapturedGraph], *, boxed: bool) -> GraphProgram:
+def _recorded(graph: torch.fx.GraphModule, label: str, graphs: list[CapturedGraph], *, boxed: bool) -> GraphProgram:
     copied = torch.fx.GraphModule(graph, _copied(graph.graph))
-    kept: list[CapturedGraph] = []
+    captured = False
 
     def run(args: Sequence[object]) -> object:
-        if not kept:
-            kept.append(CapturedGraph(copied, cloned_inputs(args), label))
-            seen.append(kept[0])
+        nonlocal captured
+        if not captured:  # the first run only
+            captured = True
+            graphs.append(CapturedGraph(copied, cloned_inputs(args), label))
         return graph.forward(*args)
 
     if not boxed:
@@ -365,7 +366,7 @@ def _recorded(graph: torch.fx.GraphModule, label: str, seen: list[CapturedGraph]
 
 
 def _copied(graph: torch.fx.Graph) -> torch.fx.Graph:
-    """Return a copy with the user's lines beside its nodes, and nothing else that a compiler left there."""
+    """Return a copy whose nodes keep the user's lines and no other metadata."""
     copied = torch.fx.Graph()
     mapping: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in graph.nodes:
@@ -375,6 +376,6 @@ def _copied(graph: torch.fx.Graph) -> torch.fx.Graph:
 
 
 def _inner_facts(graph: torch.fx.GraphModule) -> dict[str, Any]:
-    """Return what AOTAutograd would tell the inner compiler of this graph."""
+    """Return what AOTAutograd would tell the inner compiler about this graph."""
     names = [str(node.target) for node in graph.graph.nodes if node.op == "placeholder"]
     return {"is_backward": True} if any(name.startswith("tangents_") for name in names) else {}

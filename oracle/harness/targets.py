@@ -1,4 +1,4 @@
-"""Functions and classes that the user names as boundaries by import path, replaced while a session is open."""
+"""Functions and classes that the user names as boundaries by import path; they are replaced while a session is open."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,7 @@ WrapCallable = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Target:
-    """One named target; `replace` wraps it wherever it is bound, `restore` undoes that."""
+    """One named target; `replace` wraps it everywhere it is bound, `restore` undoes that."""
 
     def __init__(self, path: str, owner: Any, name: str) -> None:
         self.path = path
@@ -39,7 +39,7 @@ class Target:
                         self._set(module, name, wrapped)
 
     def restore(self) -> None:
-        """Put every place back."""
+        """Restore every place that was replaced."""
         while self._places:
             owner, name, value = self._places.pop()
             if value is _ABSENT:
@@ -77,9 +77,9 @@ def find_target(path: str) -> Target:
     last = attributes[-1] if attributes else ""
     if owner is None or last not in getattr(owner, "__dict__", {}):
         hint = f"check the name after {module_name}"
-        raise UserError(f"compile target {path!r} does not exist", why=f"no {last!r} there", hint=hint)
-    found = vars(owner)[last]
-    if not (callable(found) or isinstance(found, (staticmethod, classmethod))):
+        raise UserError(f"compile target {path!r} does not exist", why=f"{module_name} has no {last!r}", hint=hint)
+    target = vars(owner)[last]
+    if not (callable(target) or isinstance(target, (staticmethod, classmethod))):
         raise UserError(f"compile target {path!r} is not callable", hint="name a function, a method or a class")
     return Target(path, owner, last)
 

@@ -1,6 +1,6 @@
-"""Composite operators written out as smaller ones, where torch's table has none or one of another signature.
+"""Composite operators written as smaller ones, where torch's table has no entry or one with another signature.
 
-The formulas are the definitions; they run in float64 under noisy arithmetic, so only their conditioning matters.
+The formulas are the definitions; they run in noisy float64 arithmetic, so only their conditioning matters.
 """
 
 import math
@@ -57,7 +57,7 @@ def batch_norm_backward(
         count = x.numel() / x.shape[1]
         centred = grad - by_bias.view(channel) / count - normal * (by_weight.view(channel) / count)
     by_input = centred * scale.view(channel)
-    return tuple(g if wanted else None for g, wanted in zip((by_input, by_weight, by_bias), output_mask, strict=True))
+    return tuple(g if needed else None for g, needed in zip((by_input, by_weight, by_bias), output_mask, strict=True))
 
 
 def _deviation(variance: Tensor | None, eps: float) -> Tensor | None:
@@ -65,10 +65,10 @@ def _deviation(variance: Tensor | None, eps: float) -> Tensor | None:
 
 
 def _torch_table(operator: Any) -> Any:
-    found = decomposition_of(operator)
-    if found is None:
+    decomposition = decomposition_of(operator)
+    if decomposition is None:
         raise LookupError(f"torch has no decomposition of {operator}")
-    return found
+    return decomposition
 
 
 def var_mean(
@@ -81,14 +81,14 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """Return variance and mean over `dim` (all without one) from the centred values; correction 1 by default.
 
-    dim: a list; in the oldest overload, var(x, unbiased), a bool stands in its place.
+    dim: a list; in the oldest overload, var(x, unbiased), a bool takes its place.
     """
     dims = list(range(x.dim())) if dim is None or isinstance(dim, bool) or dim == [] else list(dim)
-    taken = correction if correction is not None else float(dim if isinstance(dim, bool) else unbiased)
+    degrees = correction if correction is not None else float(dim if isinstance(dim, bool) else unbiased)
     mean = x.mean(dims, keepdim=True)
     count = math.prod(x.shape[d] for d in dims)
     total = (x - mean).square().sum(dims, keepdim=keepdim)
-    return total / max(0.0, count - taken), mean if keepdim else mean.squeeze(dims) if dims else mean
+    return total / max(0.0, count - degrees), mean if keepdim else mean.squeeze(dims) if dims else mean
 
 
 def _variance(*args: Any, **kwargs: Any) -> Tensor:
@@ -134,8 +134,8 @@ def attention_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of query, key and value.
 
-    The weights are computed anew: with the saved log denominators, noise of forward and backward would not
-    cancel where a softmax saturates, as it does in kernels, which repeat their own scores bit by bit.
+    The weights are recomputed: kernels repeat their scores bit by bit, so forward and backward noise cancels where
+    a softmax saturates.  With the saved log denominators it would not cancel here.
     """
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     keys, values = _repeated(key, query), _repeated(value, query)
@@ -184,7 +184,7 @@ def lstm_layer(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return outputs [time, batch, width], last hidden and last cell state of one LSTM layer in one direction.
 
-    Gates stand in the order input, forget, candidate, output (the layout of torch.nn.LSTM's weights).
+    Gates are in the order input, forget, candidate, output (the layout of torch.nn.LSTM's weights).
     """
     h, c = hidden.reshape(x.shape[1], -1), cell.reshape(x.shape[1], -1)
     projected = x @ weight_input.t() + bias_input + bias_hidden
@@ -218,7 +218,7 @@ def lstm_layer_backward(
 ) -> tuple[Tensor, ...]:
     """Return the gradients of input, both weights, both biases, first hidden and first cell state.
 
-    The forward is run again for its gates, then the chain rule goes backward through time.
+    The forward is recomputed for its gates; then the chain rule runs backward through time.
     """
     steps = list(reversed(range(x.shape[0]))) if reverse else list(range(x.shape[0]))
     h, c = hidden.reshape(x.shape[1], -1), cell.reshape(x.shape[1], -1)
@@ -249,7 +249,7 @@ def lstm_layer_backward(
     return torch.stack(dx), dw_input, dw_hidden, db, db.clone(), dh.reshape(hidden.shape), dc.reshape(cell.shape)
 
 
-# Operators without a float64 kernel: every lane runs these instead; results they leave out are eager's.
+# Operators without a float64 kernel: every lane runs these instead; results they omit are eager's.
 REPLACED: dict[str, Callable[..., Any]] = {
     "mkldnn_rnn_layer": lstm_layer,
     "mkldnn_rnn_layer_backward": lstm_layer_backward,

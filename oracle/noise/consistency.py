@@ -1,4 +1,4 @@
-"""Is an operator's float64 evaluation the same function that eager computed?  A diagnosis, asked for when in doubt."""
+"""Checks that an operator's float64 evaluation is the function that eager computed; runs for diagnosis only."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from .lane_evaluation import LaneCall, plain
 from .monte_carlo import INTERNAL, map_tensors, unit_roundoff
 from .shadow_memory import wide_dtype
 
-# Gross differences only: the kernel's own sums and libm stay far below these, another function does not.
+# Gross differences only: sums and libm of the same function stay far below these limits.
 _STORAGE_UNITS, _INTERNAL_UNITS = 32.0, 1024.0
 
 
 def inconsistency(call: LaneCall, real_args: Any, real_kwargs: Any) -> str | None:
-    """Return how eager's result departs from float64 on eager's own inputs, None when it is the same function.
+    """Return how eager's result departs from float64 on eager's own inputs, None when both compute the same function.
 
     real_args, real_kwargs: eager's arguments as they were before the call, floating dtypes widened.
     """
@@ -22,9 +22,9 @@ def inconsistency(call: LaneCall, real_args: Any, real_kwargs: Any) -> str | Non
     for value, real in zip(results, call.real, strict=False):
         if value.shape != real.shape:
             return f"float64 has shape {tuple(value.shape)}, eager {tuple(real.shape)}"
-        found = _departure(value, real)
-        if found is not None:
-            return found
+        departure = _departure(value, real)
+        if departure is not None:
+            return departure
     return None
 
 

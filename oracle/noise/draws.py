@@ -1,4 +1,4 @@
-"""Random operators in a shadow run: eager's draw is every lane's draw, so graphs with dropout are checked exactly."""
+"""Random operators in a shadow run: every lane takes eager's draw, so graphs with dropout are checked exactly."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .monte_carlo import tensors_in
 
-# Draws whose tensor arguments only say where or how likely: the result is exactly what eager drew.
+# Draws whose tensor arguments only give shapes and probabilities: the result is exactly what eager drew.
 PURE = frozenset(
     "rand randn randint randint_like rand_like randn_like randperm uniform normal log_normal exponential geometric "
     "cauchy random bernoulli multinomial poisson binomial _standard_gamma _sample_dirichlet".split()
@@ -15,11 +15,11 @@ PURE = frozenset(
 
 
 def substitute(name: str, args: Any, real_args: Any, lanes: list[Tensor], *, written: bool) -> list[Tensor] | None:
-    """Return the outputs of a random operator in every lane, given what eager drew.
+    """Return the outputs of a random operator in every lane, from what eager drew.
 
     args: the operator's arguments in the lanes ([L, *shape] each).  real_args: eager's.
     lanes: the exact upcast of eager's outputs, [L, *shape] each.  written: it fills an argument in place.
-    Returns None when the operator's formula is unknown: its outputs are then not to be trusted.
+    Returns None when the operator's formula is unknown: its outputs are then untrusted.
     """
     if name == "native_dropout":
         return _dropout(args, lanes)

@@ -22,8 +22,8 @@ from .monte_carlo import (
 from .operator_facts import OperatorFacts
 from .shadow_memory import wide_dtype
 
-# Before they round, rounded lanes are shaken by 16 roundings of float32: what sums and libm of any legitimate
-# kernel may differ by inside.  Where all of them still agree with eager, the declared dtype fixes the value.
+# Before they round, rounded lanes are perturbed by 16 roundings of float32: sums and libm of legitimate kernels may
+# differ by that much.  Where all lanes still agree with eager, the declared dtype fixes the value.
 _INNER_ROUNDINGS = 16.0
 
 
@@ -61,7 +61,7 @@ class LanePlan:
 class LaneCall:
     """One operator call as the lanes see it.
 
-    args, kwargs: tensors stand as [L, *shape]; dtypes and scalars are already the lanes' own.
+    args, kwargs: tensors are [L, *shape]; dtypes and scalars are already those of the lanes.
     dtypes: real floating dtypes among arguments and results.  real: eager's results, written arguments last.
     """
 
@@ -76,8 +76,7 @@ class LaneCall:
 def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
     """Return for every result (fresh outputs, then written arguments) its lanes, [L, *shape] each.
 
-    A replacement may leave out results at the end.
-
+    A replacement may omit results at the end.
     Raises what the operator raises in a lane, and ValueError when a lane's shape is not eager's.
     """
     if call.facts.pointwise and not any(isinstance(a, (list, tuple)) and tensors_in(a) for a in call.args):
@@ -97,10 +96,12 @@ def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: 
     """Round the rounded lanes to the declared dtype, after the noise of float32 internals."""
     if not (dtype.is_floating_point or dtype.is_complex):
         return
-    if not (facts.moving or facts.jumping or facts.given or facts.converting):
+    if not (facts.moving or facts.jumping or facts.fixed or facts.converting):
         scale = torch.tensor(_INNER_ROUNDINGS * internal_roundoff([dtype]), dtype=torch.float64)
-        shaken = source.perturb(rows, scale)
-        rows.copy_(torch.where(on_grid(rows), rows, shaken) if facts.grid_exact and not rows.is_complex() else shaken)
+        perturbed = source.perturb(rows, scale)
+        rows.copy_(
+            torch.where(on_grid(rows), rows, perturbed) if facts.grid_exact and not rows.is_complex() else perturbed
+        )
     rows.copy_(rows.to(dtype))
 
 
@@ -112,7 +113,7 @@ def plain(call: LaneCall, args: Any, kwargs: Any) -> list[Tensor]:
 
 
 def fresh_results(result: Any, written: list[Tensor]) -> list[Tensor]:
-    """Return outputs that are no written argument, then the written arguments."""
+    """Return the outputs that are not written arguments, then the written arguments."""
     known = {id(t) for t in written}
     return [t for t in tensors_in(result) if id(t) not in known] + written
 
@@ -134,7 +135,7 @@ def _with_copies(facts: OperatorFacts, args: Any, kwargs: Any) -> tuple[list[Any
 def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor, list[float]]:
     """Return inner noise a row, the amplification a row, and output roundoff a result."""
     amplification = plan.amplification()[rows]
-    quiet = call.facts.moving or call.facts.jumping or call.facts.given or call.facts.converting
+    quiet = call.facts.moving or call.facts.jumping or call.facts.fixed or call.facts.converting
     inner = 0.0 if quiet else internal_roundoff(call.dtypes)
     outer = [_output_roundoff(call, real.dtype) for real in call.real]
     return amplification * inner, amplification, outer
@@ -142,7 +143,7 @@ def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor
 
 def _output_roundoff(call: LaneCall, dtype: torch.dtype) -> float:
     facts = call.facts
-    if facts.moving or facts.given or not (dtype.is_floating_point or dtype.is_complex):
+    if facts.moving or facts.fixed or not (dtype.is_floating_point or dtype.is_complex):
         return 0.0
     if facts.jumping and facts.name != "remainder":
         return 0.0
@@ -150,7 +151,7 @@ def _output_roundoff(call: LaneCall, dtype: torch.dtype) -> float:
 
 
 def _evaluate_together(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
-    """Pointwise operators run once on all rows: arguments are aligned on the right, lanes lead."""
+    """Run a pointwise operator once on all rows: arguments are aligned on the right, lanes come first."""
     rank = max((t.dim() for t in [*tensors_in(call.args), *tensors_in(call.kwargs)]), default=1)
 
     def aligned(value: Tensor) -> Tensor:
@@ -179,9 +180,9 @@ def _noisy_rows(
     if facts.decomposition is not None:
         noisy = _decomposed(call, args, kwargs, source, inner)
     elif bool(inner.any()):
-        shaken = map_tensors(args, lambda t: source.perturb(t, inner))
-        noisy = plain(call, shaken, map_tensors(kwargs, lambda t: source.perturb(t, inner)))
-        # acos(1), atanh(1): noise must not push an exact argument over the edge of the domain
+        perturbed = map_tensors(args, lambda t: source.perturb(t, inner))
+        noisy = plain(call, perturbed, map_tensors(kwargs, lambda t: source.perturb(t, inner)))
+        # acos(1), atanh(1): noise must not push an exact argument out of the domain
         noisy = [
             torch.where(torch.isfinite(value) == torch.isfinite(clean[rows]), value, clean[rows])
             for value, clean in zip(noisy, results, strict=True)
@@ -216,7 +217,7 @@ def _decomposed(call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, sca
     in_place = call.operator.name().partition(".")[0].endswith("_") and bool(written)
     with NoisyArithmetic(source, scale):
         result = call.facts.decomposition(*args, **kwargs)
-    if in_place:  # the functional sibling was run: its result is what the argument becomes
+    if in_place:  # the functional form was run: its result is the new value of the argument
         return [tensors_in(result)[0]]
     return fresh_results(result, written)
 
@@ -226,7 +227,7 @@ def _row(lanes: Tensor, row: int) -> Tensor:
 
 
 def _row_alone(lanes: Tensor, row: int) -> Tensor:
-    """Return one lane on a storage of its own, with the real strides and offset: what as_strided counts in."""
+    """Return one lane on its own storage, with the real strides and offset, which as_strided refers to."""
     length = lanes.stride(0)
     if length == 0:
         return lanes[row].clone()
@@ -235,7 +236,7 @@ def _row_alone(lanes: Tensor, row: int) -> Tensor:
 
 
 def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
-    """Every other operator runs lane by lane."""
+    """Run any other operator lane by lane."""
     columns: list[list[Tensor]] = []
     inner, amplification, outer = _scales(call, plan, slice(0, plan.count))
     exact_sum = False
@@ -254,17 +255,17 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
         columns.append(values)
     complete = call.facts.replacement is None
     return [
-        _given(real, plan.count) if _bookkeeping(call.facts, real) else _stacked(values, real)
+        _repeated_rows(real, plan.count) if _bookkeeping(call.facts, real) else _stacked(values, real)
         for values, real in zip(zip(*columns, strict=True), call.real, strict=complete)
     ]
 
 
 def _bookkeeping(facts: OperatorFacts, real: Tensor) -> bool:
-    """Return whether a result is a kernel's own index table, whose form may depend on the dtype."""
+    """Return whether a result is a kernel's internal index table, whose form may depend on the dtype."""
     return "embedding_bag" in facts.name and not real.is_floating_point()
 
 
-def _given(real: Tensor, count: int) -> Tensor:
+def _repeated_rows(real: Tensor, count: int) -> Tensor:
     return real.detach().unsqueeze(0).repeat(count, *[1] * real.dim())
 
 
@@ -293,8 +294,8 @@ def _noisy_lane(
         quiet = torch.zeros((), dtype=torch.float64)
         result = noisy_call(call.operator, facts, copied, copied_kwargs, source, inner, quiet) if not written else None
         if result is None:
-            shaken = map_tensors(args, lambda t: source.perturb(t, inner))
-            values = plain(call, shaken, kwargs)
+            perturbed = map_tensors(args, lambda t: source.perturb(t, inner))
+            values = plain(call, perturbed, kwargs)
         else:
             values = tensors_in(result)
     return _round_noisily(call, values, source, amplification, outer)
@@ -303,16 +304,16 @@ def _noisy_lane(
 def _round_noisily(
     call: LaneCall, values: list[Tensor], source: NoiseSource, amplification: Tensor, outer: list[float]
 ) -> list[Tensor]:
-    """Return results with the noise of rounding to their storage dtype; a conversion spares what already fits."""
-    shaken = [
+    """Return results with the noise of rounding to their storage dtype; a conversion leaves alone what already fits."""
+    perturbed = [
         source.perturb(value, amplification * roundoff) if roundoff else value
         for value, roundoff in zip(values, outer, strict=False)
     ]
     if not call.facts.converting:
-        return shaken
+        return perturbed
     return [
         torch.where(value.to(real.dtype) == value, value, other)
-        for value, other, real in zip(values, shaken, call.real, strict=False)
+        for value, other, real in zip(values, perturbed, call.real, strict=False)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a shadow run knows of one tensor: its value under every lane of arithmetic."""
+"""What a shadow run knows about one tensor: its value in every lane of arithmetic."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ class Lanes:
     """The values one tensor takes in the lanes of a shadow run, detached, in the tensor's own shape.
 
     Floating values are float64 (complex128), integers and booleans keep their dtype.
-    exact: float64 evaluation of the program on the same inputs; None when not asked for.
+    exact: float64 evaluation of the program on the same inputs; None when it was not run.
     replicas: [S, *shape], the same with Monte-Carlo-arithmetic noise in every rounding operator.
     rounded: [F, *shape], every operator's result rounded to its declared dtype.
-    wide: [F, *shape], replicas with `noise.WIDE` times the noise; made together with `rounded`.
+    wide: [F, *shape], replicas with `monte_carlo.WIDE` times the noise; run together with `rounded`.
     known: False when the run never touched the tensor; then every lane is the tensor itself.
     """
 

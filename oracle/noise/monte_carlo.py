@@ -1,7 +1,7 @@
 """Monte-Carlo arithmetic: how much noise one operator adds to one lane.
 
-Every rounding is imitated by a relative perturbation drawn anew for each element (Parker 1997); sums add a
-term that grows with their length, because any order of summation is legitimate.
+Every rounding is simulated by a random relative perturbation of each element (Parker 1997); sums add a term that
+grows with their length, because any order of summation is legitimate.
 """
 
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from .running_sums import running_sum_error
 
 INTERNAL = 2.0**-24  # kernels of low-precision tensors compute in float32
 DOUBLE = 2.0**-53
-# A lane this much noisier than a replica shows what rounding could flip beyond what eight replicas happened to
-# hit; the element test allows the same 8 units (scale.ELEMENT).
+# A lane with this much more noise than a replica shows what rounding can flip although eight replicas did not;
+# the element test allows the same 8 units (noise_units.ELEMENT).
 WIDE = 8.0
 _GRID_BITS = 24  # float32 holds integers to 2^24: sums below it are exact in any order
 _SIXTEENTHS = 16.0
@@ -168,7 +168,7 @@ def _lengths(name: str, args: Any, outputs: list[Tensor]) -> list[float]:
 
 
 class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
-    """Runs the operators of a decomposition with noise in each: cancellation inside a composite shows.
+    """Runs the operators of a decomposition with noise in each, so that cancellation inside a composite shows.
 
     scale: 0-dim or [L], the internal roundoff times the lane's amplification.
     """
@@ -184,7 +184,7 @@ class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         if facts.decomposition is not None:
             with self:
                 return facts.decomposition(*args, **kwargs)
-        if func.is_view or facts.moving or facts.jumping or facts.given or facts.written or facts.random:
+        if func.is_view or facts.moving or facts.jumping or facts.fixed or facts.written or facts.random:
             return func(*args, **kwargs)
         return noisy_call(func, facts, args, kwargs, self.source, self.scale, self.scale)
 
@@ -194,24 +194,27 @@ def noisy_call(
 ) -> Any:
     """Return the operator's result with input noise `inner`, output noise `outer` and its accumulation term."""
 
-    def shaken(value: Tensor) -> Tensor:
+    def perturbed(value: Tensor) -> Tensor:
         return source.perturb(value, inner) if inner.dim() == 0 or value.dim() else value
 
-    result = operator(*map_tensors(args, shaken), **map_tensors(kwargs, shaken))
+    result = operator(*map_tensors(args, perturbed), **map_tensors(kwargs, perturbed))
     outputs = tensors_in(result)
     magnitudes: list[Tensor | None] = [None] * len(outputs)
     if facts.summing and any(t.is_floating_point() or t.is_complex() for t in outputs):
         magnitudes = [*(accumulation(operator, facts, args, kwargs, outputs) or magnitudes)]
-        # A loop in float32 says nothing of sums in float64.
+        # A float32 loop says nothing about float64 sums.
         loop = running_sum_error(facts, args, outputs) if float(inner.max()) > DOUBLE else None
         magnitudes = [m if m is None or loop is None else torch.hypot(m, loop / INTERNAL) for m in magnitudes]
-    roughened = iter(
-        _roughen(out, source, inner, outer, magnitude) for out, magnitude in zip(outputs, magnitudes, strict=True)
+    noisy_outputs = iter(
+        _with_output_noise(out, source, inner, outer, magnitude)
+        for out, magnitude in zip(outputs, magnitudes, strict=True)
     )
-    return map_tensors(result, lambda _: next(roughened))
+    return map_tensors(result, lambda _: next(noisy_outputs))
 
 
-def _roughen(value: Tensor, source: NoiseSource, inner: Tensor, outer: Tensor, magnitude: Tensor | None) -> Tensor:
+def _with_output_noise(
+    value: Tensor, source: NoiseSource, inner: Tensor, outer: Tensor, magnitude: Tensor | None
+) -> Tensor:
     if not (value.is_floating_point() or value.is_complex()) or (outer.dim() and not value.dim()):
         return value
     value = source.perturb(value, outer)

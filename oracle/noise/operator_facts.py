@@ -1,4 +1,4 @@
-"""What the oracle knows of ATen operators: which round, which jump, which draw, which only move values."""
+"""What the oracle knows about ATen operators: which round, which jump, which draw, which only move values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -46,8 +46,8 @@ JUMPING = _names(
 # Only the storage dtype changes: they round, unless the value fits the new dtype.
 CONVERTING = _names("_to_copy copy")
 
-# The value is fixed by its arguments to the bit (constants, uninitialised memory): eager's bytes are the value.
-GIVEN = _names(
+# The arguments fix the value to the bit (constants, uninitialised memory): every lane takes eager's bytes.
+FIXED = _names(
     "zeros ones full zeros_like ones_like full_like empty empty_like empty_strided empty_permuted new_empty "
     "new_zeros new_ones new_full new_empty_strided scalar_tensor eye zero resize resize_as tril_indices "
     "triu_indices nextafter _efficientzerotensor"
@@ -71,7 +71,7 @@ _REDUCING = _names("scatter_reduce index_reduce")
 _NORMS = _names("linalg_vector_norm norm")
 _BY_INDEX = _names("index_put _index_put_impl _unsafe_index_put")
 
-# Smooth composites whose inner cancellation must show: they run through a decomposition in noisy lanes.
+# Smooth composites with internal cancellation, which noisy lanes must show: these run a decomposition instead.
 COMPOSITE = _names(
     "_softmax _log_softmax _softmax_backward_data _log_softmax_backward_data native_layer_norm "
     "native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm "
@@ -86,7 +86,7 @@ COMPOSITE = _names(
     "soft_margin_loss soft_margin_loss_backward logit logit_backward"
 )
 
-# Schemas that hide their writes: positions of tensors that a training call updates in place.
+# Positions of tensors that a training call updates in place although the schema does not say so.
 _HIDDEN_WRITES = {"native_batch_norm": (3, 4)}
 
 
@@ -111,7 +111,7 @@ class OperatorFacts:
     foreign: bool
     moving: bool
     jumping: bool
-    given: bool
+    fixed: bool
     converting: bool
     summing: bool
     grid_exact: bool
@@ -121,8 +121,8 @@ class OperatorFacts:
     def draws(self, args: Any, kwargs: Any) -> bool:
         """Return whether this call consumes random numbers."""
         if self.random and self.chance is not None:
-            given = args[self.chance] if self.chance < len(args) else kwargs.get("dropout_p", 0.0)
-            return bool(given)
+            probability = args[self.chance] if self.chance < len(args) else kwargs.get("dropout_p", 0.0)
+            return bool(probability)
         return self.random
 
     def of_call(self, args: Any, kwargs: Any) -> "OperatorFacts":
@@ -141,7 +141,7 @@ class OperatorFacts:
 
 @lru_cache(maxsize=4096)
 def facts_of(operator: Any) -> OperatorFacts:
-    """Return what the oracle knows of an ATen overload."""
+    """Return what the oracle knows about an ATen overload."""
     schema = operator_schema(operator)
     namespace, _, full = schema.name.partition("::")
     name = full[:-1] if full.endswith("_") and not full.endswith("__") else full
@@ -162,7 +162,7 @@ def facts_of(operator: Any) -> OperatorFacts:
         foreign=foreign,
         moving=moving,
         jumping=jumping,
-        given=bare in GIVEN,
+        fixed=bare in FIXED,
         converting=bare in CONVERTING,
         summing=bare in SUMMING,
         grid_exact=bare in IEEE or bare in SUMMING,
@@ -178,7 +178,7 @@ def _decomposition(operator: Any, name: str, full: str) -> Callable[..., Any] | 
         return None
     if full == name:
         return decomposition_of(operator)
-    packet = getattr(torch.ops.aten, name, None)  # in-place form: the functional sibling of the same overload
+    packet = getattr(torch.ops.aten, name, None)  # in-place form: the functional form of the same overload
     overload = operator.__name__.rpartition(".")[2]
     sibling = getattr(packet, overload, None) if packet is not None else None
     return decomposition_of(sibling) if sibling is not None else None

@@ -1,7 +1,7 @@
-"""What a plain loop in float32 would make of a sum: the least careful kernel that still counts as legitimate.
+"""The error of summing in a plain float32 loop: the least careful kernel that is still legitimate.
 
 Adding equal terms one by one rounds the same way at every step, so the error of a running sum can grow with the
-number of terms, not with its square root.  No formula of the terms' sizes tells; the loop itself does.
+number of terms, not with its square root.  No formula in the sizes of the terms predicts it, so the loop is run.
 """
 
 import math
@@ -13,7 +13,7 @@ from torch import Tensor
 from .operator_facts import OperatorFacts
 
 SUMS = frozenset({"sum", "mean", "nansum"})
-# Terms that a loop adds one by one at most: kernels of any care split longer sums, and losing that care is an error.
+# Longest chain of terms added one by one: any careful kernel splits longer sums, and one that does not is wrong.
 LONGEST_CHAIN = 4096
 # A uniform draw in [-1, 1] has standard deviation 1/sqrt(3).
 _UNIFORM = math.sqrt(3.0)
@@ -31,16 +31,16 @@ def running_sum_error(facts: OperatorFacts, args: Any, outputs: list[Tensor]) ->
     count = math.prod(terms.shape[d] for d in dims)
     if count <= 2 or not terms.is_floating_point() or not out.is_floating_point():
         return None
-    kept = [d for d in range(terms.dim()) if d not in dims]
-    rows = terms.permute(*dims, *kept).reshape(count, -1).float()
+    others = [d for d in range(terms.dim()) if d not in dims]
+    rows = terms.permute(*dims, *others).reshape(count, -1).float()
     error = torch.maximum(_loop_error(rows), _loop_error(rows.flip(0)))
     divisor = count if facts.name == "mean" else 1
     return error.view(out.shape).mul_(_UNIFORM / divisor)
 
 
 def _summed(terms: Tensor, args: Any) -> list[int]:
-    given = args[1] if len(args) > 1 and args[1] is not None else []
-    dims = [given] if isinstance(given, int) else list(given)
+    argument = args[1] if len(args) > 1 and args[1] is not None else []
+    dims = [argument] if isinstance(argument, int) else list(argument)
     return sorted(d % terms.dim() for d in dims) if dims else list(range(terms.dim()))
 
 

@@ -1,7 +1,7 @@
-"""Python float scalars beside low-precision tensors: does eager round them first?
+"""Python float scalars combined with low-precision tensors: whether eager rounds them first.
 
 Some kernels cast the scalar to the tensor's dtype (fmod, comparisons), others keep it in float32 or float64
-(mul, add).  No table says which; eager's own result does.
+(mul, add).  There is no table of these; eager's own result decides.
 """
 
 from dataclasses import replace
@@ -75,9 +75,9 @@ def _upcast(value: Tensor) -> Tensor:
 
 def _distance(value: Tensor, real: Tensor) -> float:
     """Return how far a float64 result, rounded to eager's dtype, is from eager's; equal non-finite values count 0."""
-    mine = value.to(real.dtype)
-    differs = (mine != real) & ~((mine != mine) & (real != real))
+    rounded = value.to(real.dtype)
+    differs = (rounded != real) & ~((rounded != rounded) & (real != real))
     if not real.is_floating_point():
         return float(differs.sum())
-    gap = (mine.double() - real.double()).abs()
+    gap = (rounded.double() - real.double()).abs()
     return float(torch.where(differs, gap.nan_to_num(nan=1e300, posinf=1e300), torch.zeros_like(gap)).sum())

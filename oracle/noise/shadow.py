@@ -1,7 +1,7 @@
-"""Shadow execution: one ordinary eager run, followed operator by operator in float64 lanes.
+"""Shadow execution: an ordinary eager run, followed operator by operator in float64 lanes.
 
-The real operators run as always and drive Python; for every storage they touch, lanes hold what exact
-arithmetic, noisy arithmetic and declared-dtype arithmetic would have put there.
+The real operators run as usual and drive Python; for every storage they touch, lanes hold what exact, noisy and
+declared-dtype arithmetic would have written there.
 """
 
 import contextlib
@@ -36,11 +36,11 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
 
     exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
     rounded: number of declared-dtype lanes; as many wide replicas come with them.  seed: of the noise.
-    untrusted: operators whose lanes could not be had (eager's result stands in), one reason each.
+    untrusted: operators that could not be evaluated in lanes (eager's result is used instead), one reason each.
     diagnose: also compare every operator with float64 on eager's own inputs.
     suspects: operators whose float64 evaluation is not eager's function, when diagnosing.
     unstable_control_flow: an integer or boolean that Python saw differs between eager and a lane.
-    The user's generators are consumed exactly as without the run.
+    The user's generators advance exactly as without the run.
     """
 
     supports_higher_order_operators = True
@@ -60,7 +60,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if any(has_own_dispatch(kind) for kind in types):
-            return NotImplemented  # the subclass unwraps itself, then its inner operators come here
+            return NotImplemented  # the subclass unwraps itself; its inner operators arrive here afterwards
         if not is_operator(func):
             result = func(*args, **kwargs)
             self._distrust(f"{func}: a higher-order operator runs unobserved")
@@ -71,7 +71,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         try:
             with self._apart():
                 before = self._prepare(facts, args, kwargs)
-        except Exception as error:  # no shadow of an argument must disturb the real run
+        except Exception as error:  # a failure in the shadow must not disturb the real run
             self._distrust(f"{func}: {type(error).__name__} in its shadow: {error}")
             before = None
         result = func(*args, **kwargs)
@@ -80,7 +80,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         return result
 
     def lanes_of(self, tensor: Tensor) -> Lanes:
-        """Return the lanes of any tensor the run saw or made, gradients too; inside and after the with-block."""
+        """Return the lanes of a tensor of the run, gradients included; inside and after the with-block."""
         plan = self.plan
         with self._apart():
             rows = self._view(tensor) if _is_plain(tensor) and storage_key(tensor) in self._storages else None
@@ -101,7 +101,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
 
     @contextlib.contextmanager
     def _apart(self) -> Iterator[None]:
-        """Lane work is invisible: no gradient, no warning, no user mode, float64 where a dtype is left open."""
+        """Hide the work on lanes: no gradient, no warning, no user mode, float64 as default dtype."""
         default = torch.get_default_dtype()
         with (
             warnings.catch_warnings(),
@@ -117,7 +117,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
                 torch.set_default_dtype(default)
 
     def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> "_Before | None":
-        """Return the arguments as lanes see them before the operator overwrites any; None for opaque tensors."""
+        """Return the arguments as lanes see them before the operator overwrites any; None when a tensor is opaque."""
         if not all(_is_plain(tensor) for tensor in tensors_in([args, kwargs])):
             return None
         lane_args, lane_kwargs = map_tensors(_widened(args), self._view), map_tensors(_widened(kwargs), self._view)
@@ -128,13 +128,13 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
 
     def _storage(self, tensor: Tensor) -> ShadowStorage:
         key = storage_key(tensor)
-        found = self._storages.get(key)
-        if found is None or found.size_bytes != tensor.untyped_storage().nbytes():
-            found = self._storages[key] = ShadowStorage.of(tensor, self.plan.count)
-        return found
+        storage = self._storages.get(key)
+        if storage is None or storage.size_bytes != tensor.untyped_storage().nbytes():
+            storage = self._storages[key] = ShadowStorage.of(tensor, self.plan.count)
+        return storage
 
     def _view(self, tensor: Tensor) -> Tensor:
-        """Return [L, *shape], the lanes of a tensor; of a foreign dtype view: its bytes as they are."""
+        """Return [L, *shape], the lanes of a tensor; for a view of another dtype, its own values."""
         if _has_no_memory(tensor):
             return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
         storage = self._storage(tensor)
@@ -162,7 +162,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             return
         try:
             values = self._values(func, facts, before, outputs)
-        except Exception as error:  # whatever a lane's kernel raises must not disturb the real run
+        except Exception as error:  # an error in a lane must not disturb the real run
             if "a lane has shape" in str(error):
                 self.unstable_control_flow = True
             self._distrust(f"{func}: {type(error).__name__} in a float64 lane: {str(error).splitlines()[0:1]}")
@@ -171,23 +171,23 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             self._store(real, values[index] if values is not None and index < len(values) else None)
 
     def _outputs(self, result: Any, everything: list[Tensor], written: list[Tensor]) -> list[Tensor]:
-        """Return what the call produced: fresh results, then written arguments; results that alias are neither."""
+        """Return what the call produced: fresh results, then written arguments; no results that alias an argument."""
         keys = {storage_key(t) for t in everything}
         return [t for t in tensors_in(result) if storage_key(t) not in keys] + written
 
     def _values(self, func: Any, facts: OperatorFacts, before: "_Before", outputs: list[Tensor]) -> list[Tensor] | None:
-        """Return the lanes of every output, None when eager's own values are the lanes'."""
+        """Return the lanes of every output, None when every lane takes eager's values."""
         args, kwargs = before.args, before.kwargs
-        if facts.given:
+        if facts.fixed:
             return None
         if facts.foreign:
-            self._distrust(f"{func}: a custom operator runs once, with its own dtypes")
+            self._distrust(f"{func}: a custom operator cannot run in float64 lanes")
             return None
         if facts.draws(args, kwargs):
             lanes = [self._exact_rows(t) for t in outputs]
             drawn = substitute(facts.name, before.lane_args, args, lanes, written=bool(facts.written))
             if drawn is None:
-                self._distrust(f"{func}: its draw cannot be substituted")
+                self._distrust(f"{func}: its draw cannot be repeated in the lanes")
             return drawn
         if not tensors_in([args, kwargs]) and facts.name not in ("arange", "linspace", "logspace"):
             return None
@@ -213,20 +213,20 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
             storage.synchronise(real)
             return
         rows = storage.view(real)
-        if rows is None:  # a write through a view of another dtype: the bytes are all there is
+        if rows is None:  # a write through a view of another dtype: only the bytes are known
             storage.synchronise(real)
             return
         rows.copy_(lanes)
         storage.acknowledge(real)
 
     def _forget(self, result: Any, written: list[Tensor]) -> None:
-        """Take eager's bytes for what an unfollowed operator made."""
+        """Take eager's bytes for the results of an operator that was not followed."""
         for tensor in [*tensors_in(result), *written]:
             if _is_plain(tensor):
                 self._store(tensor, None)
 
     def _observe_python(self, func: Any, facts: OperatorFacts, args: Any, kwargs: Any, result: Any) -> None:
-        """A value leaves for Python: when lanes disagree on an integer or boolean, control flow is rounding's."""
+        """Note when lanes disagree on an integer or boolean that Python reads: rounding decides the control flow."""
         if facts.name == "_local_scalar_dense" and not isinstance(result, (float, complex)):
             rows = self._view(args[0])[: self.plan.exact + self.plan.replicas]
             self.unstable_control_flow |= bool((rows != result).any())
@@ -256,11 +256,11 @@ def _is_plain(tensor: Tensor) -> bool:
 
 
 def _has_no_memory(tensor: Tensor) -> bool:
-    """Return whether a tensor stands for zeros without holding them (autograd makes such gradients)."""
+    """Return whether a tensor means zeros without storing them; autograd creates such gradients."""
     storage = tensor.untyped_storage()
     try:
         return storage.nbytes() > 0 and storage.data_ptr() == 0
-    except RuntimeError:  # torch refuses the address of memory that was never there
+    except RuntimeError:  # torch gives no address for memory that does not exist
         return True
 
 
@@ -274,10 +274,10 @@ def _widened(values: Any) -> Any:
 
 
 def _written(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for place in facts.written:
         if isinstance(place, int):
-            found += tensors_in(args[place]) if place < len(args) else []
+            tensors += tensors_in(args[place]) if place < len(args) else []
         else:
-            found += tensors_in(kwargs.get(place))
-    return found
+            tensors += tensors_in(kwargs.get(place))
+    return tensors

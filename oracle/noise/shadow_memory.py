@@ -1,7 +1,7 @@
-"""Shadow memory: for every storage a run touches, the same storage once per lane of arithmetic.
+"""Shadow memory: for every storage a run touches, a copy of it for each lane of arithmetic.
 
-A view of the real storage is the same view (size, stride, offset) of each shadow, so views, aliases,
-detached and saved tensors need no work of their own.
+A view of the real storage corresponds to the same view (size, stride, offset) of each shadow, so views, aliases,
+detached and saved tensors need no extra work.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class ShadowStorage:
     """One real storage and its shadows.
 
     flat: the real storage as a 1-D tensor [n] (keeps it alive, so that its key is never used again).
-    seen: the real bytes as the run last left them; a difference is a write that bypassed the run.
-    lanes: [L, n], one row a lane, in the wide dtype.
+    seen: the real bytes as the run last left them; a difference means a write that bypassed the run.
+    lanes: [L, n], one row per lane, in the wide dtype.
     """
 
     flat: Tensor
@@ -44,7 +44,7 @@ class ShadowStorage:
         return ShadowStorage(flat, flat.clone(), lanes, storage.nbytes())
 
     def view(self, tensor: Tensor) -> Tensor | None:
-        """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype is foreign here."""
+        """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype does not fit."""
         count, length = self.lanes.shape
         size, stride, offset = tensor.size(), tensor.stride(), tensor.storage_offset()
         lanes = self.lanes
@@ -72,7 +72,7 @@ class ShadowStorage:
         ) + 1
 
     def synchronise(self, tensor: Tensor) -> None:
-        """Take over bytes of the tensor's span that were written behind the run's back; others keep their lanes."""
+        """Take over bytes of the tensor's span that were written outside the run; other elements keep their lanes."""
         first, last = self.span(tensor)
         now, then = self.flat[first:last], self.seen[first:last]
         if torch.equal(now, then):

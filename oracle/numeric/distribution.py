@@ -1,7 +1,7 @@
-"""Samples against samples: is the compiler's own random generator drawing from eager's distribution?
+"""Samples against samples: whether the compiler's own random generator draws from eager's distribution.
 
-Every test is one that a right generator fails with probability ALPHA at most, after correction for the number
-of tests; structure that eager shows exactly (constants, dropout's two values) is demanded exactly.
+A correct generator fails with probability ALPHA at most, corrected for the number of tests; structure that eager
+shows exactly (constants, the two values of dropout) must be matched exactly.
 """
 
 import math
@@ -16,11 +16,11 @@ from ..noise.monte_carlo import unit_roundoff
 from ..verdict import VerdictKind
 
 ALPHA = 1e-6  # one false alarm in a million judgements
-FEW_SAMPLES = 8  # fewer runs a side say nothing about spread
-FEW_ULPS = 16.0  # values that eager repeats may be computed in another order
+FEW_SAMPLES = 8  # fewer runs per side say nothing about spread
+FEW_ULPS = 16.0  # a value that eager repeats may be computed in another order
 POSITIONS = 64  # single positions compared, spread over the tensor
 DISTINCT_SHARE = 0.5  # fewer distinct values than this share of eager's: draws are reused
-SAMPLE_VALUES = 200_000  # pooled values compared at most; the power beyond is not needed
+SAMPLE_VALUES = 200_000  # pooled values compared at most; more power is not needed
 
 
 def judge_distribution(eager_samples: Sequence[Tensor], compiled_samples: Sequence[Tensor]) -> tuple[VerdictKind, str]:
@@ -32,15 +32,15 @@ def judge_distribution(eager_samples: Sequence[Tensor], compiled_samples: Sequen
     dropout; distinct values; pooled and per-position distributions (Kolmogorov-Smirnov); statistics of each run.
     """
     if min(len(eager_samples), len(compiled_samples)) < FEW_SAMPLES:
-        return VerdictKind.NO_REFERENCE, f"fewer than {FEW_SAMPLES} runs a side cannot tell distributions apart"
+        return VerdictKind.NO_REFERENCE, f"fewer than {FEW_SAMPLES} runs per side cannot tell distributions apart"
     eager, compiled = _matrix(eager_samples), _matrix(compiled_samples)
     if not eager.shape[1]:
         return VerdictKind.EQUAL, "empty"
     u = _roundoff(eager_samples[0].dtype)
     for check in (_finite, _advance, _constants, _dropout):
-        found = check(eager, compiled, u)
-        if found is not None:
-            return VerdictKind.WRONG, found
+        fault = check(eager, compiled, u)
+        if fault is not None:
+            return VerdictKind.WRONG, fault
     return _statistics(eager, compiled)
 
 
@@ -67,7 +67,8 @@ def _advance(eager: Tensor, compiled: Tensor, u: float) -> str | None:
     distinct = len(torch.unique(compiled, dim=0))
     if distinct == len(compiled):
         return None
-    return f"{len(compiled)} compiled runs hold {distinct} different results, eager's all differ: no seed advances"
+    results = f"{len(compiled)} compiled runs have {distinct} different results, eager's all differ"
+    return f"{results}: the seed does not advance"
 
 
 def _constants(eager: Tensor, compiled: Tensor, u: float) -> str | None:
@@ -85,7 +86,7 @@ def _constants(eager: Tensor, compiled: Tensor, u: float) -> str | None:
 
 
 def _constant_by_chance(eager: Tensor, constant: Tensor) -> bool:
-    """Return whether constant positions may be chance, as in dropout: draws there repeat their commonest value."""
+    """Return whether constant positions may be chance, as in dropout: draws repeat their most common value there."""
     varying = eager[:, ~constant]
     if not varying.shape[1]:
         return False
@@ -119,11 +120,11 @@ def _dropout(eager: Tensor, compiled: Tensor, u: float) -> str | None:
         run, at = divmod(int(off.reshape(-1).to(torch.uint8).argmax()), off.shape[1])
         return f"{float(compiled[run, at]):.6g} at flat position {at}: eager has 0 or {float(high[at]):.6g} there"
     live = seen & ~(eager != 0).all(0)
-    mine, theirs = int((~nonzero[:, live]).sum()), int(zeros[:, live].sum())
-    total_mine, total_theirs = nonzero[:, live].numel(), zeros[:, live].numel()
-    p = _proportions(mine, total_mine, theirs, total_theirs)
+    count, eager_count = int((~nonzero[:, live]).sum()), int(zeros[:, live].sum())
+    total, eager_total = nonzero[:, live].numel(), zeros[:, live].numel()
+    p = _proportions(count, total, eager_count, eager_total)
     if p < ALPHA:
-        return f"zero at {mine / total_mine:.2%} of positions, eager at {theirs / total_theirs:.2%} (p = {p:.1g})"
+        return f"zero at {count / total:.2%} of positions, eager at {eager_count / eager_total:.2%} (p = {p:.1g})"
     return None
 
 
@@ -142,10 +143,10 @@ def _statistics(eager: Tensor, compiled: Tensor) -> tuple[VerdictKind, str]:
     if distinct is not None:
         return VerdictKind.WRONG, distinct
     whole = {"pooled values": _pooled(eager, compiled)}
-    for name, mine, theirs in _per_run(eager, compiled):
+    for name, eager_runs, compiled_runs in _per_run(eager, compiled):
         whole[name] = min(
-            2 * float(stats.ks_2samp(mine.numpy(), theirs.numpy()).pvalue),  # another shape
-            2 * float(stats.mannwhitneyu(mine.numpy(), theirs.numpy()).pvalue),  # another place
+            2 * float(stats.ks_2samp(eager_runs.numpy(), compiled_runs.numpy()).pvalue),  # another shape
+            2 * float(stats.mannwhitneyu(eager_runs.numpy(), compiled_runs.numpy()).pvalue),  # another place
         )
     single = {
         f"flat position {at}": float(stats.ks_2samp(eager[:, at].numpy(), compiled[:, at].numpy()).pvalue)
@@ -169,10 +170,12 @@ def _statistics(eager: Tensor, compiled: Tensor) -> tuple[VerdictKind, str]:
 def _distinct(eager: Tensor, compiled: Tensor) -> str | None:
     if eager.shape[1] < POSITIONS:
         return None
-    mine, theirs = (sum(len(torch.unique(row)) for row in values) / len(values) for values in (compiled, eager))
-    if mine >= DISTINCT_SHARE * theirs:
+    distinct, eager_distinct = (
+        sum(len(torch.unique(row)) for row in values) / len(values) for values in (compiled, eager)
+    )
+    if distinct >= DISTINCT_SHARE * eager_distinct:
         return None
-    return f"{mine:.0f} distinct values a run, eager has {theirs:.0f}: draws are reused"
+    return f"{distinct:.0f} distinct values a run, eager has {eager_distinct:.0f}: draws are reused"
 
 
 def _pooled(eager: Tensor, compiled: Tensor) -> float:
@@ -194,7 +197,7 @@ def _design_effect(values: Tensor) -> float:
 
 
 def _per_run(eager: Tensor, compiled: Tensor) -> list[tuple[str, Tensor, Tensor]]:
-    """Return statistics of each run; runs are independent whatever happens among positions."""
+    """Return statistics of each run; runs are independent even where positions are not."""
 
     def lagged(values: Tensor) -> Tensor:
         centred = values - values.mean(0)

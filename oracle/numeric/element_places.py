@@ -1,4 +1,4 @@
-"""Positions in a tensor, in words: the first of a mask, how many there are, the value that stands there."""
+"""Positions in a tensor and their words: the first one in a mask, how many there are, the value at one."""
 
 import torch
 from torch import Tensor

@@ -180,7 +180,7 @@ def _copies(values: Tensor) -> float:
 def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, units: NoiseUnits, copies: float) -> float:
     """Return the largest mean of z over the tensor and every slice of every dimension, over what chance allows.
 
-    copies: how often each value stands there; a mean over equal roundings is no more certain than one of them.
+    copies: how often each value occurs; a mean over equal roundings is no more certain than a single one.
     """
     floor = BIAS_FLOOR_LOW if dtype in LOW_PRECISION else BIAS_FLOOR_FULL
     counted = units.counted

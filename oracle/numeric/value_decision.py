@@ -1,4 +1,4 @@
-"""What comes out of judging one tensor: a kind of verdict, or what must be run before one can be given."""
+"""The decision on one tensor: a kind of verdict, or what must be run before there can be one."""
 
 from enum import Enum
 from typing import Generic, NamedTuple, TypeVar

@@ -1,1 +1,1 @@
-"""What a call can reach and change: found, saved, put back, and replaced by copies for reference runs."""
+"""What a call can reach and change: how it is found, saved, restored, and replaced for reference runs."""

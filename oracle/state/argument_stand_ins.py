@@ -1,7 +1,7 @@
 """Stand-ins for arguments inside an autograd graph: reference runs must not write into the caller's graph.
 
-An argument that requires grad and is not a leaf would, when changed in place, keep the reference run's operations
-in its history for good.  Reference runs get a fresh copy with a fresh leaf behind it; gradients are taken there.
+Changing an argument in place that requires grad and is not a leaf would leave the reference run's operations in its
+history for good.  Reference runs get a copy with its own leaf; gradients are taken with respect to that leaf.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ import torch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandIn:
-    """original: the caller's tensor.  passed: what the run gets in its place.  leaf: where its gradient arrives."""
+    """original: the caller's tensor.  passed: what the run gets instead.  leaf: where its gradient accumulates."""
 
     original: torch.Tensor
     passed: torch.Tensor
@@ -23,17 +23,17 @@ class StandIn:
 class StandIns:
     """The stand-ins of one run; `args` and `kwargs` are the arguments to call with."""
 
-    def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, wanted: bool) -> None:
+    def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, enabled: bool) -> None:
         self.pairs: list[StandIn] = []
         self.by_passed: dict[int, torch.Tensor] = {}
         self.by_original: dict[int, StandIn] = {}
-        if wanted and torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
+        if enabled and torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
             self._make(_graph_tensors((args, dict(kwargs))))
         self.args: tuple[Any, ...] = self._replace(args)
         self.kwargs: dict[str, Any] = {name: self._replace(value) for name, value in kwargs.items()}
 
     def original_of(self, value: object) -> object:
-        """Return the caller's object for one that this run saw."""
+        """Return the caller's object for one that this run got."""
         return self.by_passed.get(id(value), value)
 
     def _make(self, originals: list[torch.Tensor]) -> None:
@@ -61,8 +61,8 @@ def _graph_tensors(value: Any) -> list[torch.Tensor]:
         inside = value.requires_grad and value.grad_fn is not None and value.layout == torch.strided
         return [value] if inside else []
     items = value.values() if type(value) is dict else value if type(value) in (tuple, list) else ()
-    found = [tensor for item in items if not isinstance(item, list) for tensor in _graph_tensors(item)]
-    return list({id(tensor): tensor for tensor in found}.values())
+    tensors = [tensor for item in items if not isinstance(item, list) for tensor in _graph_tensors(item)]
+    return list({id(tensor): tensor for tensor in tensors}.values())
 
 
 def _alone(original: torch.Tensor) -> list[StandIn]:
@@ -71,7 +71,7 @@ def _alone(original: torch.Tensor) -> list[StandIn]:
 
 
 def _sharing(group: list[torch.Tensor]) -> list[StandIn]:
-    """Keep views of one storage views of one storage; their gradients arrive on one flat leaf."""
+    """Keep views of one storage views of one storage; their gradients accumulate on one flat leaf."""
     first = group[0].detach()
     length = first.untyped_storage().nbytes() // first.element_size()
     leaf = first.as_strided((length,), (1,), 0).clone().requires_grad_()

@@ -34,7 +34,7 @@ class RandomState:
         random.setstate(self.python)
 
     def differences(self, other: "RandomState") -> list[str]:
-        """Return the names of the generators that stand elsewhere in `other`."""
+        """Return the names of the generators whose state differs in `other`."""
         names = []
         if not torch.equal(self.torch_cpu, other.torch_cpu):
             names.append("torch's CPU generator")
@@ -42,7 +42,7 @@ class RandomState:
         if not same_length or not all(map(torch.equal, self.torch_cuda, other.torch_cuda)):
             names.append("torch's CUDA generators")
         pairs = zip(self.numpy_global, other.numpy_global, strict=True)
-        if not all(numpy.array_equal(mine, theirs) for mine, theirs in pairs):
+        if not all(numpy.array_equal(before, after) for before, after in pairs):
             names.append("NumPy's global generator")
         if self.python != other.python:
             names.append("Python's random module")
@@ -50,10 +50,10 @@ class RandomState:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed torch, NumPy and Python alike; seed: any non-negative int."""
+    """Seed torch, NumPy and Python; seed: any non-negative int."""
     if torch.accelerator.is_available():
         torch.manual_seed(seed)
-    else:  # torch.manual_seed only queues work for devices that will never be, at 0.07 ms a time
+    else:  # torch.manual_seed would queue work for devices that do not exist, at 0.07 ms a call
         torch.default_generator.manual_seed(seed)
     numpy.random.seed(seed % 2**32)
     random.seed(seed)

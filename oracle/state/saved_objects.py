@@ -39,8 +39,8 @@ def same(first: object, second: object) -> bool:
 
 
 def _same_items(first: Iterable[object], second: Iterable[object]) -> bool:
-    mine, theirs = list(first), list(second)
-    return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    left, right = list(first), list(second)
+    return len(left) == len(right) and all(map(same, left, right))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class SavedDict:
     def changed(self) -> bool:
         """Compare keys in order and values."""
         now = [(key, item) for key, item in self.value.items() if not is_mark(key)]
-        mine, theirs = [k for k, _ in now], [k for k, _ in self.items]
-        return not (_same_items(mine, theirs) and _same_items((v for _, v in now), (v for _, v in self.items)))
+        same_keys = _same_items((key for key, _ in now), (key for key, _ in self.items))
+        return not (same_keys and _same_items((item for _, item in now), (item for _, item in self.items)))
 
     def restore(self) -> None:
-        """Refill through dict's own methods, so that a subclass's hooks see nothing."""
+        """Refill through dict's own methods, so that a subclass's hooks do not run."""
         base = _plain_mapping(self.value)
         marks = [(key, item) for key, item in self.value.items() if is_mark(key)]
         base.clear(self.value)
@@ -127,7 +127,7 @@ class SavedFields:
         return not _same_items((_slot(self.value, name) for name, _ in self.slots), (item for _, item in self.slots))
 
     def restore(self) -> None:
-        """Put attributes back without running `__setattr__`."""
+        """Restore attributes without running `__setattr__`."""
         if self.fields is not None and self.fields.changed():
             self.fields.restore()
         for name, item in self.slots:
@@ -191,7 +191,7 @@ class SavedFunction:
         )
 
     def restore(self) -> None:
-        """Set defaults and attributes back."""
+        """Restore defaults and attributes."""
         self.value.__defaults__ = self.defaults
         self.value.__kwdefaults__ = dict(self.keyword_defaults) if self.keyword_defaults else None
         if self.attributes.changed():
@@ -212,7 +212,7 @@ class SavedClass:
         return now.keys() != saved.keys() or not all(same(now[name], saved[name]) for name in saved)
 
     def restore(self) -> None:
-        """Set changed attributes back and drop new ones, without a metaclass's own `__setattr__`."""
+        """Restore changed attributes and drop new ones, without a metaclass's own `__setattr__`."""
         now = dict(class_attributes(self.value))
         saved = dict(self.attributes)
         for name in now.keys() - saved.keys():
@@ -280,7 +280,7 @@ class SavedGenerator:
         return not (torch.equal(now, self.state) if isinstance(now, torch.Tensor) else repr(now) == repr(self.state))
 
     def restore(self) -> None:
-        """Set the state back."""
+        """Restore the state."""
         if isinstance(self.value, torch.Generator):
             self.value.set_state(self.state)
         elif isinstance(self.value, numpy.random.Generator):

@@ -1,6 +1,6 @@
 """Tensors and their memory saved before a call: storages by their bytes, tensors by what they view.
 
-Bytes are put back without touching version counters.
+Bytes are restored without touching version counters.
 """
 
 from contextlib import suppress
@@ -25,7 +25,7 @@ class SavedStorage:
         return self.nbytes > 0 and not torch.equal(as_bytes(self.storage), as_bytes(self.saved))
 
     def restore(self) -> None:
-        """Copy the bytes back; version counters of the tensors on it stay."""
+        """Copy the bytes back; version counters of its tensors do not change."""
         if not self.changed():
             return
         if self.storage.nbytes() != self.nbytes:
@@ -53,7 +53,7 @@ class SavedTensor:
         self.grad = value.grad if value.is_leaf else None
 
     def moved(self) -> bool:
-        """Return whether the tensor views other memory, or views it otherwise, than before."""
+        """Return whether the tensor is another view than before, or of other memory."""
         return (
             self.value.untyped_storage()._cdata != self.alias.untyped_storage()._cdata
             or self.value.shape != self.alias.shape
@@ -73,9 +73,9 @@ class SavedTensor:
         return self.value.grad_fn is self.grad_fn or self.grad_fn is None
 
     def restore(self) -> None:
-        """Set memory, requires_grad and `.grad` back."""
+        """Restore memory, requires_grad and `.grad`."""
         if self.value.grad_fn is not None and self.grad_fn is None:
-            with suppress(RuntimeError):  # a view cannot be detached in place; `rewindable` has said so
+            with suppress(RuntimeError):  # a view cannot be detached in place; `rewindable` reports it
                 self.value.detach_()
         if self.moved():
             self.value.data = self.alias

@@ -1,4 +1,4 @@
-"""State of wider scope than one call: fixture values and module globals, rewound after each backend's test."""
+"""State that outlives one call: fixture values and module globals, rewound after each backend's test."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["StateScope", "seed_everything"]
 
 
 class StateScope:
-    """What some objects hold, taken at one moment and put back later; what cannot be rewound is left alone."""
+    """The content of some objects at one moment, restored later; what cannot be rewound is left alone."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -20,5 +20,5 @@ class StateScope:
         return cls(Snapshot.take(roots))
 
     def rewind(self) -> None:
-        """Put everything back."""
+        """Restore everything."""
         self._snapshot.rewind()

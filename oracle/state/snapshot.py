@@ -1,4 +1,4 @@
-"""Snapshot and rewind: what a call may change, saved before it and put back after it."""
+"""Snapshot and rewind: what a call may change is saved before it and restored after it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +15,9 @@ from .walk import Walk, walk
 
 
 class Snapshot:
-    """Everything the roots reach, saved; `rewind` puts it back, any number of times.
+    """Everything the roots reach, saved; `rewind` restores it, any number of times.
 
-    entries: one `SavedState` per visit of the walk that has content (same order), paths beside them.
+    entries: path, object and `SavedState` of each visited object that has content, in the order of the walk.
     storages: by identity (`_cdata`).  obstacles: reasons why a reference run cannot be undone, empty when it can.
     """
 
@@ -38,13 +38,13 @@ class Snapshot:
 
     @classmethod
     def take(cls, roots: Mapping[str, object]) -> "Snapshot":
-        """Walk from the roots and save what is found."""
+        """Walk from the roots and save everything reached."""
         return cls(walk(roots))
 
     def _save(self, path: str, kind: str, value: Any) -> None:
         if kind == "tensor":
             inner = unwrapped(value)
-            if inner is not None:  # a value that outlived its transform: only the memory inside can change
+            if inner is not None:  # a value that outlived its transform: only the memory inside it can change
                 self._save(path, kind, inner)
                 return
             if not has_storage(value):
@@ -72,7 +72,7 @@ class Snapshot:
         ]
 
     def rewind(self) -> None:
-        """Put everything back as it was when the snapshot was taken."""
+        """Restore everything to the moment of the snapshot."""
         self.switches.restore()
         with torch.no_grad():
             for saved_binding in self.bindings:

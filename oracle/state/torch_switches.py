@@ -7,7 +7,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class TorchSwitches:
-    """The process-wide switches of torch that a program may flip and forget."""
+    """The process-wide switches of torch that a program may change and not restore."""
 
     grad: bool
     dtype: torch.dtype
@@ -26,7 +26,7 @@ class TorchSwitches:
         return cls(torch.is_grad_enabled(), torch.get_default_dtype(), deterministic)
 
     def restore(self) -> None:
-        """Set the switches back, touching only those that moved."""
+        """Restore the switches, touching only those that changed."""
         if torch.is_grad_enabled() != self.grad:
             torch.set_grad_enabled(self.grad)
         if torch.get_default_dtype() != self.dtype:

@@ -1,6 +1,6 @@
-"""What a call can reach: a walk over Python objects from named roots, each object once, with a path a user would write.
+"""What a call can reach: a walk over Python objects from named roots, each once, with a path as a user would write it.
 
-The walk knows kinds of objects, not what is done with them: snapshots rewind what it visits, records describe it.
+The walk knows kinds of objects, not their use: snapshots rewind what it visits, records describe it.
 """
 
 import array
@@ -27,7 +27,7 @@ import numpy
 import torch
 
 LARGEST_WALK = 60_000
-"""Objects visited at most; a test's own state is far smaller, an application object that leaks in may not be."""
+"""Objects visited at most; the state of a test is far smaller, an application object it refers to may not be."""
 
 ATOMS = (
     type(None),
@@ -64,7 +64,7 @@ ATOMS = (
     types.GenericAlias,
 )
 
-# Never entered: nothing a program computes with, or the test runner's own world.
+# Never entered: programs do not compute with these, or they belong to the test runner.
 CLOSED = (
     types.ModuleType,
     types.FrameType,
@@ -84,13 +84,13 @@ CLOSED = (
 )
 CLOSED_PACKAGES = frozenset({"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"})
 CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"})
-# Marks that a compiler leaves on functions, modules and tensors; they mean nothing to the program.
+# Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
 COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.
 LIBRARIES = CLOSED_PACKAGES | {"unittest", "torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
 
-# What has moved on cannot be moved back; a reference run would eat the caller's data.
+# These cannot be set back once they have advanced; a reference run would consume the caller's data.
 FORWARD_ONLY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, io.IOBase, socket.socket)
 
 _STANDARD_LIBRARY = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
@@ -149,7 +149,7 @@ def is_library_module(name: str | None) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return the word for how this object is walked: atom, tensor, list, dict, ..., object, closed."""
+    """Return how this object is walked, as a word: atom, tensor, list, dict, ..., object, closed."""
     if isinstance(value, ATOMS):
         return "atom"
     if isinstance(value, torch.Tensor):
@@ -188,7 +188,7 @@ def _is_standard_stream(value: object) -> bool:
 
 
 def _is_iterator(value: object) -> bool:
-    """Built-in iterators hold a position that cannot be set back once they have run out."""
+    """Return whether this is a built-in iterator: an exhausted one cannot be set back."""
     kind = type(value)
     return kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__")
 
@@ -246,7 +246,7 @@ class _Walker:
         self.bindings: dict[tuple[int, str], Binding] = {}
         self.forward_only: list[str] = []
         self.seen: set[int] = set()
-        self.keep: list[object] = []  # objects made on the fly (bound methods) must not be freed: ids would be reused
+        self.alive: list[object] = []  # temporary objects (bound methods) must stay alive: ids would be reused
         self.truncated = False
 
     def walk(self, roots: Mapping[str, object]) -> Walk:
@@ -262,7 +262,7 @@ class _Walker:
             if kind in ("atom", "closed"):
                 continue
             self.seen.add(id(value))
-            self.keep.append(value)
+            self.alive.append(value)
             if kind == "forward-only":
                 self.forward_only.append(path)
                 continue
@@ -283,7 +283,7 @@ class _Walker:
             yield from children_of(path, kind, value)
 
     def class_of(self, value: object) -> Iterator[tuple[str, object]]:
-        """User classes of an instance: their attributes are read through it, their methods run on it."""
+        """Yield the user classes of an instance: attributes are read through it, and methods run on it."""
         for base in type(value).__mro__:
             if not is_library_module(base.__module__):
                 yield base.__name__, base
@@ -367,7 +367,7 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
 
 
 def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:
-    """Modules keep parameters, buffers and children in dicts of their own; a user writes `self.weight`."""
+    """Yield attributes; a module has parameters, buffers and children in dicts, a user writes `self.weight`."""
     if isinstance(value, torch.nn.Module):
         for table in ("_parameters", "_buffers", "_modules"):
             yield from ((f"{path}.{name}", child) for name, child in vars(value).get(table, {}).items())
