@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from plumbline.oracle.state.snapshot import Snapshot
-from plumbline.oracle.state.walk import walk
 
 counter = 0
 settings = {"scale": 1.0}
@@ -190,30 +189,6 @@ def test_generators_and_modes_come_back():
     snapshot.rewind()
     assert torch.is_grad_enabled()
     assert first == (torch.rand(1), numpy.random.rand(), random.random(), torch.rand(1, generator=own))
-
-
-def test_what_cannot_be_rewound_is_named(tmp_path):
-    file = (tmp_path / "f").open("w")
-    snapshot = Snapshot.take({"args": (iter([1, 2]), {"log": file}, (i for i in range(3)))})
-    file.close()
-    assert snapshot.obstacles == [
-        "args[0] cannot be rewound",
-        "args[1]['log'] cannot be rewound",
-        "args[2] cannot be rewound",
-    ]
-
-
-def test_paths_are_what_a_user_would_write():
-    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
-    paths = {visit.path for visit in walk({"self": model, "batch": {"x": [torch.ones(1)]}}).visits}
-    assert {"self.0.weight", "self.0.bias", "batch['x'][0]"} <= paths
-
-
-def test_cycles_end():
-    loop: list = []
-    loop.append(loop)
-    Snapshot.take({"loop": loop}).rewind()
-    assert loop[0] is loop
 
 
 def test_generators_of_the_users_own_come_back():
