@@ -25,7 +25,7 @@ def test_a_write_before_a_bad_index(backend, dynamic, first):
     compiled = plumbline.compile(looks_up, backend=backend, dynamic=dynamic)
     x = torch.zeros(3)
     for count, place in enumerate((first, 1, 7, 2, 7), start=1):
-        result = compiled(x, torch.tensor(place))
+        result = compiled(x, torch.tensor([place]))
         assert result == "caught" if place == 7 else result.item() == count
         assert torch.equal(x, torch.full((3,), float(count)))
         assert x._version == count
@@ -263,7 +263,7 @@ def test_after_breaks_and_in_nested_handlers(backend):
         for function in (whole, compiled):
             torch.manual_seed(place)
             x, log = torch.zeros(3), []
-            results.append((function(x, torch.tensor(place), log), x, torch.rand(1), log, torch.is_grad_enabled()))
+            results.append((function(x, torch.tensor([place]), log), x, torch.rand(1), log, torch.is_grad_enabled()))
         assert results[0][3:] == results[1][3:]
         torch.testing.assert_close(results[0][:3], results[1][:3])
 
@@ -285,7 +285,7 @@ def test_a_graph_with_an_assumption(backend):
         for function in (checked, compiled):
             torch.manual_seed(2)
             try:
-                result = function(torch.ones(3) * sign, torch.tensor(place))
+                result = function(torch.ones(3) * sign, torch.tensor([place]))
             except ValueError as error:
                 result = str(error)
             results.append((result, torch.rand(2)))
@@ -344,7 +344,7 @@ def test_strict_shows_the_programs_error_to_its_handlers(backend):
             return "caught"
 
     compiled = plumbline.compile(looks_up, backend=backend, options={"strict": True})
-    assert compiled(torch.ones(3), torch.tensor(8)) == "caught"
+    assert compiled(torch.ones(3), torch.tensor([8])) == "caught"
 
 
 @every_backend
@@ -359,8 +359,8 @@ def test_an_error_of_a_call_whose_result_nobody_reads(backend, grad):
 
     compiled = plumbline.compile(checked, backend=backend)
     x = torch.ones(8, requires_grad=grad)
-    assert compiled(x, torch.tensor(1)).sum() == 16
+    assert compiled(x, torch.tensor([1])).sum() == 16
     with pytest.raises(IndexError):
-        compiled(x, torch.tensor(9))
+        compiled(x, torch.tensor([9]))
     with pytest.raises(torch.linalg.LinAlgError):
-        compiled(x, torch.tensor(6))
+        compiled(x, torch.tensor([6]))

@@ -38,13 +38,13 @@ _EFFECTS = (
     "y = functional.normalize(y, dim=0) + w",
 )
 _FAILURES = (
-    "y = y + x.detach()[i]",
+    "y = y + x.detach()[i.view(1)]",
     "y = y + torch.index_select(y, 0, i.view(1))",
     "y = y + functional.embedding(i, w.detach().expand(2, 3))",
     "torch.linalg.cholesky(torch.eye(3) * (1.5 - i))",
     "log.append(6 // (1 - i) * y.detach()[0])",
     "y = y * functional.nll_loss(y, i.view(1).expand(2) * 3)",
-    "x[i, 0] = 1.5",
+    "x[i.view(1), 0] = 1.5",
     "torch.bernoulli(x.detach().abs() + i)",
 )
 _BREAK = "plumbline.graph_break()"
