@@ -167,7 +167,7 @@ class CompiledCall:
 
     def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | None:
         """Compile for the sizes of this call only, after it failed with open ones; None where that fails too."""
-        if self.options.strict and not isinstance(error, Unsupported):
+        if self.options.strict and not isinstance(error, RuntimeError | Unsupported):
             raise error
         record(FellBack("open sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:

@@ -158,6 +158,8 @@ def decomposes_by_itself(operator: OpOverload) -> bool:
     schema = operator._schema
     name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
     has = torch._C._dispatch_has_kernel_for_dispatch_key
+    if not torch._C._dispatch_has_kernel(name):  # of the script language alone, such as aten::size
+        return False
     return has(name, keys.CompositeImplicitAutograd) and not (has(name, keys.CPU) or has(name, keys.CUDA))
 
 

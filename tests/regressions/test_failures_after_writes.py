@@ -364,3 +364,20 @@ def test_an_error_of_a_call_whose_result_nobody_reads(backend, grad):
         compiled(x, torch.tensor([9]))
     with pytest.raises(torch.linalg.LinAlgError):
         compiled(x, torch.tensor([6]))
+
+
+@every_backend
+def test_open_sizes_where_autograd_refuses_the_backward(backend):
+    """The refusal was an error of ours: words for it ask for a size by an operator of the script language."""
+
+    def overwrites(x, weight):
+        y = x * weight
+        x.mul_(2)
+        return y.sum()
+
+    compiled = plumbline.compile(overwrites, backend=backend, dynamic=True, options={"strict": True})
+    x, weight = torch.ones(2, 3), torch.ones(3, requires_grad=True)
+    loss = compiled(x, weight)
+    assert torch.equal(x, torch.full((2, 3), 2.0))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
