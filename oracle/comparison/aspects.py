@@ -32,7 +32,7 @@ Observe = Callable[[], AbstractContextManager[Callable[[], object]]]
 class Aspect:
     """One aspect of a call.
 
-    name: in verdicts, and for `--compile-ignore`.  meaning: what it covers, for a person.
+    name: in verdicts, and for `--compile-ignore`.  meaning: what is compared, as the documents say it.
     fails: a difference fails a test; otherwise it is a note.
 
     observe: what is written down of a run besides its result and the objects it changed.  A context manager entered
@@ -67,26 +67,32 @@ def after_the_run(read: Callable[[], object]) -> Observe:
 
 # Differences at one place are reported in the order of the rows.
 ASPECTS: tuple[Aspect, ...] = (
-    Aspect("values", "outputs", outcomes=output_differences),
-    Aspect("gradients", "of every differentiable leaf, None apart from zero", gradients=gradient_differences),
-    Aspect("mutations", "tensors the caller can reach, after the call", outcomes=mutation_differences),
-    Aspect("metadata", "shape, dtype, device, strides, requires_grad", outcomes=metadata_differences),
-    Aspect("aliasing", "who shares memory with whom", outcomes=sharing_differences),
-    Aspect("exceptions", "class and phase", outcomes=exception_differences),
+    Aspect("values", "the elements of outputs", outcomes=output_differences),
+    Aspect(
+        "gradients", "gradients of inputs and parameters; `None` differs from zeros", gradients=gradient_differences
+    ),
+    Aspect("mutations", "every tensor the caller can reach, after the call", outcomes=mutation_differences),
+    Aspect("metadata", "shape, dtype, device, strides, `requires_grad`", outcomes=metadata_differences),
+    Aspect("aliasing", "which outputs and inputs share memory", outcomes=sharing_differences),
+    Aspect(
+        "exceptions",
+        "the class of an exception, and whether it comes from forward or backward",
+        outcomes=exception_differences,
+    ),
     Aspect(
         "python",
-        "attributes, containers, cells, globals, class attributes, switches of torch",
+        "attributes, containers, closure cells, globals, class attributes",
         observe=after_the_run(TorchSwitches.now),
         outcomes=python_differences,
     ),
     Aspect(
         "rng",
-        "generator states after the call",
+        "the state of random generators",
         observe=after_the_run(RandomState.now),
         outcomes=generator_differences,
     ),
-    Aspect("gradient-strides", "of gradients", fails=False, gradients=gradient_stride_differences),
-    Aspect("zero-sign", "of zeros in equal values", fails=False, equal_values=zero_sign_sentences),
+    Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
+    Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),
 )
 
 

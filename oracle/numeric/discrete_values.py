@@ -7,7 +7,7 @@ from ..noise.lanes import Lanes
 from ..noise.monte_carlo import unit_roundoff
 from ..verdict import ErrorStatistics, VerdictKind
 from .element_places import discrete_difference, first_place, positions, shown
-from .value_decision import Decision, Need, ValueDecision
+from .value_decision import Need, OpenDecision, ValueDecision
 
 # When rounding decides a larger share of positions than this, the tensor is inconclusive.
 UNSTABLE_SHARE = 0.05
@@ -17,7 +17,7 @@ DECLARED_SHARE = 0.01
 FEW_UNITS = 4.0
 
 
-def judge_discrete(actual: Tensor, eager: Tensor, lanes: Lanes) -> Decision:
+def judge_discrete(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecision:
     """Judge integers and booleans: exact, except at positions where rounding alone decides."""
     if lanes.replicas is None:
         return ValueDecision(Need.REPLICAS, None, "an integer differs: replicas tell whether rounding decides it")
@@ -64,7 +64,7 @@ def _within_lanes(actual: Tensor, eager: Tensor, lanes: Lanes) -> Tensor:
 
 def judge_declared(
     actual: Tensor, eager: Tensor, rounded: Tensor, share: float, statistics: ErrorStatistics | None
-) -> Decision:
+) -> OpenDecision:
     """Judge by the declared dtypes: where rounded lanes agree with eager, the compiled value must too."""
     if eager.is_floating_point():
         e, a = eager.double(), actual.double()

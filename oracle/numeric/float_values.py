@@ -9,7 +9,7 @@ from ..verdict import ErrorStatistics, VerdictKind
 from .discrete_values import UNSTABLE_SHARE, judge_declared
 from .noise_units import ELEMENT, NoiseUnits, error_statistics, noise_units
 from .nonfinite import nonfinite_difference, unstable_nonfinite_difference
-from .value_decision import Decision, Need, ValueDecision
+from .value_decision import Need, OpenDecision, ValueDecision
 
 # A jump: wide replicas move this much more than their amplification explains.
 JUMP = 3.0
@@ -21,7 +21,7 @@ BETTER_SHARE = 0.5
 SUSPECT = 4.0
 
 
-def judge_by_exact(actual: Tensor, eager: Tensor, exact: Tensor) -> Decision:
+def judge_by_exact(actual: Tensor, eager: Tensor, exact: Tensor) -> OpenDecision:
     """Accept a tensor that is nowhere worse than both correct rounding and eager; any other needs replicas."""
     if nonfinite_difference(actual, eager, exact) is not None:
         return ValueDecision(Need.REPLICAS, None, "non-finite in other positions than eager")
@@ -44,7 +44,7 @@ def judge_by_exact(actual: Tensor, eager: Tensor, exact: Tensor) -> Decision:
     return ValueDecision(Need.REPLICAS, None, "beyond one rounding of float64")
 
 
-def judge_by_replicas(actual: Tensor, eager: Tensor, lanes: Lanes) -> Decision:
+def judge_by_replicas(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecision:
     """Judge a tensor by the spread of its replicas; asks for rounded and wide lanes where values may jump."""
     exact, replicas = lanes.exact, lanes.replicas
     if exact is None or replicas is None:
@@ -90,7 +90,9 @@ def _jumped(actual: Tensor, eager: Tensor, exact: Tensor, wide: Tensor, units: N
     return result
 
 
-def _accepted(actual: Tensor, eager: Tensor, exact: Tensor, units: NoiseUnits, statistics: ErrorStatistics) -> Decision:
+def _accepted(
+    actual: Tensor, eager: Tensor, exact: Tensor, units: NoiseUnits, statistics: ErrorStatistics
+) -> OpenDecision:
     a, e = actual.double(), eager.double()
     fine = units.counted & torch.isfinite(e)
     rms = float((a - exact)[fine].square().mean().sqrt()) if bool(fine.any()) else 0.0

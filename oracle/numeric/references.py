@@ -13,7 +13,7 @@ from ..noise.lanes import Lanes
 from ..noise.shadow import ShadowRun
 from ..verdict import VerdictKind
 from .bits import equal_bits
-from .value_decision import Decision, FinalDecision, Need
+from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, str | None], dict[str, torch.Tensor]]
@@ -82,7 +82,7 @@ class References:
         return ShadowRun(exact=True, replicas=replicas, rounded=rounded, seed=self._options.seed)
 
 
-def _eager_differs(decision: Decision) -> FinalDecision:
+def _eager_differs(decision: OpenDecision) -> FinalDecision:
     """Eager gave two answers, and the compiled one may be a third: only what fits the noise can be accepted."""
     kind, statistics, sentence = decision
     if isinstance(kind, VerdictKind) and not kind.fails:

@@ -13,17 +13,17 @@ class Need(Enum):
     ROUNDED = "rounded"
 
 
-Answer = TypeVar("Answer", bound="VerdictKind | Need", covariant=True)
+DecisionKind = TypeVar("DecisionKind", bound="VerdictKind | Need", covariant=True)
 
 
-class ValueDecision(NamedTuple, Generic[Answer]):
+class ValueDecision(NamedTuple, Generic[DecisionKind]):
     """One tensor judged: the answer, the distance in numbers where there is one, and a sentence."""
 
-    kind: Answer
+    kind: DecisionKind
     statistics: ErrorStatistics | None
     sentence: str
 
 
-Decision = ValueDecision[VerdictKind | Need]
+OpenDecision = ValueDecision[VerdictKind | Need]
 
 FinalDecision = ValueDecision[VerdictKind]

@@ -12,11 +12,11 @@ from .bits import as_reals, same_values, zero_sign_differences
 from .discrete_values import judge_discrete
 from .element_places import positions
 from .float_values import judge_by_exact, judge_by_replicas
-from .value_decision import Decision, ValueDecision
+from .value_decision import OpenDecision, ValueDecision
 from .without_reference import judge_without_reference
 
 
-def judge_values(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> Decision:
+def judge_values(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> OpenDecision:
     """Judge a compiled tensor against eager's and its lanes; shapes and dtypes are equal.
 
     Without lanes: EQUAL when the bits are, else the best answer there is (NO_REFERENCE or WRONG).

@@ -7,13 +7,13 @@ from ..noise.monte_carlo import unit_roundoff
 from ..verdict import VerdictKind
 from .element_places import discrete_difference, first_place, index_of
 from .nonfinite import nonfinite_difference
-from .value_decision import Decision, ValueDecision
+from .value_decision import OpenDecision, ValueDecision
 
 # Reordering explains differences of this many ulp; a relative difference above the share is an error.
 BLIND_ULPS, BLIND_SHARE = 16.0, 0.02
 
 
-def judge_without_reference(actual: Tensor, eager: Tensor) -> Decision:
+def judge_without_reference(actual: Tensor, eager: Tensor) -> OpenDecision:
     """Judge by eager alone: integers exactly, floats by a few ulp of the tensor's scale."""
     if not actual.is_floating_point():
         differs = actual != eager

@@ -3,6 +3,7 @@
 import contextlib
 import random
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from plumbline.oracle.comparison import aspects, compare
 from plumbline.oracle.comparison.aspects import ASPECTS, Aspect, aspect_names
 from plumbline.oracle.comparison.matching import AFTER_ALL, Difference
 
+ROOT = Path(__file__).resolve().parents[3]
 X = torch.linspace(-2, 2, 24).reshape(4, 6)
 
 
@@ -97,6 +99,13 @@ def test_ignored_aspect_is_a_note(aspect: Aspect):
     verdict = check(eager, (make(),), compiled=compiled, options=JudgeOptions(ignore=frozenset({aspect.name})))
     assert aspect.name not in {finding.aspect for finding in verdict.findings}
     assert any(note.startswith(f"{aspect.name}: ") for note in verdict.notes)
+
+
+@pytest.mark.parametrize("aspect", ASPECTS, ids=lambda aspect: aspect.name)
+def test_documents_say_what_is_compared(aspect: Aspect):
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    row = f"| `{aspect.name}` | {aspect.meaning} | {'fails' if aspect.fails else 'is reported only'} |"
+    assert any(row in page.read_text(encoding="utf-8") for page in pages)
 
 
 # --- a new aspect -----------------------------------------------------------------------------------------------
