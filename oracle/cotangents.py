@@ -11,7 +11,7 @@ import torch
 
 from .record import RunOutcome
 from .state.argument_stand_ins import StandIns
-from .state.saved_tensors import SavedTensor
+from .state.saved_tensors import SavedTensorState
 from .state.snapshot import Snapshot
 
 COTANGENTS = ("random", "one-hot", "ones")
@@ -30,12 +30,12 @@ def leaves_of(snapshot: Snapshot, stand_ins: StandIns) -> dict[str, torch.Tensor
     leaves = {
         path: saved.value
         for path, _, saved in snapshot.entries
-        if isinstance(saved, SavedTensor)
+        if isinstance(saved, SavedTensorState)
         and saved.requires_grad
         and saved.grad_fn is None
         and id(saved.value) not in stand_ins.by_original
     }
-    names = {id(saved.value): path for path, _, saved in snapshot.entries if isinstance(saved, SavedTensor)}
+    names = {id(saved.value): path for path, _, saved in snapshot.entries if isinstance(saved, SavedTensorState)}
     for pair in stand_ins.pairs:
         leaves.setdefault(names.get(id(pair.original), "argument"), pair.leaf)
     return leaves

@@ -12,7 +12,7 @@ import numpy
 import torch
 
 from .state.argument_stand_ins import StandIns
-from .state.saved_tensors import SavedTensor, has_storage
+from .state.saved_tensors import SavedTensorState, has_storage
 from .state.snapshot import Snapshot
 from .state.walk import children_of, class_attributes, fields_of, kind_of
 
@@ -210,7 +210,7 @@ def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
     dirty = {key for key, saved in snapshot.storages.items() if saved.changed()}
     changed: dict[str, Node] = {}
     for path, value, saved in snapshot.entries:
-        if isinstance(saved, SavedTensor):
+        if isinstance(saved, SavedTensorState):
             pair = describer.stand_ins.by_original.get(id(value))
             now = pair.passed if pair else saved.value
             if (pair and _differs(now, saved)) or saved.alias.untyped_storage()._cdata in dirty or saved.changed():
@@ -223,7 +223,7 @@ def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
     return changed
 
 
-def _differs(now: torch.Tensor, saved: SavedTensor) -> bool:
+def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:
     """Return whether a stand-in differs from the (untouched) tensor it replaces."""
     before = saved.alias
     return now.shape != before.shape or now.dtype != before.dtype or not _bitwise_equal(now.detach(), before)

@@ -40,7 +40,7 @@ def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
         return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
-class SavedTensor:
+class SavedTensorState:
     """A tensor's own metadata: which memory it views, whether it requires grad, and its `.grad`."""
 
     __slots__ = ("alias", "grad", "grad_fn", "requires_grad", "value")

@@ -9,7 +9,7 @@ from plumbline.compiler.base.torch_facts import unwrapped
 
 from .random_state import RandomState
 from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
-from .saved_tensors import SavedStorage, SavedTensor, has_storage
+from .saved_tensors import SavedStorage, SavedTensorState, has_storage
 from .torch_switches import TorchSwitches
 from .walk import Walk, walk
 
@@ -53,7 +53,7 @@ class Snapshot:
             storage = value.untyped_storage()
             if storage._cdata not in self.storages:
                 self.storages[storage._cdata] = SavedStorage(storage)
-        saved = SavedTensor(value) if kind == "tensor" else save_object(kind, value)
+        saved = SavedTensorState(value) if kind == "tensor" else save_object(kind, value)
         if saved is not None:
             self.entries.append((path, value, saved))
         if kind in ("list", "dict", "deque", "set") and hasattr(value, "__dict__"):
@@ -68,7 +68,7 @@ class Snapshot:
         return [
             f"{path} was changed in place inside the autograd graph"
             for path, _, saved in self.entries
-            if isinstance(saved, SavedTensor) and not saved.rewindable()
+            if isinstance(saved, SavedTensorState) and not saved.rewindable()
         ]
 
     def rewind(self) -> None:
@@ -79,7 +79,7 @@ class Snapshot:
                 if saved_binding.changed():
                     saved_binding.restore()
             for _, _, saved in self.entries:
-                if isinstance(saved, SavedTensor) or saved.changed():
+                if isinstance(saved, SavedTensorState) or saved.changed():
                     saved.restore()
             for storage in self.storages.values():
                 storage.restore()
