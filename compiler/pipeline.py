@@ -4,7 +4,7 @@
     compiled(x)                          # the function of the same signature: frontend/unit.py
 
 1. The call tries the specialisations of `f` in turn. Each is one generated Python function that checks its guards
-   on the arguments and on everything else the capture relied on, and answers MISS if one fails (frontend/residual.py).
+   on the arguments and on everything else the capture relied on, and answers MISS if one fails (frontend/guards/).
 2. On a miss `capture_unit` evaluates the bytecode of `f` on symbolic values (frontend/capture.py, evaluate.py; the
    values in values/). Tensor operations are run on fake tensors and become nodes of a `torch.fx` graph; every fact
    from outside that was looked at becomes a guard; changes of lists, objects, globals and cells are kept to be

@@ -278,6 +278,8 @@ BROKEN_IMPORTS = [
     ("compiler/values/python/containers/planted.py", "from ..objects import anything"),
     ("compiler/frontend/planted.py", "from ..loops import anything"),
     ("compiler/lowering/planted.py", "from ..values import anything"),
+    ("compiler/frontend/guards/rules.py", "from .. import anything"),
+    ("compiler/frontend/guards/rules.py", "from . import guarded_code"),
     ("compiler/runtime/planted.py", "from ..graph import anything"),
     ("oracle/state/planted.py", "from ..harness import anything"),
     ("oracle/noise/planted.py", "from ..numeric import anything"),
@@ -322,8 +324,9 @@ SKELETON += [f"compiler/values/{room}/__init__.py" for room in VALUE_ROOMS]
 SKELETON += [f"compiler/values/{room}/anything.py" for room in VALUE_ROOMS if room != "python"]
 SKELETON += ["compiler/values/value.py", "compiler/values/constant.py", "compiler/values/python/size_calls.py"]
 SKELETON += ["oracle/verdict.py", "reports/rows.py", "pytest_plugin/plugin.py", "public/command.py"]
-SKELETON += ["compiler/base/errors.py"]
 SKELETON += [f"oracle/{room}/{file}.py" for room in ORACLE_ROOMS for file in ("__init__", "anything")]
+SKELETON += ["compiler/base/errors.py", "compiler/frontend/guards/__init__.py"]
+SKELETON += [f"compiler/frontend/guards/{file}.py" for file in ("guarded_code", "rules", "steps")]
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 `unit` owns the specialisations of one piece of code and dispatches calls to them; on a miss `capture` evaluates the
 bytecode symbolically (`evaluate`, the `opcodes_*` rules, `recorder` as the context that values talk to), and
-`residual` writes the Python that runs afterwards: check the guards (`guard_check`), call the graph, rebuild values,
-replay side effects, and at a graph break do the operation in plain Python (`break_operations`) and continue in a
+`residual` writes the Python that runs afterwards: check the guards (`guards`), call the graph, rebuild values, replay
+side effects, and at a graph break do the operation in plain Python (`break_operations`) and continue in a
 resume unit, which is a unit like any other. What cannot be captured runs eagerly, with the reason in the compile
 record. May import `base`, `bytecode` and `values`.
 """

@@ -39,10 +39,12 @@ from .chain import frames_of, places_to_stop
 from .evaluate import StopAtBreak, make_generator, run_chain, run_frame
 from .failure import report_failure
 from .frame import NULL, FrameState, HandledValue, handled_in, kept_locals
-from .guarded_code import guarded_function
+from .guards.generated_function import Names, guard_lines
+from .guards.guarded_code import guarded_function
+from .guards.rules import guard_words
 from .recorder import Recorder
 from .rescue import Rescue
-from .residual import EAGER, Names, Residual, distinct_guards, guard_lines
+from .residual import EAGER, Residual, distinct_guards
 from .unit import Specialisation, Tail, Unit, drive
 
 
@@ -440,7 +442,7 @@ class _Writer:
         """Return what runs the graph and leaves nothing behind when it fails, and whether that is the graph itself."""
         family, effects = self.unit.family, effects_of(module)
         if is_recording():
-            guards = tuple(guard.words() for guard in self.guards)
+            guards = tuple(map(guard_words, self.guards))
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))

@@ -1,79 +1,22 @@
 """The Python that runs at a call: check the guards, fetch the inputs, run the graph, rebuild values, replay effects."""
 
-import ast
-import math
-from collections.abc import Callable
-from types import CodeType, FunctionType
-
 import torch
 
-from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, Kind
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.sequences import TupleValue
 from ..values.python.objects.attributes import MADE
 from ..values.scalar import SizeValue
-from ..values.source import Argument, Injected, Source
+from ..values.source import Injected, Source
 from ..values.torch.tensor import TensorValue
 from ..values.value import Rebuilder, Value
 from .autocast import autocast_state, enter_autocast
-from .guard_table import GUARD_ERRORS
+from .guards.generated_function import Names
 from .lazy import LazyValue
 from .recorder import Recorder
 
-MISS = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
-
-
-class Names:
-    """Names of injected objects, and of the temporaries that hold what sources give."""
-
-    def __init__(self) -> None:
-        self.constants: dict[str, object] = {}
-        self._by_id: dict[int, str] = {}
-        self.fetched: dict[Source, str] = {}
-        self._count = 0
-
-    def inject(self, value: object) -> str:
-        """Give a constant object a name."""
-        name = self._by_id.get(id(value))
-        if name is None:
-            name = f"_k{len(self.constants)}"
-            self._by_id[id(value)] = name
-            self.constants[name] = value
-        return name
-
-    def fresh(self) -> str:
-        """Return an unused name."""
-        self._count += 1
-        return f"_t{self._count}"
-
-    def fetch(self, source: Source, lines: list[str]) -> str:
-        """Return the name of what a source gives; writes the lines that fetch it the first time."""
-        if isinstance(source, Argument):
-            return source.name
-        if isinstance(source, Injected):
-            return self.inject(source.value)
-        name = self.fetched.get(source)
-        if name is None:
-            base = source.base()
-            assert base is not None
-            text = source.text(self.fetch(base, lines), self.inject)
-            name = self.fresh()
-            lines.append(f"{name} = {text}")
-            self.fetched[source] = name
-        return name
-
-
-def guard_lines(guards: list[Guard], names: Names) -> list[str]:
-    """Return the statements that return MISS unless every guard holds."""
-    lines: list[str] = []
-    for guard in guards:
-        value = names.fetch(guard.source, lines) if guard.source is not None else ""
-        others = tuple(names.fetch(other, lines) for other in guard.others)
-        lines.append(f"if not ({guard.check(value, others, names.inject)}): return {names.inject(MISS)}")
-    return lines
 
 
 class Residual(Rebuilder):
@@ -200,55 +143,3 @@ def _is_part(value: Value) -> bool:
 
 def _is_fixed(source: Source) -> bool:
     return isinstance(source, Injected)
-
-
-def function_text(name: str, parameters: list[str], guards: list[str], body: list[str], names: Names) -> str:
-    """Return the text of a function that returns MISS where a guard fails or cannot be evaluated."""
-    lines = [f"def {name}({', '.join(parameters)}):"]
-    if guards:
-        lines.append("    try:")
-        lines += [f"        {line}" for line in guards]
-        lines.append(f"    except ({', '.join(names.inject(kind) for kind in GUARD_ERRORS)}):")
-        lines.append(f"        return {names.inject(MISS)}")
-    lines += [f"    {line}" for line in body]
-    return "\n".join(lines) + "\n"
-
-
-def assemble(
-    name: str,
-    parameters: list[str],
-    guards: list[str],
-    body: list[str],
-    names: Names,
-    origin: Origin | None,
-    module: dict[str, object],
-) -> tuple[Callable[..., object], str]:
-    """Return the function `name(parameters)` of guard and body statements, and its text.
-
-    With an origin, every line of the function claims to be that user line, so that tracebacks and warnings of the
-    operation at a break point where the user looks. module: the globals of the user's code.
-    """
-    text = function_text(name, parameters, guards, body, names)
-    tree = ast.parse(text)
-    filename = f"<plumbline {name}>"
-    if origin is not None:
-        filename = origin.file
-        for node in ast.walk(tree):
-            if hasattr(node, "lineno"):
-                node.lineno = node.end_lineno = origin.line  # type: ignore[attr-defined]  # statements and expressions
-    code = compile(tree, filename, "exec", dont_inherit=True)
-    namespace = dict(names.constants)
-    namespace["math"] = math  # conditions on sizes may take roots
-    namespace["__name__"] = module.get("__name__", "")  # who makes a class or warns here is the user's module
-    if origin is not None:
-        namespace["__warningregistry__"] = module.get("__warningregistry__", {})  # never made for the user
-    exec(code, namespace)
-    made = namespace[name]
-    assert isinstance(made, FunctionType)
-    if origin is not None:
-        made.__code__ = _renamed(made.__code__, origin.function)
-    return made, text
-
-
-def _renamed(code: CodeType, name: str) -> CodeType:
-    return code.replace(co_name=name, co_qualname=name)

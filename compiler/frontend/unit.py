@@ -29,8 +29,9 @@ from ..values.rules import call_rule
 from ..values.source import Argument, Source
 from ..values.torch.modules import has_global_hooks
 from .dispatch_template import DEFAULT, make_template, parameter_names
-from .recompile_reasons import failing_guard, fetched
-from .residual import MISS
+from .guards.generated_function import MISS
+from .guards.recompile_reasons import failing_guard, fetched
+from .guards.rules import guard_words
 from .size_marks import has_marks, size_marks
 from .sizes import SymbolicDimensions, every_dimension, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
@@ -358,7 +359,7 @@ class Unit:
             return
         for other in self.entries[-1].guards:
             self._note_varying(other, args)
-        record(Recompiled(self.name, guard.words(), expected, found, len(self.entries), guard.origin))
+        record(Recompiled(self.name, guard_words(guard), expected, found, len(self.entries), guard.origin))
 
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
         """Remember the dimensions in which an input differs from what was captured."""

@@ -1,41 +1,46 @@
-"""Guard: a frozen condition on a Source, its check as Python text and its plain-words explanation."""
+"""Guard: a frozen condition on a Source; what each kind demands, and the facts it compares with.
 
-import math
-from collections.abc import Callable, Sequence
+How a kind is checked and told to people is its row in `frontend/guards/rules.py`.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 from typing import Any
 
 import torch
 
 from ..base.origin import Origin
-from .source import Inject, Source, shortened
+from .source import Source
 
 
-class Kind(Enum):
-    """What a guard demands of the value at its source; the value is the phrase used in explanations."""
+class GuardKind(Enum):
+    """What a guard demands of the value at its source, with the type of `Guard.expected`."""
 
-    TYPE = "has type"
-    IDENTITY = "is"
-    EQUALS = "equals"
-    LENGTH = "has length"
-    KEYS = "has keys, in order"
-    HAS_KEY = "has key"
-    LACKS_KEY = "lacks key"
-    EMPTY_ITEMS = "has nothing under"
-    MEMBERS = "has members"
-    MEMBER = "finds"
-    ANSWER = "answers"
-    CODE = "has code"
-    TENSOR = "is a tensor like"
-    TRUTH = "has truth value"
-    HAS_ATTRIBUTE = "has attribute"
-    LACKS_ATTRIBUTE = "lacks attribute"
-    SAME_AS = "is the same object as"
-    DISTINCT = "are distinct objects"
-    STORAGES = "share storage as"
-    STATE = "global state"
-    EXPRESSION = "satisfies"
+    TYPE = auto()  # its exact type (a class)
+    IDENTITY = auto()  # it is this object
+    EQUALS = auto()  # it has the type of this constant and equals it; zeros by sign, NaN to NaN
+    LENGTH = auto()  # its length (int)
+    KEYS = auto()  # its keys, in order (a tuple)
+    HAS_KEY = auto()  # it has this key
+    LACKS_KEY = auto()  # it does not have this key
+    EMPTY_ITEMS = auto()  # what it has under each of these names (a tuple) is false
+    MEMBERS = auto()  # it is a set of these members (a frozenset)
+    MEMBER = auto()  # what its classes have under a name (Member)
+    ANSWER = auto()  # what calling it gives (Answer)
+    CODE = auto()  # a function of this code (a code object)
+    TENSOR = auto()  # a tensor of these metadata (TensorFacts)
+    TRUTH = auto()  # its truth value (bool)
+    HAS_ATTRIBUTE = auto()  # it has an attribute of this name
+    LACKS_ATTRIBUTE = auto()  # it has no attribute of this name
+    SAME_AS = auto()  # it is the object at the other source
+    DISTINCT = auto()  # the objects at the other sources differ
+    STORAGES = auto()  # which of the tensors at the other sources share storage (`storage_pattern`)
+    STATE = auto()  # global state: (function, what it returns)
+    EXPRESSION = auto()  # a Python expression over {0}, the value, and {1}, {2}, ..., the other values
+
+
+Kind = GuardKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,8 @@ class Guard:
     """
 
     source: Source | None
-    kind: Kind
-    expected: object
+    kind: GuardKind
+    expected: Any  # its type is the kind's business
     origin: Origin | None = None
     others: tuple[Source, ...] = ()
 
@@ -144,112 +149,6 @@ class Guard:
             expected = id(expected)
         return (self.source, self.kind, type(expected), repr(expected) if type(expected) is float else expected)
 
-    def words(self) -> str:
-        """Return the condition for people."""
-        place = self.source.words() if self.source is not None else ""
-        others = [other.words() for other in self.others]
-        made = _WORDS.get(self.kind)
-        if made is not None:
-            return made(self.expected, place, others)
-        return f"{place} {self.kind.value} {shortened(self.expected)}"
-
-    def check(self, value: str, others: tuple[str, ...], inject: Inject) -> str:
-        """Return a Python expression that is true if the guard holds; value: text of the source."""
-        return _CHECKS[self.kind](self, value, others, inject)
-
-
-def _member(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    member = guard.expected
-    assert isinstance(member, Member)
-    after = f", {inject(member.after)}" if member.after is not None else ""
-    found = f"{inject(look_up)}({value}, {member.name!r}{after})[1]"
-    if member.found is PLAIN:
-        return f"{inject(member_found)}({found}) is {inject(PLAIN)}"
-    return f"{found} is {inject(member.found)}"
-
-
-def _equals(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    expected = guard.expected
-    kind = f"type({value}) is {inject(type(expected))}"
-    if type(expected) is float:
-        if math.isnan(expected):
-            return f"{kind} and {value} != {value}"
-        if expected == 0:
-            sign = f"{inject(math.copysign)}(1.0, {value}) == {math.copysign(1.0, expected)}"
-            return f"{kind} and {value} == 0.0 and {sign}"
-        return f"{kind} and {value} == {inject(expected)}"
-    if type(expected) in (int, str) and len(repr(expected)) < 200:
-        return f"{kind} and {value} == {expected!r}"
-    if type(expected) is complex:
-        return f"{kind} and {inject(repr)}({value}) == {repr(expected)!r}"
-    return f"{kind} and {value} == {inject(expected)}"
-
-
-def _tensor(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    facts = guard.expected
-    assert isinstance(facts, TensorFacts)
-    parts = [
-        f"type({value}) is {inject(facts.kind)}",
-        f"{value}.dtype is {inject(facts.dtype)}",
-        f"{value}.device == {inject(facts.device)}",
-        f"{value}.requires_grad is {facts.requires_grad}",
-    ]
-    parts.append(_sizes(f"{value}.shape", facts.shape, inject))
-    if facts.stride is not None:
-        parts.append(_sizes(f"{value}.stride()", facts.stride, inject))
-    else:
-        parts.append(f"{value}.layout is not {inject(torch.strided)}")
-    conjugate, negative, inference = facts.bits
-    if facts.dtype.is_complex:
-        parts.append(f"{value}.is_conj() is {conjugate}")
-    if negative or facts.dtype.is_floating_point or facts.dtype.is_complex:
-        parts.append(f"{value}.is_neg() is {negative}")
-    parts.append(f"{value}.is_inference() is {inference}")
-    if facts.requires_grad:
-        parts.append(f"{value}.is_leaf is {facts.leaf}")
-    return " and ".join(parts)
-
-
-def _sizes(value: str, sizes: tuple[int | None, ...], inject: Inject) -> str:
-    known: list[int] = [size for size in sizes if size is not None]
-    if len(known) == len(sizes):
-        return f"{value} == {inject(tuple(known))}"
-    checks = [f"len({value}) == {len(sizes)}"]
-    checks += [f"{value}[{position}] == {size}" for position, size in enumerate(sizes) if size is not None]
-    return " and ".join(checks)
-
-
-def _keys(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    keys = guard.expected
-    assert isinstance(keys, tuple)
-    if all(type(key) is str for key in keys):
-        return f"{inject(tuple)}({value}) == {inject(keys)}"
-    kinds = tuple(type(key) for key in keys)
-    return (
-        f"{inject(tuple)}({inject(map)}({inject(type)}, {value})) == {inject(kinds)}"
-        f" and {inject(tuple)}({value}) == {inject(keys)}"
-    )
-
-
-def _empty_items(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    keys = guard.expected
-    assert isinstance(keys, tuple)
-    return f"not ({' or '.join(f'{value}[{key!r}]' for key in keys)})"
-
-
-def _members(guard: Guard, value: str, _: tuple[str, ...], inject: Inject) -> str:
-    return (
-        f"{value} == {inject(guard.expected)} and {inject(sorted)}({inject(map)}({inject(repr)}, {value}))"
-        f" == {inject(sorted(map(repr, guard.expected)))}"  # type: ignore[call-overload]  # a set by construction
-    )
-
-
-def _distinct(guard: Guard, _: str, others: tuple[str, ...], inject: Inject) -> str:
-    if len(others) == 2:
-        return f"{others[0]} is not {others[1]}"
-    identities = ", ".join(f"{inject(id)}({other})" for other in others)
-    return f"{inject(len)}({{{identities}}}) == {len(others)}"
-
 
 def storage_pattern(*tensors: torch.Tensor) -> tuple[int, ...]:
     """Return for each tensor the position of the first tensor that uses the same storage."""
@@ -258,78 +157,3 @@ def storage_pattern(*tensors: torch.Tensor) -> tuple[int, ...]:
         first.setdefault(tensor.untyped_storage().data_ptr() or id(tensor), position)
         for position, tensor in enumerate(tensors)
     )
-
-
-def _storages(guard: Guard, _: str, others: tuple[str, ...], inject: Inject) -> str:
-    return f"{inject(storage_pattern)}({', '.join(others)}) == {inject(guard.expected)}"
-
-
-def _member_words(member: object, place: str, _: list[str]) -> str:
-    assert isinstance(member, Member)
-    behind = f" behind {member.after.__qualname__}" if member.after is not None else ""
-    return f"{place} has {shortened(member.found)} for {member.name!r} in its classes{behind}"
-
-
-def _answer_words(answer: object, place: str, _: list[str]) -> str:
-    assert isinstance(answer, Answer)
-    named = [f"{name}={shortened(value)}" for name, value in answer.kwargs.items()]
-    return f"{place}({', '.join([*map(shortened, answer.args), *named])}) gives {shortened(answer.given)}"
-
-
-def code_words(code: object) -> str:
-    """Return where the code of a function stands."""
-    name, file, line = (getattr(code, f"co_{part}", "") for part in ("qualname", "filename", "firstlineno"))
-    return f"{name} ({file}:{line})"
-
-
-def sharing_words(pattern: object, names: Sequence[str]) -> str:
-    """Return which tensors use the same memory."""
-    assert isinstance(pattern, tuple)
-    numbered = list(zip(names, pattern, strict=True))
-    groups = [[name for name, first in numbered if first == number] for number in range(len(names))]
-    shared = [" and ".join(group) for group in groups if len(group) > 1]
-    return f"{', '.join(shared)} share memory" if shared else f"{', '.join(names)} share no memory"
-
-
-_Words = Callable[[Any, str, list[str]], str]  # of what the guard expects, the place, the other places
-_WORDS: dict[Kind, _Words] = {
-    Kind.TYPE: lambda kind, place, others: f"{place} has type {kind.__qualname__}",
-    Kind.TENSOR: lambda facts, place, others: f"{place} is a tensor like {facts}",
-    Kind.CODE: lambda code, place, others: f"{place} has the code of {code_words(code)}",
-    Kind.KEYS: lambda keys, place, others: f"{place} has keys, in order {shortened(list(keys))}",
-    Kind.EMPTY_ITEMS: lambda names, place, others: f"{place} has nothing under {', '.join(names)}",
-    Kind.MEMBERS: lambda members, place, others: f"{place} has members {shortened(set(members) or '(none)')}",
-    Kind.HAS_KEY: lambda key, place, others: f"{place} has key {key!r}",
-    Kind.LACKS_KEY: lambda key, place, others: f"{place} lacks key {key!r}",
-    Kind.MEMBER: _member_words,
-    Kind.ANSWER: _answer_words,
-    Kind.SAME_AS: lambda _, place, others: f"{place} is the same object as {others[0]}",
-    Kind.DISTINCT: lambda _, place, others: f"{', '.join(others)} are distinct objects",
-    Kind.STORAGES: lambda pattern, place, others: sharing_words(pattern, others),
-    Kind.STATE: lambda state, place, others: f"{getattr(state[0], '__name__', state[0])}() is {state[1]}",
-    Kind.EXPRESSION: lambda text, place, others: str(text).format(place, *others),
-}
-_Check = Callable[[Guard, str, tuple[str, ...], Inject], str]
-_CHECKS: dict[Kind, _Check] = {
-    Kind.TYPE: lambda g, v, o, inject: f"type({v}) is {inject(g.expected)}",
-    Kind.IDENTITY: lambda g, v, o, inject: f"{v} is {inject(g.expected)}",
-    Kind.EQUALS: _equals,
-    Kind.LENGTH: lambda g, v, o, inject: f"len({v}) == {g.expected}",
-    Kind.KEYS: _keys,
-    Kind.HAS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} in {v}",
-    Kind.LACKS_KEY: lambda g, v, o, inject: f"{inject(g.expected)} not in {v}",
-    Kind.EMPTY_ITEMS: _empty_items,
-    Kind.MEMBERS: _members,
-    Kind.MEMBER: _member,
-    Kind.ANSWER: lambda g, v, o, inject: f"{inject(g.expected)}.still_given({v})",
-    Kind.CODE: lambda g, v, o, inject: f"{v}.__code__ == {inject(g.expected)}",
-    Kind.TENSOR: _tensor,
-    Kind.TRUTH: lambda g, v, o, inject: f"bool({v}) is {g.expected}",
-    Kind.HAS_ATTRIBUTE: lambda g, v, o, inject: f"{inject(hasattr)}({v}, {g.expected!r})",
-    Kind.LACKS_ATTRIBUTE: lambda g, v, o, inject: f"not {inject(hasattr)}({v}, {g.expected!r})",
-    Kind.SAME_AS: lambda g, v, o, inject: f"{v} is {o[0]}",
-    Kind.DISTINCT: _distinct,
-    Kind.STORAGES: _storages,
-    Kind.STATE: lambda g, v, o, inject: f"{inject(g.expected[0])}() == {inject(g.expected[1])}",  # type: ignore[index]  # (function, value)
-    Kind.EXPRESSION: lambda g, v, o, inject: str(g.expected).format(v, *o),
-}

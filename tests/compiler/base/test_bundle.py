@@ -18,8 +18,8 @@ from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend import capture, residual, unit
+from plumbline.compiler.frontend.guards import generated_function
 from plumbline.compiler.frontend.recorder import Recorder
-from plumbline.compiler.values.guard import Guard
 
 
 def program(x, k=2, *, scale: float = 1.5):
@@ -52,7 +52,7 @@ GRAPH = {"error.txt", "graph.py", "repro.py"}
 
 STAGES = {
     "an operation of the capture": ("eager", Recorder, "call_torch", planted, "capture", CAPTURED),
-    "guards": ("eager", Guard, "check", planted, "capture", CAPTURED),
+    "guards": ("eager", generated_function, "check_text", planted, "capture", CAPTURED),
     "the guarded function": ("eager", capture, "guarded_function", planted, "capture", CAPTURED),
     "rebuilding values": ("eager", residual.Residual, "value", planted, "capture", CAPTURED),
     "tracing": ("aot_eager", autograd_compile, "trace_call", planted, "autograd", GRAPH),

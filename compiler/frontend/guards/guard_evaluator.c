@@ -1,6 +1,6 @@
 /* Evaluator: a callable that runs a table of guard steps, then the body, or gives `miss`.
  *
- * The steps are numbered in guard_table.py, which says what each of them means (the OP_ names are written before this
+ * The steps are numbered in steps.py, which says what each of them means (the OP_ names are written before this
  * text).  Rules kept here: the interpreter lock is held throughout; everything fetched is
  * owned by its slot until the call ends, since a check may run Python that drops what it came from; whatever has no
  * quick answer here is asked of the step's Python check.

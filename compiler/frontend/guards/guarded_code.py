@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable
 
-from ..base.options import Options
-from ..base.origin import Origin
-from ..values.guard import Guard
+from ...base.options import Options
+from ...base.origin import Origin
+from ...values.guard import Guard
+from .generated_function import MISS, Names, assemble, function_text
 from .guard_evaluator import evaluator_type, native_evaluator
 from .guard_table import guard_table
-from .residual import MISS, Names, assemble, function_text
-from .tensor_layout import metadata
 
 _NAME = re.compile(r"\b_[a-z]\d+\b")
 
@@ -32,7 +31,7 @@ def guarded_function(
     """
     if not options.guards_in_c or evaluator_type(options) is None:
         return assemble(name, parameters, checks, body, names, origin, module)
-    table = guard_table(guards, parameters, metadata)
+    table = guard_table(guards, parameters)
     slots = {parameter: slot for slot, parameter in enumerate(parameters)}
     slots |= {name: table.places[source] for source, name in names.fetched.items() if source in table.places}
     named = set(_NAME.findall("\n".join(body)))

@@ -11,10 +11,10 @@ from functools import cache, lru_cache
 
 import torch
 
-from ..base.torch_facts import dispatch_key_bits, tensor_address
-from ..runtime.process_symbols import address_of
-from ..values.guard import TensorFacts
-from .guard_table import Metadata
+from ...base.torch_facts import dispatch_key_bits, tensor_address
+from ...runtime.process_symbols import address_of
+from ...values.guard import TensorFacts
+from .steps import Metadata
 
 _WORD = 8
 _SEARCHED = 192  # bytes of a tensor's data that are searched for its dispatch keys; the object is longer

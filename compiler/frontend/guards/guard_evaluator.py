@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
-from ..base.errors import BuildError
-from ..base.events import FellBack, record
-from ..base.options import Options
-from ..runtime.c_build import build
-from .guard_table import GUARD_ERRORS, LAST_FETCH, GuardTable, Op
+from ...base.errors import BuildError
+from ...base.events import FellBack, record
+from ...base.options import Options
+from ...runtime.c_build import build
+from .guard_table import GuardTable
+from .rule import GUARD_ERRORS
+from .steps import LAST_FETCH, StepOp
 from .tensor_layout import tensor_layout
 
 _SOURCE = Path(__file__).with_name("guard_evaluator.c")
@@ -68,7 +70,7 @@ def _evaluator_type(compiler: str, disk_cache: bool, cache_directory: str) -> An
 
 def _text() -> str:
     """Return the C file for this interpreter: the text names the version, so that no other one loads it."""
-    names = "".join(f"#define OP_{op.name} {op.value}\n" for op in Op)
+    names = "".join(f"#define OP_{op.name} {op.value}\n" for op in StepOp)
     abi = f"{sysconfig.get_config_var('SOABI')} {struct.calcsize('P')}"
     return (
         f'/* {abi} */\n#define PY_SSIZE_T_CLEAN\n#include "Python.h"\n#include "structmember.h"\n'

@@ -8,9 +8,9 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.frontend.guard_evaluator import evaluator_type
-from plumbline.compiler.frontend.guarded_code import guarded_function
-from plumbline.compiler.frontend.residual import MISS, Names, guard_lines
+from plumbline.compiler.frontend.guards.generated_function import MISS, Names, guard_lines
+from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type
+from plumbline.compiler.frontend.guards.guarded_code import guarded_function
 from plumbline.compiler.values.guard import Guard, Kind
 from plumbline.compiler.values.source import Argument, Attribute, Item
 

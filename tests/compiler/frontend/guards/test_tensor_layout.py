@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from plumbline.compiler.base.torch_facts import dispatch_key_bits, tensor_address
-from plumbline.compiler.frontend import tensor_layout as tested
+from plumbline.compiler.frontend.guards import tensor_layout as tested
 from plumbline.compiler.values.guard import TensorFacts
 
 

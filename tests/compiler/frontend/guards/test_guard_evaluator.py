@@ -1,4 +1,4 @@
-"""Three ways to check guards give one answer: the generated Python, the table's twin, the table in C."""
+"""Three ways to check guards give one answer: the generated Python, the table in C, the meaning of each kind."""
 
 import gc
 import sys
@@ -13,52 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.frontend.guard_evaluator import evaluator_type, native_evaluator
-from plumbline.compiler.frontend.guard_table import Op, guard_table
-from plumbline.compiler.frontend.residual import MISS, Names, assemble, guard_lines
-from plumbline.compiler.frontend.tensor_layout import metadata
+from plumbline.compiler.frontend.guards.generated_function import MISS
+from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type, native_evaluator
+from plumbline.compiler.frontend.guards.guard_table import guard_table
+from plumbline.compiler.frontend.guards.rules import guard_words
+from plumbline.compiler.frontend.guards.steps import StepOp
 from plumbline.compiler.values.guard import Guard, Kind
 from plumbline.compiler.values.source import Attribute, Injected, Item, Source
 from support import guard_frames as frames
-from support.guard_twin import PythonEvaluator
+from support.guard_ways import PARAMETERS, body, generated, meaning, native, verdict
 
-Run = Callable[..., object]
-PARAMETERS = ["_l0", "_l1"]
 X, Y = frames.argument(0), frames.argument(1)
-
-
-def body(*args: object) -> tuple[object, ...]:
-    """Return what was passed."""
-    return args
-
-
-def native(guards: tuple[Guard, ...], passed: tuple[int, ...] = (), run: Run = body) -> Run:
-    """Return the evaluator in C."""
-    table = guard_table(guards, PARAMETERS, metadata)
-    made = native_evaluator(table, passed, run, MISS, Options())
-    assert made is not None
-    return made
-
-
-def twin(guards: tuple[Guard, ...], passed: tuple[int, ...] = (), run: Run = body) -> Run:
-    """Return the evaluator in Python."""
-    return PythonEvaluator(guard_table(guards, PARAMETERS, metadata), passed, run, MISS)
-
-
-def generated(guards: tuple[Guard, ...]) -> Run:
-    """Return the generated Python check."""
-    names = Names()
-    return assemble("code", PARAMETERS, guard_lines(list(guards), names), ["return ()"], names, None, {})[0]
-
-
-def verdict(run: Run, *args: object) -> str:
-    """Return hit, miss or the error of a call."""
-    try:
-        return "miss" if run(*args) is MISS else "hit"
-    except Exception as error:
-        return type(error).__name__
-
-
 pytestmark = pytest.mark.cc
 
 
@@ -82,15 +47,15 @@ def _guarded_frames(draw: st.DrawFn) -> tuple[list[object], tuple[Guard, ...], l
 @given(st.data())
 def test_three_ways_agree(data: st.DataObject) -> None:
     args, guards, found = data.draw(_guarded_frames())
-    runs = [generated(guards), twin(guards), native(guards)]
-    assert [verdict(run, *args) for run in runs] == ["hit"] * 3, [guard.words() for guard in guards]
+    runs = [generated(guards), meaning(guards), native(guards)]
+    assert [verdict(run, *args) for run in runs] == ["hit"] * 3, [guard_words(guard) for guard in guards]
     for _ in range(data.draw(st.integers(1, 4))):
         frames.change(data.draw, data.draw(st.sampled_from(found))[1])
         other = [data.draw(frames.values) if data.draw(st.integers(0, 4)) == 0 else arg for arg in args]
         grad, inference = data.draw(st.booleans()), data.draw(st.integers(0, 4)) == 0
         with torch.set_grad_enabled(grad), torch.inference_mode(inference):
             verdicts = [verdict(run, *other) for run in runs]
-        assert len(set(verdicts)) == 1, (verdicts, [guard.words() for guard in guards])
+        assert len(set(verdicts)) == 1, (verdicts, [guard_words(guard) for guard in guards])
 
 
 @settings(max_examples=300, deadline=None)
@@ -100,7 +65,7 @@ def test_tensors_against_tensors(
 ) -> None:
     guard = (Guard(X, Kind.TENSOR, frames.facts_of(known(), free)),)
     value = met()
-    assert len({verdict(run, value, None) for run in (generated(guard), twin(guard), native(guard))}) == 1
+    assert len({verdict(run, value, None) for run in (generated(guard), meaning(guard), native(guard))}) == 1
     assert verdict(native(guard), known(), None) == "hit"
 
 
@@ -108,8 +73,8 @@ def test_ordinary_tensors_are_checked_without_python() -> None:
     for make in frames.TENSORS:
         value = make()
         facts = frames.facts_of(value)
-        steps = guard_table((Guard(X, Kind.TENSOR, facts),), PARAMETERS, metadata).steps
-        assert [step.op for step in steps] == [Op.PYTHON if any(facts.bits) else Op.TENSOR]
+        steps = guard_table((Guard(X, Kind.TENSOR, facts),), PARAMETERS).steps
+        assert [step.op for step in steps] == [StepOp.PYTHON if any(facts.bits) else StepOp.TENSOR]
 
 
 def test_tensor_subclasses_are_another_type() -> None:
@@ -135,21 +100,20 @@ def test_what_is_fetched_is_passed_on() -> None:
         Guard(Item(parameters, "bias"), Kind.TYPE, torch.nn.Parameter),
         Guard(Item(parameters, "weight"), Kind.TYPE, torch.nn.Parameter),
     )
-    table = guard_table(guards, PARAMETERS, metadata)
+    table = guard_table(guards, PARAMETERS)
     passed = (1, table.places[Item(parameters, "weight")], table.places[Item(parameters, "bias")])
-    for run in (native(guards, passed), twin(guards, passed)):
-        got = run(module, 5)
-        assert isinstance(got, tuple)
-        assert got[0] == 5
-        assert got[1] is module.weight
-        assert got[2] is module.bias
+    got = native(guards, passed)(module, 5)
+    assert isinstance(got, tuple)
+    assert got[0] == 5
+    assert got[1] is module.weight
+    assert got[2] is module.bias
 
 
 def test_shared_prefixes_are_walked_once() -> None:
     parameters = Item(Attribute(X, "__dict__"), "_parameters")
     guards = tuple(Guard(Item(parameters, name), Kind.TYPE, torch.nn.Parameter) for name in ("weight", "bias"))
-    ops = [step.op for step in guard_table(guards, PARAMETERS, metadata).steps]
-    assert ops == [Op.ATTRIBUTE, Op.ITEM, Op.ITEM, Op.TYPE, Op.ITEM, Op.TYPE]
+    ops = [step.op for step in guard_table(guards, PARAMETERS).steps]
+    assert ops == [StepOp.ATTRIBUTE, StepOp.ITEM, StepOp.ITEM, StepOp.TYPE, StepOp.ITEM, StepOp.TYPE]
 
 
 def test_a_namespace_is_read_directly_only_where_no_class_says_otherwise() -> None:
@@ -165,7 +129,7 @@ def test_a_namespace_is_read_directly_only_where_no_class_says_otherwise() -> No
     for kind in (Odd, Nosy, types.FunctionType, frames.Chatty, torch.nn.Linear):
         place = Attribute(X, "__dict__")
         guards = (Guard(X, Kind.TYPE, kind), Guard(place, Kind.TYPE, dict))
-        direct = Op.NAMESPACE in {step.op for step in guard_table(guards, PARAMETERS, metadata).steps}
+        direct = StepOp.NAMESPACE in {step.op for step in guard_table(guards, PARAMETERS).steps}
         assert direct is (kind in (frames.Chatty, torch.nn.Linear))
     odd = (Guard(X, Kind.TYPE, Odd), Guard(Item(Attribute(X, "__dict__"), "a"), Kind.EQUALS, 1))
     assert native(odd)(Odd(), None) == ()
@@ -183,7 +147,7 @@ def test_errors_that_are_no_misses_reach_the_caller() -> None:
             raise KeyboardInterrupt
 
     guards = (Guard(X, Kind.LENGTH, 1),)
-    assert [verdict(run, Broken(), None) for run in (generated(guards), twin(guards), native(guards))] == [
+    assert [verdict(run, Broken(), None) for run in (generated(guards), meaning(guards), native(guards))] == [
         "MineError"
     ] * 3
     with pytest.raises(KeyboardInterrupt):
@@ -325,5 +289,5 @@ def test_many_slots_and_others() -> None:
 
 def test_a_body_without_a_compiler_runs_through_the_generated_check() -> None:
     options = Options(compiler="no-such-compiler")
-    table = guard_table((), PARAMETERS, metadata)
+    table = guard_table((), PARAMETERS)
     assert native_evaluator(table, (), body, MISS, options) is None
