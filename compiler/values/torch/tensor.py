@@ -48,10 +48,14 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
             "pin_memory",
             "is_set_to",
             "const_data_ptr",
+            "_use_count",
             "record_stream",
             "__setstate__",
             "__reduce__",
             "__reduce_ex__",
+            "__getstate__",
+            "__dir__",
+            "__sizeof__",
             "__deepcopy__",
             "module_load",
             "_typed_storage",
@@ -66,8 +70,61 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
     **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
 }
 _VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
-_BREAKING_ATTRIBUTES = frozenset(
-    {"grad_fn", "_base", "_version", "_backward_hooks", "names", "volatile", "_cdata", "output_nr", "__dict__", "name"}
+_SETTLED_ATTRIBUTES = frozenset(  # guarded metadata, or the same for every tensor: the fake tensor has the answer
+    {
+        "__array_priority__",
+        "device",
+        "dtype",
+        "is_cpu",
+        "is_cuda",
+        "is_ipu",
+        "is_leaf",
+        "is_maia",
+        "is_meta",
+        "is_mkldnn",
+        "is_mps",
+        "is_mtia",
+        "is_nested",
+        "is_quantized",
+        "is_sparse",
+        "is_sparse_csr",
+        "is_vulkan",
+        "is_xla",
+        "is_xpu",
+        "itemsize",
+        "layout",
+        "nbytes",
+        "ndim",
+        "requires_grad",
+        "shape",
+    }
+)
+
+
+_SETTLED_METHODS = frozenset(  # the same of the methods that give a Python value
+    {
+        "dense_dim",
+        "dim",
+        "dim_order",
+        "element_size",
+        "get_device",
+        "is_complex",
+        "is_conj",
+        "is_contiguous",
+        "is_distributed",
+        "is_floating_point",
+        "is_inference",
+        "is_neg",
+        "is_same_size",
+        "is_signed",
+        "ndimension",
+        "nelement",
+        "numel",
+        "size",
+        "sparse_dim",
+        "stride",
+        "type",
+    }
 )
 
 
@@ -208,8 +265,6 @@ class TensorValue(Value):
         answer = rule(ctx, self) if rule is not None else None
         if answer is not None:
             return answer
-        if name in _BREAKING_ATTRIBUTES:
-            raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
         if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
             place = Item(Attribute(self.source, "__dict__"), name)
             return ctx.wrap(self.real.__dict__[name], place)
@@ -219,10 +274,9 @@ class TensorValue(Value):
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
         if callable(getattr(torch.Tensor, name)):
             return MethodOf(self, name)
-        found = getattr(self.fake, name)
-        if isinstance(found, torch.Tensor):
+        if name not in _SETTLED_ATTRIBUTES:
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
-        return ctx.known(found)
+        return ctx.known(getattr(self.fake, name))
 
     def _grad(self, ctx: CaptureContext) -> Value:
         if self.real is not None and self.source is not None:
@@ -276,7 +330,10 @@ class TensorValue(Value):
         if name in ("view", "reshape") and not kwargs and flattens_first(self.fake, args, ctx):
             flat = ctx.call_torch("call_method", name, [self, Constant(-1)], {})
             return ctx.call_torch("call_method", name, [flat, *args], {})
-        return ctx.call_torch("call_method", name, [self, *args], kwargs)
+        answer = ctx.call_torch("call_method", name, [self, *args], kwargs)
+        if isinstance(answer, Constant) and name not in _SETTLED_METHODS and answer.value not in (NotImplemented, ()):
+            raise Break(TENSOR_STATE, f"{name}() of {self.describe()}")
+        return answer
 
     def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
         """Evaluate addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""

@@ -1,5 +1,6 @@
 """What changes a tensor itself and not its elements: data, requires_grad, the history; and questions about it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,9 +11,9 @@ from ..constant import Constant
 from ..guard import Kind
 from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.classes import constructs
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import TENSOR_STATE, UNKNOWN_CALLEE, Break
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .tensor import TensorValue, tensor_attribute, tensor_method, tensor_setter
+from .tensor import MethodRule, TensorValue, tensor_attribute, tensor_method, tensor_setter
 
 
 def _in_graph(value: Value) -> TensorValue:
@@ -119,6 +120,53 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
             ctx.guard(value.source, Kind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
             moved = offset - value.fake.storage_offset()  # fakes of inputs with open sizes start at 0
     return ctx.known(tensor.fake.storage_offset() + moved)
+
+
+def _answer_of(ctx: CaptureContext, tensor: TensorValue, question: str) -> object:
+    """Return what a tensor from outside answers, which its metadata do not tell, and guard that it does."""
+    if tensor.source is None or tensor.real is None or tensor.has_new_data:
+        raise Break(TENSOR_STATE, f"{question} of {tensor.describe()}")
+    answer = eval(question.format("tensor"), {"tensor": tensor.real})
+    ctx.guard(tensor.source, Kind.EXPRESSION, f"{question} is {answer}")
+    return answer
+
+
+def _object_question(question: str) -> Callable[[CaptureContext, TensorValue], Value]:
+    """Return the rule of a question about the object: of one made here the fake tensor knows the answer."""
+
+    def ask(ctx: CaptureContext, tensor: TensorValue) -> Value:
+        if tensor.source is not None:
+            return ctx.known(_answer_of(ctx, tensor, question))
+        return ctx.known(eval(question.format("tensor"), {"tensor": tensor.fake}))
+
+    return ask
+
+
+def _storage_question(question: str) -> Callable[[CaptureContext, TensorValue], Value]:
+    """Return the rule of a question about the storage: it may be that of a tensor from outside."""
+
+    def ask(ctx: CaptureContext, tensor: TensorValue) -> Value:
+        place = storage_key(tensor.fake)
+        owners = [value for value in ctx.graph_inputs() if storage_key(_in_graph(value).fake) == place]
+        if owners:
+            return ctx.known(_answer_of(ctx, _in_graph(owners[0]), question))
+        return ctx.known(eval(question.format("tensor"), {"tensor": tensor.fake}))
+
+    return ask
+
+
+def _without_arguments(ask: Callable[[CaptureContext, TensorValue], Value]) -> MethodRule:
+    def call(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+        return None if args or kwargs else ask(ctx, tensor)
+
+    return call
+
+
+tensor_method("_is_view")(_without_arguments(_object_question("{0}._is_view()")))
+tensor_method("_is_zerotensor")(_without_arguments(_object_question("{0}._is_zerotensor()")))
+tensor_attribute("retains_grad")(_object_question("{0}.retains_grad"))
+tensor_method("is_shared")(_without_arguments(_storage_question("{0}.is_shared()")))
+tensor_method("is_pinned")(_without_arguments(_storage_question("{0}.is_pinned()")))
 
 
 _LEGACY: dict[type, torch.dtype] = {
