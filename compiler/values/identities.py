@@ -1,9 +1,12 @@
 """Numbers that are new in every call, `id()` and the thread's: compared and looked up, never calculated with."""
 
 import _thread
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
+
+import torch
 
 from .constant import Constant
+from .guard import GuardKind
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .rule_tables import calls
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -13,19 +16,35 @@ class _Token(tuple[object, ...]):
     """What stands for the number as a dict key."""
 
 
-def token_among(ctx: CaptureContext, container: Value, key: Value) -> Hashable:
-    """Return the key's token in a container; among keys from outside may be the number itself, which is not known."""
+def key_among(ctx: CaptureContext, container: Value, key: Value) -> Value:
+    """Return the key to look up in a container: among numbers from outside, that of a module is known.
+
+    Such a module is guarded to be this very one. Raises Break for other objects: they may be others at the next call.
+    """
     token = key.hash_token(ctx)
-    if container.source is not None and _is_new(token) and _may_hold_numbers(ctx, container):
+    if container.source is None or not _is_new(token):
+        return key
+    known = _known_keys(ctx, container)
+    if token in known or all(_is_new(other) or isinstance(other, str) for other in known):
+        return key  # an empty container, or one of names, cannot have the number
+    owner = key.owner if isinstance(key, IdentityValue) else None
+    module = owner.identity() if owner is not None else None
+    if owner is None or owner.source is None or not isinstance(module, torch.nn.Module):
         raise Break(UNSUPPORTED_OPERATION, "id(), looked up among keys from outside")
-    return token
+    ctx.guard(owner.source, GuardKind.IDENTITY, module)  # which keeps it alive, so the number stays its own
+    return Constant(id(module))
 
 
-def _may_hold_numbers(ctx: CaptureContext, container: Value) -> bool:
-    """Return whether a container from outside has a key that may be the number; an empty set of names has none."""
+def token_among(ctx: CaptureContext, container: Value, key: Value) -> Hashable:
+    """Return the token of a key that is looked up in a container; see `key_among`."""
+    return key_among(ctx, container, key).hash_token(ctx)
+
+
+def _known_keys(ctx: CaptureContext, container: Value) -> Collection[Hashable]:
     members = getattr(container, "members", None)
     keys = members if members is not None else container.read_all(ctx)  # type: ignore[attr-defined]  # a dictionary
-    return any(not _is_new(key) and not isinstance(key, str) for key in keys)
+    tokens: Collection[Hashable] = keys
+    return tokens
 
 
 def _is_new(token: object) -> bool:

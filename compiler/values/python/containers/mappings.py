@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ...constant import Constant, MethodOf
 from ...guard import Kind
-from ...identities import token_among
+from ...identities import key_among
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
@@ -141,8 +141,8 @@ class DictValue(Value):
 
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:
         """Return the value under a key, None if there is none; guards only this key."""
-        key = ctx.real(key)
-        token = token_among(ctx, self, key)
+        key = key_among(ctx, self, ctx.real(key))
+        token = key.hash_token(ctx)
         entry = self.entries.get(token)
         if entry is not None:
             entry.value = ctx.real(entry.value)
@@ -178,8 +178,8 @@ class DictValue(Value):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""
-        key = ctx.real(item)
-        token = token_among(ctx, self, key)
+        key = key_among(ctx, self, ctx.real(item))
+        token = key.hash_token(ctx)
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             found = key.constant() in self.unread
@@ -203,8 +203,8 @@ class DictValue(Value):
         """Set a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
-        key = ctx.real(key)
-        token = token_among(ctx, self, key)
+        key = key_among(ctx, self, ctx.real(key))
+        token = key.hash_token(ctx)
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
@@ -221,11 +221,12 @@ class DictValue(Value):
             self.refuse(ctx, "item deletion", operator.delitem, key)
         if self.find(ctx, key) is None:
             missing(ctx, key)
-        token = token_among(ctx, self, ctx.real(key))
+        key = key_among(ctx, self, ctx.real(key))
+        token = key.hash_token(ctx)
         del self.entries[token]
         if self.unread is not None:
             self.deleted.add(token)
-        self._write(ctx, "del", ctx.real(key), None)
+        self._write(ctx, "del", key, None)
 
     def _write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
         if self.source is not None:
