@@ -15,7 +15,7 @@ from ..base.bundle import REPRO, Failure, record_failure
 from ..base.options import Options
 from ..graph.printing import graph_text
 from ..graph.stand_ins import function_script, graph_script, graph_so_far, stand_in
-from ..values.guard import Guard, Kind
+from ..values.guard import Guard, GuardKind
 from .guards.rules import guard_words
 from .unit import Unit, parameter_names
 
@@ -73,7 +73,7 @@ def bytecode_text(code: types.CodeType) -> str:
 
 def _guard_words(guard: Guard, options: Options) -> str:
     """Return a guard in words; what a text says is the user's own business."""
-    if options.bundle_inputs or not isinstance(guard.expected, str | bytes) or guard.kind is not Kind.EQUALS:
+    if options.bundle_inputs or not isinstance(guard.expected, str | bytes) or guard.kind is not GuardKind.EQUALS:
         return guard_words(guard)
     place = guard.source.words() if guard.source is not None else ""
     return f"{place} equals a text of {len(guard.expected)} letters"

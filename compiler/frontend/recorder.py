@@ -24,7 +24,7 @@ from ..base.torch_facts import (
 )
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf
-from ..values.guard import Guard, Kind, TensorFacts
+from ..values.guard import Guard, GuardKind, TensorFacts
 from ..values.library.operators import compare, equal, unpack
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.sequences import ListValue, TupleValue, tuple_fields
@@ -105,12 +105,12 @@ class Recorder(GraphBuilding):
             function_mode_depth,
             torch.are_deterministic_algorithms_enabled,
         ):
-            self.guard(None, Kind.STATE, (function, function()))
-        self.guard(None, Kind.STATE, (outside_transforms, True))
+            self.guard(None, GuardKind.STATE, (function, function()))
+        self.guard(None, GuardKind.STATE, (outside_transforms, True))
         if function_mode_depth():
-            self.guard(None, Kind.STATE, (torch.get_default_device, torch.get_default_device()))
+            self.guard(None, GuardKind.STATE, (torch.get_default_device, torch.get_default_device()))
         if any_autocast_enabled():
-            self.guard(None, Kind.STATE, (autocast_state, autocast_state()))
+            self.guard(None, GuardKind.STATE, (autocast_state, autocast_state()))
 
     def user_line(self) -> Origin | None:
         """Return the innermost line that is not torch's own."""
@@ -121,7 +121,7 @@ class Recorder(GraphBuilding):
         code = frame.decoded.code
         return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
 
-    def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
+    def guard(self, source: Source | None, kind: GuardKind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry, once; identities of injected objects hold by construction."""
         if isinstance(source, Injected) and _holds_by_construction(source.value, kind):
             return
@@ -136,16 +136,16 @@ class Recorder(GraphBuilding):
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.sizes.is_open_number(value, source):
-            self.guard(source, Kind.TYPE, type(value))
+            self.guard(source, GuardKind.TYPE, type(value))
             if type(value) is float:  # arithmetic of symbols knows no NaN and no sign of zero
-                self.guard(source, Kind.EXPRESSION, f"0 < abs({{0}}) < {LARGE}")
+                self.guard(source, GuardKind.EXPRESSION, f"0 < abs({{0}}) < {LARGE}")
             return self.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:
             if known.source is not None and known.source != source and not isinstance(known.source, Injected):
-                self.guard(source, Kind.SAME_AS, id(value), (known.source,))
+                self.guard(source, GuardKind.SAME_AS, id(value), (known.source,))
             elif isinstance(known.source, Injected) and not isinstance(source, Injected):
-                self.guard(source, Kind.IDENTITY, value)
+                self.guard(source, GuardKind.IDENTITY, value)
             return known
         made = self._input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
         if isinstance(made, _SHARED) or type(value) is types.GeneratorType:
@@ -164,7 +164,7 @@ class Recorder(GraphBuilding):
         if known is made.namespace:
             self.alive.append(namespace)
         elif isinstance(known, DictValue) and known.source is not None:
-            self.guard(Attribute(source, "__dict__"), Kind.SAME_AS, id(namespace), (known.source,))
+            self.guard(Attribute(source, "__dict__"), GuardKind.SAME_AS, id(namespace), (known.source,))
             made.namespace = known
 
     def lazy(self, value: object, source: Source) -> Value:
@@ -190,18 +190,18 @@ class Recorder(GraphBuilding):
         kind = type(value)
         plain = kind is torch.Tensor or kind is torch.nn.Parameter or kind is getattr(torch.nn, "Buffer", None)
         if not plain or value.layout is not torch.strided or value.is_quantized or value.is_nested:
-            self.guard(source, Kind.TYPE, kind)
+            self.guard(source, GuardKind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
         bits = (value.is_conj(), value.is_neg(), value.is_inference())
         varying = self.sizes.varying(value, source)
         shape = tuple(None if index in varying else size for index, size in enumerate(value.shape))
         strides = (None,) * value.dim() if varying else tuple(value.stride())
         facts = TensorFacts(kind, value.dtype, value.device, shape, strides, value.requires_grad, bits, value.is_leaf)
-        self.guard(source, Kind.TENSOR, facts)
+        self.guard(source, GuardKind.TENSOR, facts)
         if varying:
             order = dense_order(value.shape, value.stride())
             assert order is not None  # or nothing would vary
-            self.guard(source, Kind.EXPRESSION, stride_text(order))
+            self.guard(source, GuardKind.EXPRESSION, stride_text(order))
             with without_transforms():
                 fake = make_symbolic_fake(self.fake_mode, value, varying, order)
         else:
@@ -313,7 +313,7 @@ class Recorder(GraphBuilding):
     def _require_identity(self, function: FunctionValue) -> None:
         """Demand this very function: what is known of it is known of the object, not of its code."""
         if function.source is not None:
-            self.guard(function.source, Kind.IDENTITY, function.real)
+            self.guard(function.source, GuardKind.IDENTITY, function.real)
 
     def new_frame(self, function: FunctionValue, bound: dict[str, Value]) -> FrameState:
         """Return a frame at the start of the function."""
@@ -428,12 +428,12 @@ class Recorder(GraphBuilding):
         if name in namespace:
             value = namespace[name]
         else:
-            self.guard(Injected(namespace), Kind.LACKS_KEY, name)
+            self.guard(Injected(namespace), GuardKind.LACKS_KEY, name)
             if name not in vars(builtins):
                 self.throw(NameError, f"name '{name}' is not defined")
             value, place = vars(builtins)[name], Item(Injected(vars(builtins)), name)
         if isinstance(value, types.FunctionType):
-            self.guard(place, Kind.IDENTITY, value)
+            self.guard(place, GuardKind.IDENTITY, value)
             place = Injected(value)
         self.globals[key] = made = self.wrap(value, place)
         return made
@@ -444,7 +444,7 @@ class Recorder(GraphBuilding):
         if found is None:
             return None
         if found is _UNTOUCHED and name not in namespace:
-            self.guard(Injected(namespace), Kind.LACKS_KEY, name)
+            self.guard(Injected(namespace), GuardKind.LACKS_KEY, name)
             return None
         return self.global_value(namespace, name)
 
@@ -468,7 +468,7 @@ class Recorder(GraphBuilding):
         """Change a global state of torch now, for what is captured next, and in the graph."""
         setter(*args)
         if setter in (torch.autocast_increment_nesting, torch.autocast_decrement_nesting):
-            self.guard(None, Kind.STATE, (autocast_depth, self.autocast_depth_at_entry))
+            self.guard(None, GuardKind.STATE, (autocast_depth, self.autocast_depth_at_entry))
         constants: Any = args  # flags, dtypes and device names
         node = self.graph.call_function(setter, constants)
         node.meta["origin"] = self.here()
@@ -529,9 +529,9 @@ def _of_made_class(source: Source) -> bool:
     return base is not None and isinstance(base.value, type) and base.value in MADE
 
 
-def _holds_by_construction(value: object, kind: Kind) -> bool:
+def _holds_by_construction(value: object, kind: GuardKind) -> bool:
     """Return whether a condition on an injected object can never change."""
-    if kind is Kind.CODE:  # a user may replace the code of a function; torch and the standard library do not
+    if kind is GuardKind.CODE:  # a user may replace the code of a function; torch and the standard library do not
         root = str(getattr(value, "__module__", "")).partition(".")[0]
         return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
-    return kind in (Kind.TYPE, Kind.IDENTITY) or (kind is Kind.LENGTH and isinstance(value, tuple))
+    return kind in (GuardKind.TYPE, GuardKind.IDENTITY) or (kind is GuardKind.LENGTH and isinstance(value, tuple))

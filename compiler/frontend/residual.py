@@ -3,7 +3,7 @@
 import torch
 
 from ..base.torch_facts import set_grad_mode, size_expression
-from ..values.guard import Guard, Kind
+from ..values.guard import Guard, GuardKind
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.sequences import TupleValue
 from ..values.python.objects.attributes import MADE
@@ -123,16 +123,16 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
         sources = [value.source for value in changeable if value.source is not None]
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
-            guards.append(Guard(None, Kind.DISTINCT, "distinct", None, outside))
+            guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, outside))
     hashed = tuple(value.source for value in recorder.hashed.values() if value.source is not None)
     if len(hashed) > 1 and not all(map(_is_fixed, hashed)):
-        guards.append(Guard(None, Kind.DISTINCT, "distinct", None, hashed))
+        guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, hashed))
     if recorder.mutates_inputs and len(recorder.inputs) > 1:
         tensors = tuple(value.source for value in recorder.inputs if value.source is not None)
         if not recorder.effects:
-            guards.append(Guard(None, Kind.DISTINCT, "distinct", None, tensors))
+            guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, tensors))
         pattern = recorder.storage_pattern()
-        guards.append(Guard(None, Kind.STORAGES, pattern, None, tensors))
+        guards.append(Guard(None, GuardKind.STORAGES, pattern, None, tensors))
     return guards
 
 

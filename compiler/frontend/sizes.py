@@ -23,7 +23,7 @@ from ..base.torch_facts import (
     size_expression,
 )
 from ..values.constant import Constant
-from ..values.guard import Guard, Kind
+from ..values.guard import Guard, GuardKind
 from ..values.scalar import SizeValue
 from ..values.source import Argument, Source
 from ..values.value import Value
@@ -186,7 +186,7 @@ class Sizes:
         guards: list[Guard] = []
         for condition in size_conditions(self.environment):
             text, sources = self.text(condition)
-            guards.append(Guard(None, Kind.EXPRESSION, text, None, sources))
+            guards.append(Guard(None, GuardKind.EXPRESSION, text, None, sources))
         return guards
 
     def text(self, expression: Any) -> tuple[str, tuple[Source, ...]]:

@@ -23,7 +23,7 @@ from ..base.torch_facts import has_foreign_modes, outside_transforms
 from ..bytecode.instruction import Decoded, decode
 from ..bytecode.resume_chain import Place, make_chain_function
 from ..bytecode.resume_code import NULL, VALUE
-from ..values.guard import Guard, Kind, TensorFacts
+from ..values.guard import Guard, GuardKind, TensorFacts
 from ..values.reasons import FUNCTION_MODE, LIMIT
 from ..values.rules import call_rule
 from ..values.source import Argument, Source
@@ -367,7 +367,7 @@ class Unit:
         if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) in (int, float)):
             return
         actual = fetched(guard.source, self.parameters, args)
-        if guard.kind is Kind.EQUALS and type(actual) is type(facts) and actual != facts:
+        if guard.kind is GuardKind.EQUALS and type(actual) is type(facts) and actual != facts:
             self.varying_numbers.add(guard.source)
         if not isinstance(facts, TensorFacts):
             return

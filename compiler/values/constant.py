@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .guard import Kind
+from .guard import GuardKind
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -234,7 +234,7 @@ class Known(Value):
             attribute = getattr(module, name)
         except AttributeError as error:
             if not is_stable_module(module):
-                ctx.guard(Attribute(Injected(module), "__dict__"), Kind.LACKS_KEY, name)
+                ctx.guard(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
             ctx.throw(AttributeError, *error.args)
         if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
             return ctx.wrap(attribute, Attribute(Injected(module), name))

@@ -40,9 +40,6 @@ class GuardKind(Enum):
     EXPRESSION = auto()  # a Python expression over {0}, the value, and {1}, {2}, ..., the other values
 
 
-Kind = GuardKind
-
-
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
     """The metadata of a tensor that a capture relied on; a size of None may vary.

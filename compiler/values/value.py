@@ -10,7 +10,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ..base.options import Options
-from .guard import Kind
+from .guard import GuardKind
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR, Break, BreakReason, Signal
 from .source import Source
 
@@ -232,7 +232,7 @@ class CaptureContext(ABC):
         """Return the value of an object computed while evaluating; containers become new containers."""
 
     @abstractmethod
-    def guard(self, source: Source | None, kind: Kind, expected: object, others: tuple[Source, ...] = ()) -> None:
+    def guard(self, source: Source | None, kind: GuardKind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ import torch.nn.attention
 
 from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
-from .guard import Kind
+from .guard import GuardKind
 from .python.containers.mappings import DictValue, ProxyValue
 from .python.containers.namespaces import GlobalsValue
 from .python.containers.sequences import ListValue, TupleValue
@@ -81,14 +81,14 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     if rule is not None:
         return rule(ctx, value, source)
     if isinstance(value, type):
-        ctx.guard(source, Kind.IDENTITY, value)
+        ctx.guard(source, GuardKind.IDENTITY, value)
         return ClassValue(value, source)
     if isinstance(value, _BY_IDENTITY):
-        ctx.guard(source, Kind.IDENTITY, value)
+        ctx.guard(source, GuardKind.IDENTITY, value)
         return Known(value, source)
     if isinstance(value, types.BuiltinFunctionType):
         return _builtin(ctx, value, source)
-    ctx.guard(source, Kind.TYPE, kind)
+    ctx.guard(source, GuardKind.TYPE, kind)
     if isinstance(value, tuple):
         return _elements(ctx, value, source, kind)
     if getattr(kind, "_plumbline_compiled", False):
@@ -138,7 +138,7 @@ def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | Non
     if isinstance(value, list | collections.deque):
         owner: Any = list if isinstance(value, list) else collections.deque
         items: list[Any] = list(owner.__iter__(value))
-        ctx.guard(Plain(source, owner.__len__), Kind.EQUALS, len(items))
+        ctx.guard(Plain(source, owner.__len__), GuardKind.EQUALS, len(items))
         lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
         held = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
         held.native = True
@@ -182,30 +182,30 @@ def _has_native_state(kind: type) -> bool:
 
 @wraps_type(*(kind for kind in LITERAL_TYPES if kind not in (type(None), bool, type(Ellipsis), type(NotImplemented))))
 def _literal(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.EQUALS, value)
+    ctx.guard(source, GuardKind.EQUALS, value)
     return Constant(value, None)
 
 
 @wraps_type(type(None), bool, type(Ellipsis), type(NotImplemented))
 def _singleton(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.IDENTITY, value)
+    ctx.guard(source, GuardKind.IDENTITY, value)
     return Constant(value, None)
 
 
 @wraps_type(torch.device, slice)
 def _by_value(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.EQUALS, value)
+    ctx.guard(source, GuardKind.EQUALS, value)
     return DeviceBlock(value) if isinstance(value, torch.device) else Constant(value)
 
 
 @wraps_type(list, collections.deque)
 def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, list | collections.deque)
-    ctx.guard(source, Kind.TYPE, type(value))
-    ctx.guard(source, Kind.LENGTH, len(value))
+    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guard(source, GuardKind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
     if isinstance(value, collections.deque):
-        ctx.guard(Attribute(source, "maxlen"), Kind.EQUALS, value.maxlen)
+        ctx.guard(Attribute(source, "maxlen"), GuardKind.EQUALS, value.maxlen)
         return ListValue(items, source, collections.deque, value.maxlen)
     return ListValue(items, source)
 
@@ -213,12 +213,12 @@ def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(tuple, torch.Size)
 def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, tuple)
-    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, GuardKind.TYPE, type(value))
     return _elements(ctx, value, source, type(value))
 
 
 def _elements(ctx: CaptureContext, value: tuple[object, ...], source: Source, kind: type) -> Value:
-    ctx.guard(source, Kind.LENGTH, len(value))
+    ctx.guard(source, GuardKind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
     return TupleValue(items, source, kind)
 
@@ -228,9 +228,9 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, dict)
     module = sys.modules.get(value["__name__"]) if type(value.get("__name__")) is str else None
     if module is not None and vars(module) is value:
-        ctx.guard(source, Kind.IDENTITY, value)
+        ctx.guard(source, GuardKind.IDENTITY, value)
         return GlobalsValue(value)
-    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, GuardKind.TYPE, type(value))
     made = DictValue(type(value), source, value)
     if isinstance(value, collections.defaultdict):
         made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
@@ -240,13 +240,13 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(set, frozenset)
 def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, set | frozenset)
-    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, GuardKind.TYPE, type(value))
     made = SetValue(type(value), source)
     if all(type(member) in LITERAL_TYPES or isinstance(member, type | enum.Enum | torch.dtype) for member in value):
-        ctx.guard(source, Kind.MEMBERS, frozenset(value))
+        ctx.guard(source, GuardKind.MEMBERS, frozenset(value))
         members = [ctx.known(member) for member in value]
     else:
-        ctx.guard(source, Kind.LENGTH, len(value))
+        ctx.guard(source, GuardKind.LENGTH, len(value))
         members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
     made.members = {member.hash_token(ctx): member for member in members}
     made.tokens = type(value)(made.members)
@@ -256,7 +256,7 @@ def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(types.FunctionType)
 def _function(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.FunctionType)
-    ctx.guard(source, Kind.CODE, value.__code__)
+    ctx.guard(source, GuardKind.CODE, value.__code__)
     return wrap_function(ctx, value, source)
 
 
@@ -266,7 +266,7 @@ def _method(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(source, Injected):
         function = ctx.wrap(value.__func__, Injected(value.__func__))
         return BoundMethod(function, ctx.wrap(value.__self__, Injected(value.__self__)), source)
-    ctx.guard(source, Kind.TYPE, types.MethodType)
+    ctx.guard(source, GuardKind.TYPE, types.MethodType)
     function = ctx.wrap(value.__func__, Attribute(source, "__func__"))
     return BoundMethod(function, ctx.wrap(value.__self__, Attribute(source, "__self__")), source)
 
@@ -275,22 +275,22 @@ def _method(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _builtin(ctx: CaptureContext, value: object, source: Source) -> Value:
     owner = getattr(value, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType | type) or isinstance(source, Injected):
-        ctx.guard(source, Kind.IDENTITY, value)
+        ctx.guard(source, GuardKind.IDENTITY, value)
         return Known(value, source)
     name = getattr(value, "__name__", "")
-    ctx.guard(source, Kind.TYPE, types.BuiltinFunctionType)
-    ctx.guard(Attribute(source, "__name__"), Kind.EQUALS, name)
+    ctx.guard(source, GuardKind.TYPE, types.BuiltinFunctionType)
+    ctx.guard(Attribute(source, "__name__"), GuardKind.EQUALS, name)
     return MethodOf(ctx.wrap(owner, Attribute(source, "__self__")), name, source)
 
 
 @wraps_type(functools.partial)
 def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, functools.partial)
-    ctx.guard(source, Kind.TYPE, functools.partial)
+    ctx.guard(source, GuardKind.TYPE, functools.partial)
     args = ctx.wrap(value.args, Attribute(source, "args"))
     assert isinstance(args, TupleValue)
     keywords = Attribute(source, "keywords")
-    ctx.guard(keywords, Kind.KEYS, tuple(value.keywords))
+    ctx.guard(keywords, GuardKind.KEYS, tuple(value.keywords))
     kwargs = {name: ctx.lazy(item, Item(keywords, name)) for name, item in value.keywords.items()}
     return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args.items, kwargs, source)
 
@@ -309,7 +309,7 @@ def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
     try:
         content = value.cell_contents
     except ValueError:
-        ctx.guard(Plain(source, _is_empty), Kind.EQUALS, True)
+        ctx.guard(Plain(source, _is_empty), GuardKind.EQUALS, True)
         return CellValue(None, source)
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
 
@@ -324,7 +324,7 @@ class OpenBlock(OpaqueValue):
 
 @wraps_type(inference_block)
 def _open_block(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.TYPE, inference_block)
+    ctx.guard(source, GuardKind.TYPE, inference_block)
     return OpenBlock(value, source)
 
 
@@ -344,14 +344,14 @@ class WeakReference(OpaqueValue):
 
 @wraps_type(weakref.ref)
 def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.TYPE, weakref.ref)
+    ctx.guard(source, GuardKind.TYPE, weakref.ref)
     return WeakReference(value, source)
 
 
 @wraps_type(types.MappingProxyType)
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.MappingProxyType)
-    ctx.guard(source, Kind.TYPE, types.MappingProxyType)
+    ctx.guard(source, GuardKind.TYPE, types.MappingProxyType)
     owner = ctx.real(ctx.wrap(shown_by(value), Plain(source, shown_by)))
     return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)
 

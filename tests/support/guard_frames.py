@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plumbline.compiler.values.guard import (
     Answer,
     Guard,
-    Kind,
+    GuardKind,
     Member,
     TensorFacts,
     look_up,
@@ -178,34 +178,36 @@ def facts_of(value: torch.Tensor, free: int | None = None) -> TensorFacts:
 
 def guards_of(value: object, source: Source) -> list[Guard]:
     """Return guards that hold on the value."""
-    made = [Guard(source, Kind.TYPE, type(value)), Guard(source, Kind.IDENTITY, value)]
+    made = [Guard(source, GuardKind.TYPE, type(value)), Guard(source, GuardKind.IDENTITY, value)]
     if isinstance(value, torch.Tensor):
-        made += [Guard(source, Kind.TENSOR, facts_of(value, free)) for free in (None, 0)]
+        made += [Guard(source, GuardKind.TENSOR, facts_of(value, free)) for free in (None, 0)]
         return made
-    made.append(Guard(source, Kind.HAS_ATTRIBUTE, "__class__"))
-    made.append(Guard(source, Kind.LACKS_ATTRIBUTE, "_absent"))
+    made.append(Guard(source, GuardKind.HAS_ATTRIBUTE, "__class__"))
+    made.append(Guard(source, GuardKind.LACKS_ATTRIBUTE, "_absent"))
     if type(value) in (int, float, complex, bool, str, bytes, type(None), range, slice, torch.device, type(...)):
-        made.append(Guard(source, Kind.EQUALS, value))
+        made.append(Guard(source, GuardKind.EQUALS, value))
     if isinstance(value, (str, list, tuple, dict, set, collections.deque, types.MappingProxyType)):
-        made.append(Guard(source, Kind.LENGTH, len(value)))
-        made.append(Guard(source, Kind.TRUTH, bool(value)))
+        made.append(Guard(source, GuardKind.LENGTH, len(value)))
+        made.append(Guard(source, GuardKind.TRUTH, bool(value)))
     if isinstance(value, (dict, types.MappingProxyType)):
-        made.append(Guard(source, Kind.KEYS, tuple(value)))
-        made += [Guard(source, Kind.HAS_KEY if key in value else Kind.LACKS_KEY, key) for key in ("weight", 0, "c")]
+        made.append(Guard(source, GuardKind.KEYS, tuple(value)))
+        made += [
+            Guard(source, GuardKind.HAS_KEY if key in value else GuardKind.LACKS_KEY, key) for key in ("weight", 0, "c")
+        ]
     if isinstance(value, set):
-        made.append(Guard(source, Kind.MEMBERS, frozenset(value)))
+        made.append(Guard(source, GuardKind.MEMBERS, frozenset(value)))
     if isinstance(value, type):
         for name in ("a", "b", "weight", "__eq__"):
-            made.append(Guard(source, Kind.MEMBER, Member(name, None, member_found(look_up(value, name)[1]))))
+            made.append(Guard(source, GuardKind.MEMBER, Member(name, None, member_found(look_up(value, name)[1]))))
             behind = member_found(look_up(value, name, value)[1])
-            made.append(Guard(source, Kind.MEMBER, Member(name, value, behind)))
+            made.append(Guard(source, GuardKind.MEMBER, Member(name, value, behind)))
     if value is give:
-        made += [Guard(source, Kind.ANSWER, Answer((key,), {}, give(key))) for key in (0, 1.0)]
+        made += [Guard(source, GuardKind.ANSWER, Answer((key,), {}, give(key))) for key in (0, 1.0)]
     if isinstance(value, types.FunctionType):
-        made.append(Guard(source, Kind.CODE, value.__code__))
+        made.append(Guard(source, GuardKind.CODE, value.__code__))
     if type(value) in (dict, collections.OrderedDict):
         empty = tuple(name for name in value if type(name) is str and _is_empty(value[name]))
-        made += [Guard(source, Kind.EMPTY_ITEMS, empty)] if empty else []
+        made += [Guard(source, GuardKind.EMPTY_ITEMS, empty)] if empty else []
     return made
 
 
@@ -223,17 +225,19 @@ STATES = (
 
 def relations(found: list[tuple[Source, object]]) -> list[Guard]:
     """Return guards between sources that hold."""
-    made = [Guard(None, Kind.STATE, (function, function())) for function in STATES]
+    made = [Guard(None, GuardKind.STATE, (function, function())) for function in STATES]
     for place, (source, value) in enumerate(found):
-        made += [Guard(source, Kind.SAME_AS, None, None, (other,)) for other, same in found[:place] if same is value]
+        made += [
+            Guard(source, GuardKind.SAME_AS, None, None, (other,)) for other, same in found[:place] if same is value
+        ]
     for count in (2, 3, len(found)):
         some = found[:count]
         if len({id(value) for _, value in some}) == len(some) > 1:
-            made.append(Guard(None, Kind.DISTINCT, "distinct", None, tuple(source for source, _ in some)))
+            made.append(Guard(None, GuardKind.DISTINCT, "distinct", None, tuple(source for source, _ in some)))
     some = [(source, value) for source, value in found if type(value) is torch.Tensor and value.device.type == "cpu"]
     if len(some) > 1:
         pattern = storage_pattern(*(value for _, value in some))
-        made.append(Guard(None, Kind.STORAGES, pattern, None, tuple(source for source, _ in some)))
+        made.append(Guard(None, GuardKind.STORAGES, pattern, None, tuple(source for source, _ in some)))
     return made
 
 

@@ -13,7 +13,7 @@ from .tensor_layout import metadata
 
 
 def _is_like(guard: Guard, value: Any, _: tuple[Any, ...]) -> bool:
-    facts: TensorFacts = guard.expected
+    facts = guard.expected
     return (
         type(value) is facts.kind
         and (value.dtype, value.device, value.requires_grad) == (facts.dtype, facts.device, facts.requires_grad)

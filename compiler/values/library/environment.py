@@ -3,7 +3,7 @@
 import os
 
 from ..constant import Constant, MethodOf
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.objects.instances import OpaqueValue
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
@@ -29,7 +29,7 @@ class EnvironmentValue(Value):
         found = os.environ.get(name)
         place = Injected(os.environ)
         text = f".get({name!r}) == {found!r}".replace("{", "{{").replace("}", "}}")
-        ctx.guard(place, Kind.EXPRESSION, "{0}" + text)
+        ctx.guard(place, GuardKind.EXPRESSION, "{0}" + text)
         return found
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -64,5 +64,5 @@ class EnvironmentValue(Value):
 def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
     if value is not os.environ:
         return OpaqueValue(value, source)
-    ctx.guard(source, Kind.IDENTITY, value)
+    ctx.guard(source, GuardKind.IDENTITY, value)
     return EnvironmentValue()

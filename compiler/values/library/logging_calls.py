@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from ..constant import Constant
-from ..guard import Answer, Kind
+from ..guard import Answer, GuardKind
 from ..python.objects.instances import ObjectValue
 from ..reasons import SIDE_EFFECT_CALL, Break
 from ..rule_tables import calls
@@ -29,7 +29,7 @@ def _logger(ctx: CaptureContext, value: Value) -> logging.Logger:
     if not isinstance(real, logging.Logger):
         raise Break(SIDE_EFFECT_CALL, f"logging by {value.describe()}")
     if value.source is not None:
-        ctx.guard(value.source, Kind.IDENTITY, real)
+        ctx.guard(value.source, GuardKind.IDENTITY, real)
     return real
 
 
@@ -37,7 +37,7 @@ def _ask(ctx: CaptureContext, logger: logging.Logger, question: str, *args: obje
     """Ask a logger now, and again at every entry."""
     function = getattr(type(logger), question)
     answer = function(logger, *args)
-    ctx.guard(Injected(function), Kind.ANSWER, Answer((logger, *args), {}, answer))
+    ctx.guard(Injected(function), GuardKind.ANSWER, Answer((logger, *args), {}, answer))
     return answer
 
 

@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from ..constant import Constant, Known, MethodOf
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.sequences import TupleValue
 from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
@@ -403,7 +403,7 @@ def demand_quiet_errors(ctx: CaptureContext) -> None:
     settings = error_settings()
     if not {setting for _, setting in settings} <= {"warn", "ignore"}:
         raise Break(NUMPY, "arithmetic whose errors are handled")
-    ctx.guard(None, Kind.STATE, (error_settings, settings))
+    ctx.guard(None, GuardKind.STATE, (error_settings, settings))
 
 
 def error_settings() -> tuple[tuple[str, str], ...]:
@@ -456,8 +456,8 @@ def _scalar(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, numpy.generic)
     if isinstance(source, Injected):
         return NumpyScalar(value)
-    ctx.guard(source, Kind.TYPE, type(value))
-    ctx.guard(source, Kind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}")  # by bits: nan, -0.0
+    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guard(source, GuardKind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}")  # by bits: nan, -0.0
     return NumpyScalar(value, source)
 
 
@@ -467,7 +467,7 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, numpy.ndarray)
     if isinstance(source, Injected):
         return known_value(ctx, value)
-    ctx.guard(source, Kind.TYPE, numpy.ndarray)
+    ctx.guard(source, GuardKind.TYPE, numpy.ndarray)
     fits = value.dtype in _DTYPES.values() and value.flags.writeable and value.dtype.isnative
     if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
         return OpaqueValue(value, source)
@@ -478,5 +478,5 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 @wraps_type(numpy.ufunc, type(numpy.prod), numpy.finfo, numpy.iinfo, *{type(dtype) for dtype in _DTYPES.values()})
 def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.IDENTITY, value)
+    ctx.guard(source, GuardKind.IDENTITY, value)
     return Known(value, source)

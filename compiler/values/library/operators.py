@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..constant import Constant, Known, MethodOf, fold
-from ..guard import Kind
+from ..guard import GuardKind
 from ..identities import IdentityValue
 from ..python.containers.iterators import IteratorValue
 from ..python.containers.mappings import DictValue, DictView, ProxyValue, pairs_of
@@ -412,10 +412,10 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
     for value in (left, right):
         known_by_code = isinstance(value, FunctionValue) and value.real is not None
         if known_by_code and value.source is not None and not isinstance(value.source, Injected):
-            ctx.guard(value.source, Kind.IDENTITY, value.identity())
+            ctx.guard(value.source, GuardKind.IDENTITY, value.identity())
     both_from_outside = left.source is not None and right.source is not None
     if not same and both_from_outside and left.python_type() is right.python_type() and not isinstance(left, Constant):
-        ctx.guard(None, Kind.DISTINCT, "distinct", (left.source, right.source))  # type: ignore[arg-type]  # not None
+        ctx.guard(None, GuardKind.DISTINCT, "distinct", (left.source, right.source))  # type: ignore[arg-type]  # not None
     return same
 
 

@@ -7,7 +7,7 @@ import sys
 import types
 
 from ..constant import Constant, fold
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.namespaces import GlobalsValue
 from ..python.containers.sequences import ListValue, TupleValue, sort_values
@@ -129,7 +129,7 @@ def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     found = dir(owner)
     if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
         text = repr(found).replace("{", "{{").replace("}", "}}")
-        ctx.guard(Injected(owner), Kind.EXPRESSION, f"dir({{0}}) == {text}")
+        ctx.guard(Injected(owner), GuardKind.EXPRESSION, f"dir({{0}}) == {text}")
     return found
 
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable
 
-from ..guard import Answer, Kind
+from ..guard import Answer, GuardKind
 from ..python.objects.classes import ClassValue
 from ..reasons import UNKNOWN_CALLEE, Break
 from ..rule_tables import CallRule
@@ -24,7 +24,7 @@ def dispatch_rule(function: object) -> CallRule | None:
         if not isinstance(kind, ClassValue):
             raise Break(UNKNOWN_CALLEE, f"dispatch on {kind.describe()}")
         found = dispatch(kind.kind)
-        ctx.guard(Injected(dispatch), Kind.ANSWER, Answer((kind.kind,), {}, found))
+        ctx.guard(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, found))
         return ctx.wrap(found, Injected(found))
 
     return rule

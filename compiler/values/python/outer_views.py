@@ -3,7 +3,7 @@
 import gc
 from dataclasses import dataclass
 
-from ..guard import Kind
+from ..guard import GuardKind
 from ..rule_tables import wraps_type
 from ..source import Inject, Source
 from ..value import CaptureContext, Value
@@ -48,7 +48,7 @@ class OuterView(DictView):
 
 @wraps_type(*_PARTS)
 def _view(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.TYPE, type(value))
+    ctx.guard(source, GuardKind.TYPE, type(value))
     mapping = viewed(value)
     if type(mapping) is not dict:
         return OpaqueValue(value, source)

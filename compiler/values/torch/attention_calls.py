@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...base.torch_facts import annotate_graph, flex_attention_operator
 from ..constant import Known
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import SequenceValue
 from ..reasons import UNKNOWN_CALLEE, Break
@@ -27,7 +27,7 @@ def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @wraps_type(type(flex_attention_operator))
 def _operator(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, Kind.IDENTITY, value)
+    ctx.guard(source, GuardKind.IDENTITY, value)
     return Known(value, source)
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.utils.checkpoint
 
 from ..constant import Constant, Known
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import ClassValue
@@ -79,7 +79,7 @@ def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None
         found = value.constant()
         return found if callable(found) and not isinstance(found, enum.Enum) else None
     if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
-        ctx.guard(value.source, Kind.IDENTITY, value.real)
+        ctx.guard(value.source, GuardKind.IDENTITY, value.real)
         return value.real
     return None
 

@@ -7,7 +7,7 @@ import torch
 from torch import fx
 
 from ..constant import Constant, Known
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.classes import ClassValue
 from ..python.objects.functions import CellValue, FunctionValue
@@ -33,7 +33,7 @@ def _demand_own_history(ctx: CaptureContext, what: str) -> None:
             raise Break(AUTOGRAD_CALL, f"{what} where an input has a history from outside")
         if value.real._backward_hooks or value.hooks:
             raise Break(AUTOGRAD_CALL, f"{what} where an input has hooks")
-        ctx.guard(value.source, Kind.EXPRESSION, "not {0}._backward_hooks")
+        ctx.guard(value.source, GuardKind.EXPRESSION, "not {0}._backward_hooks")
 
 
 @calls(torch.autograd.grad)
@@ -73,7 +73,7 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
         return None
     _demand_own_history(ctx, "backward")
-    ctx.guard(None, Kind.STATE, (_is_distributed, False))
+    ctx.guard(None, GuardKind.STATE, (_is_distributed, False))
     leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
     if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
         return None
@@ -101,7 +101,7 @@ def _accumulates_plainly(ctx: CaptureContext, leaf: TensorValue) -> bool:
         late: Any = leaf.real
         if late._post_accumulate_grad_hooks:
             return False
-        ctx.guard(leaf.source, Kind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
+        ctx.guard(leaf.source, GuardKind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
     return not leaf.hooks and leaf.fake.layout is torch.strided
 
 

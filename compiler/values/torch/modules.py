@@ -6,7 +6,7 @@ import torch
 
 from ...base.torch_facts import log_api_usage, module_call_path, module_registration_hooks
 from ..constant import Constant
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import ListValue
 from ..python.objects.attributes import MISSING, class_lookup
@@ -126,8 +126,8 @@ class ModuleValue(ObjectValue):
         if any(namespace.get(name) for name in names) or has_global_hooks():
             return False
         assert self.namespace.source is not None
-        ctx.guard(self.namespace.source, Kind.EMPTY_ITEMS, names)
-        ctx.guard(Injected(_HOOKS_OF_ALL), Kind.EMPTY_ITEMS, _GLOBAL_HOOKS)
+        ctx.guard(self.namespace.source, GuardKind.EMPTY_ITEMS, names)
+        ctx.guard(Injected(_HOOKS_OF_ALL), GuardKind.EMPTY_ITEMS, _GLOBAL_HOOKS)
         return True
 
 

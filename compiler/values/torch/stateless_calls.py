@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from ..constant import Constant
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.mappings import DictValue, Entry
 from ..python.containers.sequences import SequenceValue
 from ..reasons import UNKNOWN_CALLEE, Break
@@ -106,7 +106,7 @@ def _tied(ctx: CaptureContext, places: dict[str, Place], replaced: dict[str, Val
     values = {id(place.entry.value): place.entry.value for place in places.values()}
     sources = tuple(value.source for value in values.values() if value.source is not None)
     if len(sources) > 1:
-        ctx.guard(None, Kind.DISTINCT, "distinct", sources)
+        ctx.guard(None, GuardKind.DISTINCT, "distinct", sources)
     tied = dict(replaced)
     for group in names.values():
         given = [replaced[name] for name in group if name in replaced]

@@ -7,7 +7,7 @@ import torch
 from torch import fx
 
 from ..constant import Constant, MethodOf
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.sequences import SequenceIterator, TupleValue
 from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
@@ -270,7 +270,7 @@ class TensorValue(Value):
             return ctx.wrap(self.real.__dict__[name], place)
         if not hasattr(torch.Tensor, name):
             if self.source is not None and self.real is not None:
-                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
         if callable(getattr(torch.Tensor, name)):
             return MethodOf(self, name)

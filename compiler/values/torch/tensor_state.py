@@ -8,7 +8,7 @@ import torch
 from ...base.errors import Unsupported
 from ...base.torch_facts import outside_transforms, storage_key
 from ..constant import Constant
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.classes import constructs
 from ..reasons import TENSOR_STATE, UNKNOWN_CALLEE, Break
@@ -117,7 +117,7 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
         assert isinstance(value, TensorValue)
         if storage_key(value.fake) == place and value.source is not None and value.real is not None:
             offset = value.real.storage_offset()
-            ctx.guard(value.source, Kind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
+            ctx.guard(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
             moved = offset - value.fake.storage_offset()  # fakes of inputs with open sizes start at 0
     return ctx.known(tensor.fake.storage_offset() + moved)
 
@@ -127,7 +127,7 @@ def _answer_of(ctx: CaptureContext, tensor: TensorValue, question: str) -> objec
     if tensor.source is None or tensor.real is None or tensor.has_new_data:
         raise Break(TENSOR_STATE, f"{question} of {tensor.describe()}")
     answer = eval(question.format("tensor"), {"tensor": tensor.real})
-    ctx.guard(tensor.source, Kind.EXPRESSION, f"{question} is {answer}")
+    ctx.guard(tensor.source, GuardKind.EXPRESSION, f"{question} is {answer}")
     return answer
 
 

@@ -22,7 +22,7 @@ from ...base.torch_facts import (
     variable_functions,
 )
 from ..constant import LITERAL_TYPES, Constant, fold
-from ..guard import Kind
+from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import ListValue, TupleValue
 from ..python.objects.classes import constructs
@@ -235,7 +235,7 @@ def _known_object(ctx: CaptureContext, value: Value) -> object:
     found = value.identity()
     if value.source is None or isinstance(found, Value):
         value.no("a result assumed constant: an argument")
-    ctx.guard(value.source, Kind.IDENTITY, found)
+    ctx.guard(value.source, GuardKind.IDENTITY, found)
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...constant import Constant, MethodOf
-from ...guard import Kind
+from ...guard import GuardKind
 from ...identities import key_among
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
@@ -114,9 +114,9 @@ class DictValue(Value):
         assert source is not None
         self.unread = None
         if all(type(key) in _SIMPLE_KEYS for key in original):
-            ctx.guard(source, Kind.KEYS, tuple(original))
+            ctx.guard(source, GuardKind.KEYS, tuple(original))
         else:
-            ctx.guard(source, Kind.LENGTH, len(original))
+            ctx.guard(source, GuardKind.LENGTH, len(original))
         self.entries = {}
         for position, (key, value) in enumerate(original.items()):
             simple = type(key) in _SIMPLE_KEYS
@@ -155,7 +155,7 @@ class DictValue(Value):
         assert self.source is not None
         real_key = key.constant()
         if real_key not in self.unread:
-            ctx.guard(self.source, Kind.LACKS_KEY, real_key)
+            ctx.guard(self.source, GuardKind.LACKS_KEY, real_key)
             return None
         value = ctx.wrap(self.unread[real_key], self.item(real_key))  # fetching it is the guard that it is there
         self.entries[token] = Entry(key, value)
@@ -164,7 +164,7 @@ class DictValue(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has entries."""
         if self.unread is not None and not self.log and self.source is not None and not self.unread:
-            ctx.guard(self.source, Kind.LENGTH, 0)
+            ctx.guard(self.source, GuardKind.LENGTH, 0)
             return False
         return bool(self.read_all(ctx))
 
@@ -183,7 +183,7 @@ class DictValue(Value):
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             found = key.constant() in self.unread
-            ctx.guard(self.source, Kind.HAS_KEY if found else Kind.LACKS_KEY, key.constant())
+            ctx.guard(self.source, GuardKind.HAS_KEY if found else GuardKind.LACKS_KEY, key.constant())
             return found
         return self.find(ctx, key) is not None
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from ...constant import Constant, MethodOf
-from ...guard import Kind
+from ...guard import GuardKind
 from ...identities import token_among
 from ...reasons import UNSUPPORTED_OBJECT, Break
 from ...source import Listed, Source
@@ -124,7 +124,7 @@ class SetValue(Value):
             self.no("iteration over a set from outside that was changed", UNSUPPORTED_OBJECT)
         members = list(self.members.values())  # in the order of the original: so it was wrapped
         if any(member.source is None for member in members):
-            ctx.guard(Listed(self.source), Kind.EQUALS, tuple(member.constant() for member in members))
+            ctx.guard(Listed(self.source), GuardKind.EQUALS, tuple(member.constant() for member in members))
         return members
 
     def iterate(self, ctx: CaptureContext) -> Value:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from ...constant import Constant, Known
-from ...guard import ABSENT, Answer, Kind, Member, look_up, member_found
+from ...guard import ABSENT, Answer, GuardKind, Member, look_up, member_found
 from ...reasons import UNSUPPORTED_OBJECT, Break
 from ...source import Attribute, Injected
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -78,7 +78,7 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
         _WATCH.seen.add((kind, name, after))
         if may_change(kind):
-            _WATCH.ctx.guard(Injected(kind), Kind.MEMBER, Member(name, after, member_found(raw)))
+            _WATCH.ctx.guard(Injected(kind), GuardKind.MEMBER, Member(name, after, member_found(raw)))
     return owner, raw
 
 
@@ -111,11 +111,11 @@ def guard_bases(ctx: CaptureContext, kind: type, wanted: object) -> None:
     """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
     if not may_change(kind):
         return
-    ctx.guard(Attribute(Injected(kind), "__mro__"), Kind.EQUALS, kind.__mro__)
+    ctx.guard(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
     classes = wanted if isinstance(wanted, tuple) else (wanted,)
     if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
         verdict = issubclass(kind, classes)
-        ctx.guard(Injected(issubclass), Kind.ANSWER, Answer((kind, classes), {}, verdict))
+        ctx.guard(Injected(issubclass), GuardKind.ANSWER, Answer((kind, classes), {}, verdict))
 
 
 def is_torch_class(kind: type) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 import torch
 
 from ...constant import Constant, fold
-from ...guard import Kind
+from ...guard import GuardKind
 from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
@@ -112,7 +112,7 @@ class ClassValue(Value):
         """Return what every class says of itself; a user may rename a class, or give it other bases."""
         found = getattr(self.kind, name)
         if may_change(self.kind) and isinstance(found, str | tuple):
-            ctx.guard(Attribute(Injected(self.kind), name), Kind.EQUALS, found)
+            ctx.guard(Attribute(Injected(self.kind), name), GuardKind.EQUALS, found)
         return ctx.known(found)
 
     def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from types import CodeType
 
 from ...constant import Constant, MethodOf
-from ...guard import Kind
+from ...guard import GuardKind
 from ...reasons import UNSUPPORTED_OPERATION, Break
 from ...source import Attribute, Injected, Item, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -150,7 +150,7 @@ class FunctionValue(Value):
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if not hasattr(self.real, name):
             if self.source is not None:
-                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if name == "__code__":
             return ctx.known(self.code)

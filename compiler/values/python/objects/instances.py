@@ -12,7 +12,7 @@ from typing import Any, Generic
 import torch
 
 from ...constant import Constant, MethodOf, fold
-from ...guard import Kind
+from ...guard import GuardKind
 from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
 from ...scalar import SizeValue
 from ...source import Attribute, Injected, Source
@@ -134,7 +134,7 @@ class ObjectValue(Value):
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
         if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
-            ctx.guard(Injected(self.kind), Kind.LACKS_ATTRIBUTE, name)
+            ctx.guard(Injected(self.kind), GuardKind.LACKS_ATTRIBUTE, name)
         self.namespace.find(ctx, Constant(name))
 
     def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
@@ -188,7 +188,7 @@ class ObjectValue(Value):
             return None
         if not hasattr(self.real, name):
             if self.source is not None:
-                ctx.guard(self.source, Kind.LACKS_ATTRIBUTE, name)
+                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             return None
         assert self.source is not None
         self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))

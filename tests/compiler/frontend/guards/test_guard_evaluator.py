@@ -18,7 +18,7 @@ from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type, n
 from plumbline.compiler.frontend.guards.guard_table import guard_table
 from plumbline.compiler.frontend.guards.rules import guard_words
 from plumbline.compiler.frontend.guards.steps import StepOp
-from plumbline.compiler.values.guard import Guard, Kind
+from plumbline.compiler.values.guard import Guard, GuardKind
 from plumbline.compiler.values.source import Attribute, Injected, Item, Source
 from support import guard_frames as frames
 from support.guard_ways import PARAMETERS, body, generated, meaning, native, verdict
@@ -63,7 +63,7 @@ def test_three_ways_agree(data: st.DataObject) -> None:
 def test_tensors_against_tensors(
     known: Callable[[], torch.Tensor], met: Callable[[], torch.Tensor], free: int | None
 ) -> None:
-    guard = (Guard(X, Kind.TENSOR, frames.facts_of(known(), free)),)
+    guard = (Guard(X, GuardKind.TENSOR, frames.facts_of(known(), free)),)
     value = met()
     assert len({verdict(run, value, None) for run in (generated(guard), meaning(guard), native(guard))}) == 1
     assert verdict(native(guard), known(), None) == "hit"
@@ -73,7 +73,7 @@ def test_ordinary_tensors_are_checked_without_python() -> None:
     for make in frames.TENSORS:
         value = make()
         facts = frames.facts_of(value)
-        steps = guard_table((Guard(X, Kind.TENSOR, facts),), PARAMETERS).steps
+        steps = guard_table((Guard(X, GuardKind.TENSOR, facts),), PARAMETERS).steps
         assert [step.op for step in steps] == [StepOp.PYTHON if any(facts.bits) else StepOp.TENSOR]
 
 
@@ -81,13 +81,13 @@ def test_tensor_subclasses_are_another_type() -> None:
     class Sub(torch.Tensor):
         pass
 
-    guard = (Guard(X, Kind.TENSOR, frames.facts_of(torch.zeros(2))),)
+    guard = (Guard(X, GuardKind.TENSOR, frames.facts_of(torch.zeros(2))),)
     assert native(guard)(torch.zeros(2).as_subclass(Sub), None) is MISS
     assert native(guard)(torch.nn.Parameter(torch.zeros(2)), None) is MISS
 
 
 def test_sparse_and_quantized_tensors_miss() -> None:
-    guard = (Guard(X, Kind.TENSOR, frames.facts_of(torch.zeros(2, 2))),)
+    guard = (Guard(X, GuardKind.TENSOR, frames.facts_of(torch.zeros(2, 2))),)
     for value in (torch.eye(2).to_sparse(), torch.quantize_per_tensor(torch.zeros(2, 2), 1.0, 0, torch.qint8)):
         assert verdict(native(guard), value, None) == verdict(generated(guard), value, None) == "miss"
 
@@ -96,9 +96,9 @@ def test_what_is_fetched_is_passed_on() -> None:
     module = torch.nn.Linear(2, 3)
     parameters = Item(Attribute(X, "__dict__"), "_parameters")
     guards = (
-        Guard(X, Kind.TYPE, torch.nn.Linear),
-        Guard(Item(parameters, "bias"), Kind.TYPE, torch.nn.Parameter),
-        Guard(Item(parameters, "weight"), Kind.TYPE, torch.nn.Parameter),
+        Guard(X, GuardKind.TYPE, torch.nn.Linear),
+        Guard(Item(parameters, "bias"), GuardKind.TYPE, torch.nn.Parameter),
+        Guard(Item(parameters, "weight"), GuardKind.TYPE, torch.nn.Parameter),
     )
     table = guard_table(guards, PARAMETERS)
     passed = (1, table.places[Item(parameters, "weight")], table.places[Item(parameters, "bias")])
@@ -111,7 +111,7 @@ def test_what_is_fetched_is_passed_on() -> None:
 
 def test_shared_prefixes_are_walked_once() -> None:
     parameters = Item(Attribute(X, "__dict__"), "_parameters")
-    guards = tuple(Guard(Item(parameters, name), Kind.TYPE, torch.nn.Parameter) for name in ("weight", "bias"))
+    guards = tuple(Guard(Item(parameters, name), GuardKind.TYPE, torch.nn.Parameter) for name in ("weight", "bias"))
     ops = [step.op for step in guard_table(guards, PARAMETERS).steps]
     assert ops == [StepOp.ATTRIBUTE, StepOp.ITEM, StepOp.ITEM, StepOp.TYPE, StepOp.ITEM, StepOp.TYPE]
 
@@ -128,10 +128,10 @@ def test_a_namespace_is_read_directly_only_where_no_class_says_otherwise() -> No
 
     for kind in (Odd, Nosy, types.FunctionType, frames.Chatty, torch.nn.Linear):
         place = Attribute(X, "__dict__")
-        guards = (Guard(X, Kind.TYPE, kind), Guard(place, Kind.TYPE, dict))
+        guards = (Guard(X, GuardKind.TYPE, kind), Guard(place, GuardKind.TYPE, dict))
         direct = StepOp.NAMESPACE in {step.op for step in guard_table(guards, PARAMETERS).steps}
         assert direct is (kind in (frames.Chatty, torch.nn.Linear))
-    odd = (Guard(X, Kind.TYPE, Odd), Guard(Item(Attribute(X, "__dict__"), "a"), Kind.EQUALS, 1))
+    odd = (Guard(X, GuardKind.TYPE, Odd), Guard(Item(Attribute(X, "__dict__"), "a"), GuardKind.EQUALS, 1))
     assert native(odd)(Odd(), None) == ()
 
 
@@ -146,12 +146,12 @@ def test_errors_that_are_no_misses_reach_the_caller() -> None:
         def __bool__(self) -> bool:
             raise KeyboardInterrupt
 
-    guards = (Guard(X, Kind.LENGTH, 1),)
+    guards = (Guard(X, GuardKind.LENGTH, 1),)
     assert [verdict(run, Broken(), None) for run in (generated(guards), meaning(guards), native(guards))] == [
         "MineError"
     ] * 3
     with pytest.raises(KeyboardInterrupt):
-        native((Guard(X, Kind.TRUTH, True),))(Broken(), None)
+        native((Guard(X, GuardKind.TRUTH, True),))(Broken(), None)
     with pytest.raises(ZeroDivisionError):
         native((), (), lambda: 1 // 0)(None, None)
     with pytest.raises(TypeError):
@@ -172,9 +172,9 @@ def test_a_check_may_drop_what_it_was_reached_through() -> None:
     holder["a"] = [Dropper(), object()]
     inside = Item(Injected(holder), "a")
     guards = (
-        Guard(Item(inside, 1), Kind.TYPE, object),
-        Guard(Item(inside, 0), Kind.LENGTH, 1),
-        Guard(inside, Kind.LENGTH, 2),
+        Guard(Item(inside, 1), GuardKind.TYPE, object),
+        Guard(Item(inside, 0), GuardKind.LENGTH, 1),
+        Guard(inside, GuardKind.LENGTH, 2),
     )
     run = native(guards)
     assert run(None, None) == ()
@@ -198,11 +198,11 @@ def _everything() -> tuple[torch.nn.Module, tuple[Guard, ...], list[object]]:
 def test_no_reference_is_kept_or_lost(ending: str) -> None:
     module, guards, reached = _everything()
     if ending == "miss":
-        guards += (Guard(Y, Kind.TYPE, str),)
+        guards += (Guard(Y, GuardKind.TYPE, str),)
     elif ending == "error":
-        guards += (Guard(Item(Y, "no"), Kind.TYPE, str),)
+        guards += (Guard(Item(Y, "no"), GuardKind.TYPE, str),)
     elif ending == "raise":
-        guards += (Guard(Attribute(Y, "boom"), Kind.TYPE, str),)
+        guards += (Guard(Attribute(Y, "boom"), GuardKind.TYPE, str),)
 
     class Loud:
         @property
@@ -239,7 +239,7 @@ def test_cycles_through_an_evaluator_are_collected() -> None:
         pass
 
     owner = Owner()
-    owner.run = native((Guard(X, Kind.IDENTITY, owner),), (), lambda held=owner: held)
+    owner.run = native((Guard(X, GuardKind.IDENTITY, owner),), (), lambda held=owner: held)
     gone = weakref.ref(owner)
     del owner
     gc.collect()
@@ -249,7 +249,7 @@ def test_cycles_through_an_evaluator_are_collected() -> None:
 def test_guarded_objects_live_as_long_as_the_evaluator() -> None:
     known = frames.Plain()
     gone = weakref.ref(known)
-    run = native((Guard(X, Kind.IDENTITY, known),))
+    run = native((Guard(X, GuardKind.IDENTITY, known),))
     del known
     gc.collect()
     assert gone() is not None  # so that no other object can get its address and pass for it
@@ -277,12 +277,15 @@ def test_threads_share_an_evaluator() -> None:
 def test_many_slots_and_others() -> None:
     many = [object() for _ in range(300)]
     sources = tuple(Item(X, place) for place in range(300))
-    guards = (*(Guard(source, Kind.TYPE, object) for source in sources), Guard(None, Kind.DISTINCT, "", None, sources))
+    guards = (
+        *(Guard(source, GuardKind.TYPE, object) for source in sources),
+        Guard(None, GuardKind.DISTINCT, "", None, sources),
+    )
     run = native(guards, tuple(range(2, 302)))
     assert run(many, None) == tuple(many)
     assert run([*many[:-1], many[0]], None) is MISS
     tensors = [torch.zeros(1) for _ in range(20)]
-    pattern = Guard(None, Kind.STORAGES, tuple(range(20)), None, sources[:20])
+    pattern = Guard(None, GuardKind.STORAGES, tuple(range(20)), None, sources[:20])
     assert native((pattern,))(tensors, None) == ()
     assert native((pattern,))([*tensors[:-1], tensors[0]], None) is MISS
 

@@ -11,7 +11,7 @@ from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend.guards.generated_function import MISS, Names, guard_lines
 from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type
 from plumbline.compiler.frontend.guards.guarded_code import guarded_function
-from plumbline.compiler.values.guard import Guard, Kind
+from plumbline.compiler.values.guard import Guard, GuardKind
 from plumbline.compiler.values.source import Argument, Attribute, Item
 
 pytestmark = pytest.mark.cc
@@ -38,7 +38,7 @@ def _made(
 
 def test_the_body_gets_what_the_guards_fetched(in_c: bool) -> None:
     place = Item(Attribute(X, "__dict__"), "a")
-    guards = (Guard(place, Kind.EQUALS, 3), Guard(Y, Kind.TYPE, int))
+    guards = (Guard(place, GuardKind.EQUALS, 3), Guard(Y, GuardKind.TYPE, int))
 
     def body(names: Names) -> list[str]:
         before: list[str] = []
@@ -61,7 +61,7 @@ def test_the_body_gets_what_the_guards_fetched(in_c: bool) -> None:
 
 
 def test_errors_of_the_body_are_no_misses(in_c: bool) -> None:
-    run, _ = _made(in_c, (Guard(X, Kind.TYPE, dict),), lambda _: ["return _l0['absent']"])
+    run, _ = _made(in_c, (Guard(X, GuardKind.TYPE, dict),), lambda _: ["return _l0['absent']"])
     assert run([], 0) is MISS
     with pytest.raises(KeyError):
         run({}, 0)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from plumbline.compiler.base.events import Recompiled, recording
-from plumbline.compiler.values.guard import Kind
+from plumbline.compiler.values.guard import GuardKind
 from support.programs import compiled
 
 X, Y = torch.zeros(2, 3), torch.zeros(2, 3)
@@ -90,7 +90,7 @@ def rescaled() -> Any:
 class Case:
     """A function, its arguments at first and then, and what the recompilation says; None: any text."""
 
-    kind: Kind
+    kind: GuardKind
     body: Any
     first: Any
     then: Any
@@ -105,7 +105,7 @@ CASES: dict[str, Case] = {}
 
 def case(
     name: str,
-    kind: Kind,
+    kind: GuardKind,
     body: Any,
     first: Any,
     then: Any,
@@ -120,7 +120,7 @@ def case(
 
 case(
     "type",
-    Kind.TYPE,
+    GuardKind.TYPE,
     lambda x, xs: x * len(xs),
     lambda: (X, [1]),
     lambda: (X, (1,)),
@@ -128,12 +128,21 @@ case(
     "list",
     "tuple",
 )
-case("number", Kind.EQUALS, lambda x, k: x * k, lambda: (X, 2), lambda: (X, 3), "k equals 2", "2", "3")
-case("zero", Kind.EQUALS, lambda x, k: x * k, lambda: (X, 0.0), lambda: (X, -0.0), "k equals 0.0", "0.0", "-0.0")
-case("text", Kind.EQUALS, lambda x, s: x * len(s), lambda: (X, "a"), lambda: (X, "bc"), "s equals 'a'", "'a'", "'bc'")
+case("number", GuardKind.EQUALS, lambda x, k: x * k, lambda: (X, 2), lambda: (X, 3), "k equals 2", "2", "3")
+case("zero", GuardKind.EQUALS, lambda x, k: x * k, lambda: (X, 0.0), lambda: (X, -0.0), "k equals 0.0", "0.0", "-0.0")
+case(
+    "text",
+    GuardKind.EQUALS,
+    lambda x, s: x * len(s),
+    lambda: (X, "a"),
+    lambda: (X, "bc"),
+    "s equals 'a'",
+    "'a'",
+    "'bc'",
+)
 case(
     "attribute",
-    Kind.EQUALS,
+    GuardKind.EQUALS,
     lambda x, o: x * o.gain,
     lambda: (X, thing()),
     lambda: (X, thing(gain=2.0)),
@@ -143,7 +152,7 @@ case(
 )
 case(
     "none",
-    Kind.IDENTITY,
+    GuardKind.IDENTITY,
     lambda x, y: x if y is None else x + y,
     lambda: (X, None),
     lambda: (X, Y),
@@ -152,11 +161,18 @@ case(
     "Tensor float32[2, 3]",
 )
 case(
-    "length", Kind.LENGTH, lambda x, xs: x * len(xs), lambda: (X, [1]), lambda: (X, [1, 2]), "xs has length 1", "1", "2"
+    "length",
+    GuardKind.LENGTH,
+    lambda x, xs: x * len(xs),
+    lambda: (X, [1]),
+    lambda: (X, [1, 2]),
+    "xs has length 1",
+    "1",
+    "2",
 )
 case(
     "keys",
-    Kind.KEYS,
+    GuardKind.KEYS,
     lambda x, d: [k * 1 for k in d],
     lambda: (X, {"a": 1, "b": 1}),
     lambda: (X, {"b": 1, "a": 1}),
@@ -166,7 +182,7 @@ case(
 )
 case(
     "key",
-    Kind.HAS_KEY,
+    GuardKind.HAS_KEY,
     lambda x, d: x * (2 if "a" in d else 3),
     lambda: (X, {"a": object()}),
     lambda: (X, {}),
@@ -176,7 +192,7 @@ case(
 )
 case(
     "no_key",
-    Kind.LACKS_KEY,
+    GuardKind.LACKS_KEY,
     lambda x, d: x * (2 if "a" in d else 3),
     lambda: (X, {}),
     lambda: (X, {"a": 1}),
@@ -186,7 +202,7 @@ case(
 )
 case(
     "members",
-    Kind.MEMBERS,
+    GuardKind.MEMBERS,
     lambda x, s: x * (2 if 1 in s else 3),
     lambda: (X, {1}),
     lambda: (X, {2, 3}),
@@ -196,7 +212,7 @@ case(
 )
 case(
     "code",
-    Kind.CODE,
+    GuardKind.CODE,
     lambda x, f: f(x),
     lambda: (X, default(0)),
     lambda: (X, default(1)),
@@ -206,7 +222,7 @@ case(
 )
 case(
     "cell",
-    Kind.EQUALS,
+    GuardKind.EQUALS,
     lambda x, f: f(x),
     lambda: (X, closed(2.0)),
     lambda: (X, closed(3.0)),
@@ -216,7 +232,7 @@ case(
 )
 case(
     "tensor",
-    Kind.TENSOR,
+    GuardKind.TENSOR,
     lambda x: x * 2,
     lambda: (X,),
     lambda: (X.double(),),
@@ -226,7 +242,7 @@ case(
 )
 case(
     "strides",
-    Kind.TENSOR,
+    GuardKind.TENSOR,
     lambda x: x * 2,
     lambda: (torch.zeros(2, 2),),
     lambda: (torch.zeros(2, 2).t(),),
@@ -236,7 +252,7 @@ case(
 )
 case(
     "gradients",
-    Kind.TENSOR,
+    GuardKind.TENSOR,
     lambda x: x * 2,
     lambda: (X,),
     lambda: (torch.zeros(2, 3, requires_grad=True),),
@@ -246,7 +262,7 @@ case(
 )
 case(
     "no_tensor",
-    Kind.TENSOR,
+    GuardKind.TENSOR,
     lambda x, y: x * 2 if y is None else x + y,
     lambda: (X, Y),
     lambda: (X, 1.5),
@@ -256,7 +272,7 @@ case(
 )
 case(
     "same",
-    Kind.SAME_AS,
+    GuardKind.SAME_AS,
     lambda x, y: x + 1 if x is y else x + y,
     lambda: (X, X),
     lambda: (X, Y),
@@ -266,7 +282,7 @@ case(
 )
 case(
     "distinct",
-    Kind.DISTINCT,
+    GuardKind.DISTINCT,
     lambda xs, ys: (xs.append(1), ys[0] * len(ys)),
     lambda: ([X], [Y]),
     lambda: (lambda xs: (xs, xs))([X]),
@@ -276,7 +292,7 @@ case(
 )
 case(
     "storages",
-    Kind.STORAGES,
+    GuardKind.STORAGES,
     lambda x, y: (x.mul_(2), y + 1)[1],
     lambda: (torch.zeros(3), torch.zeros(3)),
     lambda: (lambda x: (x, x[:]))(torch.zeros(3)),
@@ -286,7 +302,7 @@ case(
 )
 case(
     "class",
-    Kind.MEMBER,
+    GuardKind.MEMBER,
     lambda x, o: x * (2 if o else 3),
     lambda: (X, Thing()),
     lambda: (X, with_truth(False)),
@@ -296,7 +312,7 @@ case(
 )
 case(
     "answer",
-    Kind.ANSWER,
+    GuardKind.ANSWER,
     lambda x: x * table(3),
     lambda: (X,),
     lambda: (rescaled(),),
@@ -306,7 +322,7 @@ case(
 )
 case(
     "global",
-    Kind.EQUALS,
+    GuardKind.EQUALS,
     lambda x: x * SETTINGS["rate"],
     lambda: (X,),
     lambda: (SETTINGS.update(rate=3.0), (X,))[1],
@@ -316,7 +332,7 @@ case(
 )
 case(
     "function",
-    Kind.IDENTITY,
+    GuardKind.IDENTITY,
     lambda x: helper(x),
     lambda: (X,),
     lambda: (globals().update(helper=stranger), (X,))[1],
@@ -326,7 +342,7 @@ case(
 )
 case(
     "state",
-    Kind.STATE,
+    GuardKind.STATE,
     lambda x: x * 2,
     lambda: (X,),
     lambda: (torch.set_grad_enabled(False), (X,))[1],
@@ -336,7 +352,7 @@ case(
 )
 case(
     "hooks",
-    Kind.EMPTY_ITEMS,
+    GuardKind.EMPTY_ITEMS,
     lambda x, net: net(x),
     lambda: (X, torch.nn.Identity()),
     lambda: (X, hooked(torch.nn.Identity())),
@@ -346,7 +362,7 @@ case(
 )
 case(
     "training",
-    Kind.IDENTITY,
+    GuardKind.IDENTITY,
     lambda x, net: net(x),
     lambda: (X, dropout()),
     lambda: (X, dropout().train()),
@@ -356,7 +372,7 @@ case(
 )
 case(
     "size",
-    Kind.EXPRESSION,
+    GuardKind.EXPRESSION,
     lambda x: x * (2 if x.shape[0] < 6 else 3),
     lambda: (torch.zeros(4, 3),),
     lambda: (torch.zeros(8, 3),),
@@ -367,7 +383,7 @@ case(
 )
 case(
     "no_slot",
-    Kind.LACKS_ATTRIBUTE,
+    GuardKind.LACKS_ATTRIBUTE,
     lambda x: x * (2 if hasattr(helper, "extra") else 3),
     lambda: (X,),
     lambda: (setattr(helper, "extra", 1), (X,))[1],
@@ -377,7 +393,7 @@ case(
 )
 case(
     "deque",
-    Kind.EQUALS,
+    GuardKind.EQUALS,
     lambda x, line: x * len(line),
     lambda: (X, collections.deque([1])),
     lambda: (X, collections.deque([1], maxlen=3)),
@@ -443,10 +459,10 @@ def test_the_line_is_the_users(name: str) -> None:
         assert found.origin.file == this.body.__code__.co_filename
         assert found.origin.line in (line, line + 1, 52, 57)
     else:
-        assert this.kind in (Kind.STATE, Kind.DISTINCT, Kind.STORAGES, Kind.EXPRESSION)
+        assert this.kind in (GuardKind.STATE, GuardKind.DISTINCT, GuardKind.STORAGES, GuardKind.EXPRESSION)
 
 
 def test_every_kind_of_guard_is_here() -> None:
     made = {case.kind for case in CASES.values()}
-    by_hand = {Kind.TRUTH, Kind.HAS_ATTRIBUTE}  # no rule makes them today
-    assert made | by_hand == set(Kind)
+    by_hand = {GuardKind.TRUTH, GuardKind.HAS_ATTRIBUTE}  # no rule makes them today
+    assert made | by_hand == set(GuardKind)
