@@ -13,7 +13,7 @@ from plumbline.compiler.base.options import describe_options
 from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.verdict import VerdictKind
 from plumbline.pytest_plugin.settings import SETTINGS
-from support.document_blocks import Block, blocks_of
+from support.document_blocks import EMPTY_DIRECTORY, blocks_of
 from support.house_rules import BUILDINGS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,30 +28,34 @@ DOCUMENTS = sorted(
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
-def shown(language: str) -> list:
-    """Return a parameter for each document that shows blocks of a language which are to be run."""
+def documents_with_commands() -> list:
+    """Return a parameter for each document with console blocks that are to be run."""
     cases = []
     for path in DOCUMENTS:
-        blocks = [b for b in blocks_of(path.read_text(encoding="utf-8")) if b.language == language and not b.not_run]
+        blocks = [b for b in blocks_of(path.read_text(encoding="utf-8")) if b.language == "console" and not b.not_run]
         marks = [pytest.mark.slow, pytest.mark.cc] if any(b.status for b in blocks) else []  # a failure is compiled
         if blocks:
-            cases.append(pytest.param(blocks, id=path.relative_to(ROOT).as_posix(), marks=marks))
+            cases.append(pytest.param(path, id=path.relative_to(ROOT).as_posix(), marks=marks))
     return cases
 
 
-def run_command(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command as a user in the root of the tree would, with this environment's programs first."""
+def run_command(command: str, home: Path, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would, with this environment's programs first.
+
+    folder: where it runs; results go to `home` instead of the tree.
+    """
     programs = Path(sys.executable).parent
     environment = {
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
-        "HOME": str(folder),
-        "PLUMBLINE_DB": str(folder / "results.sqlite"),
+        "HOME": str(home),
     }
+    if folder == ROOT:
+        environment["PLUMBLINE_DB"] = str(home / "results.sqlite")
     return subprocess.run(
         ["sh", "-c", command],
-        cwd=ROOT,
+        cwd=folder,
         env=environment,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -80,19 +84,38 @@ def test_python_blocks_run(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
         if block.language == "output":
             printed = capsys.readouterr().out
             assert matches(block.text, printed), printed
-        if block.language != "python" or block.not_run:
+        if block.file:
+            block.save(tmp_path)
+        if block.language != "python" or block.not_run or block.file:
             continue
         file = tmp_path / f"block_{block.line}.py"  # a real file: what is printed may quote its lines
         file.write_text("\n" * (block.line - 1) + block.text, encoding="utf-8")
         exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
 
 
-@pytest.mark.parametrize("blocks", shown("console"))
-def test_console_blocks_run(blocks: list[Block], tmp_path: Path):
-    for status, command, expected in ((block.status, *pair) for block in blocks for pair in block.commands()):
-        done = run_command(command, tmp_path)
-        assert done.returncode == status, f"$ {command}\n{done.stdout}"
-        assert not expected or matches(expected, done.stdout), f"$ {command}\n{done.stdout}"
+@pytest.mark.parametrize("path", documents_with_commands())
+def test_console_blocks_run(path: Path, tmp_path: Path):
+    document = path.read_text(encoding="utf-8")
+    folder = ROOT
+    if EMPTY_DIRECTORY in document:
+        folder = tmp_path / "empty"
+        folder.mkdir()
+    for block in blocks_of(document):
+        if block.file:
+            block.save(folder)
+        if block.language != "console" or block.not_run:
+            continue
+        for command, expected in block.commands():
+            result = run_command(command, tmp_path, folder)
+            assert result.returncode == block.status, f"$ {command}\n{result.stdout}"
+            assert not expected or matches(expected, result.stdout), f"$ {command}\n{result.stdout}"
+
+
+def test_files_are_saved_in_empty_directories_only():
+    """A document that runs in the root of the tree must not write there."""
+    documents = {path.name: path.read_text(encoding="utf-8") for path in DOCUMENTS}
+    with_files = {name for name, text in documents.items() if any(block.file for block in blocks_of(text))}
+    assert {name for name in with_files if EMPTY_DIRECTORY not in documents[name]} == set()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -104,13 +127,20 @@ def test_links_lead_somewhere(path: Path):
 def test_blocks_are_found_and_told_apart():
     document = (
         "# x\n\n```python\na = 1\n```\n\n<!-- not run: slow -->\n```console\n$ one \\\n    two\nout\n$ three\n```\n"
-        "<!-- exits 2 -->\n```console\n$ false\n```\n"
+        "<!-- exits 2 -->\n```console\n$ false\n```\n<!-- file: a/b.py -->\n```python\nb = 2\n```\n"
     )
-    python, console, failing = blocks_of(document)
+    python, console, failing, saved = blocks_of(document)
     assert (python.language, python.text, python.line, python.not_run) == ("python", "a = 1\n", 4, "")
     assert console.not_run == "slow"
     assert console.commands() == [("one      two", "out\n"), ("three", "")]
     assert (console.status, failing.status, failing.not_run) == (0, 2, "")
+    assert (saved.file, python.file) == ("a/b.py", "")
+
+
+def test_block_is_saved_under_its_name(tmp_path: Path):
+    (block,) = blocks_of("<!-- file: a/b.py -->\n```python\nb = 2\n```\n")
+    block.save(tmp_path)
+    assert (tmp_path / "a" / "b.py").read_text(encoding="utf-8") == "b = 2\n"
 
 
 def test_wrong_output_is_seen():
@@ -121,6 +151,7 @@ def test_wrong_output_is_seen():
 def test_command_runs_in_the_root(tmp_path: Path):
     assert "pyproject.toml" in run_command("ls", tmp_path).stdout
     assert run_command("false", tmp_path).returncode == 1
+    assert run_command("ls", tmp_path, tmp_path).stdout == ""
 
 
 # --- the README names everything there is -----------------------------------------------------------------------
