@@ -14,7 +14,7 @@ BACKEND = "plumbline-even"
 
 
 class EvenDraws(PrimitiveProvider):
-    """Draws from one seeded generator for the process; `seed_draws` starts it anew."""
+    """Draws from one seeded generator for the process; `seed_draws` restarts it."""
 
     lifetime = "test_case"
     generator = random.Random(0)
@@ -51,7 +51,7 @@ class EvenDraws(PrimitiveProvider):
 
 
 def seed_draws(number: int) -> None:
-    """Start the draws anew; the same number gives the same examples."""
+    """Restart the draws; the same number gives the same examples."""
     EvenDraws.generator = random.Random(number)
 
 

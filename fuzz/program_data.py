@@ -36,7 +36,7 @@ def _read(kind: Any, plain: Any) -> Any:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         if not isinstance(plain, list):
-            raise ValueError(f"{plain!r:.30} is no list")
+            raise ValueError(f"{plain!r:.30} is not a list")
         if len(inner) == 2 and inner[1] is ...:
             return tuple(_read(inner[0], item) for item in plain)
         return tuple(_read(one, item) for one, item in zip(inner, plain, strict=True))

@@ -248,5 +248,5 @@ def _known(what: str, name: str, names: Collection[str]) -> None:
 
 
 def _misfit(why: str) -> UserError:
-    hint = "run the fuzzer again to find it anew"
+    hint = "repeat the campaign to find it again"
     return UserError("the saved program does not fit this version", why=why, hint=hint)

@@ -57,7 +57,7 @@ def run_recorded(
 def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say) -> bool:
     """Try a saved example again, under the compiler that failed unless another is named; return whether it fails.
 
-    Raises UserError for a file that is no saved failure, or an unknown compiler or backend.
+    Raises UserError for a file that is not a saved failure, or an unknown compiler or backend.
     """
     saved = load(file)
     mode: Mode = find_mode(saved.mode)

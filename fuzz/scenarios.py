@@ -145,5 +145,5 @@ def check_scenario(scenario: Scenario) -> None:
         for event in scenario.events
     )
     if not fits or not scenario.slots:
-        hint = "run the fuzzer again to find it anew"
+        hint = "repeat the campaign to find it again"
         raise UserError("the saved scenario does not fit this version", why="unknown slot or value", hint=hint)

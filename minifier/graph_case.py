@@ -38,7 +38,7 @@ class GraphCase:
         return interpret(self.graph, inputs)
 
     def ops(self) -> list[fx.Node]:
-        """Return the operators in order; taking a part of a call's result is no operator."""
+        """Return the operators in order; taking a part of a call's result is not an operator."""
         return ops_of(self.graph)
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ def attribute_of(gm: fx.GraphModule, path: str) -> object:
 
 
 def ops_of(gm: fx.GraphModule) -> list[fx.Node]:
-    """Return the operators of a graph in order; taking a part of a call's result is no operator."""
+    """Return the operators of a graph in order; taking a part of a call's result is not an operator."""
     return [node for node in calls(gm.graph) if not is_part(node)]
 
 

@@ -47,7 +47,7 @@ def _from_source(function: Callable[..., object], name: str) -> tuple[str, list[
         raise _unwritable(function, str(error)) from None
     variables = inspect.getclosurevars(function)
     read = {**variables.globals, **variables.nonlocals}
-    # pytest's rewritten asserts read names that are no identifiers; the source text does not.
+    # pytest's rewritten asserts read names that are not identifiers; the source text does not.
     needed = [_binding(function, key, value) for key, value in read.items() if key.isidentifier()]
     if isinstance(definition, ast.Lambda):
         body = [*needed, f"return {ast.unparse(definition)}"]

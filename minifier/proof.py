@@ -1,4 +1,4 @@
-"""The proof of a script: it is run in fresh processes before anybody hears of it, and put in its place only then."""
+"""The proof of a script: it is run in fresh processes before it is reported, and put in its place only then."""
 
 import os
 import subprocess

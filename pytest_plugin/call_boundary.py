@@ -23,7 +23,7 @@ _SITES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 class CallBoundary:
     """Stands in front of every call in the test files; set up once per run.
 
-    test_files: paths of the files whose calls are looked at; what is defined in them is no callee.
+    test_files: paths of the files whose calls are looked at; what is defined in them is not a callee.
     """
 
     def __init__(self, test_files: frozenset[str]) -> None:

@@ -31,7 +31,7 @@ class Minified:
 def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
     """Return the failing cases worth a script: where the fault begins, each place of the user's once.
 
-    A fault of capture (stage eager) is no fault of a graph, and has nothing that could be cut down.
+    A fault of capture (stage eager) is not a fault of a graph, and has nothing that could be cut down.
     """
     chosen: dict[tuple[object, ...], CaseRow] = {}
     for case in cases:

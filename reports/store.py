@@ -147,7 +147,7 @@ class Store:
 def open_store(place: str, *, write: bool = False) -> Store:
     """Open the result database at a path or URL; for writing, make it when it is not there.
 
-    Raises UserError (one line, with the next thing to do) when it cannot be opened, is no database,
+    Raises UserError (one line, with the next thing to do) when it cannot be opened, is not a database,
     or lacks its driver, and SchemaMismatch when another version of plumbline wrote it; the file is
     not touched then.
     """

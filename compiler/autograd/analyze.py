@@ -138,7 +138,7 @@ class _Outputs:
 
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:
-    """Require that taking the views anew gives the output's autograd history: plain views of the base, nothing else."""
+    """Require that rebuilding the views gives the output's autograd history: plain views of the base, nothing else."""
     again = take_views(base, steps)
     if (item.requires_grad, item.is_leaf) != (again.requires_grad, again.is_leaf):
         raise Unsupported("an output shares memory but not history with its base", hint=_FALL_BACK)

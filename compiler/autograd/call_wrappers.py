@@ -1,4 +1,4 @@
-"""Around a compiled graph: write mutations back, take aliases anew, keep autocast and grad mode out of the graph."""
+"""Around a compiled graph: write mutations back, rebuild aliases, keep autocast and grad mode out of the graph."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

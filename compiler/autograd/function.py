@@ -93,7 +93,7 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
 
 
 def _own(value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor that is no view in autograd's eyes: the caller may write to it as to any fresh result."""
+    """Return a tensor that is not a view in autograd's eyes: the caller may write to it as to any fresh result."""
     return value.data if value._is_view() else value
 
 

@@ -2,7 +2,7 @@
 
 Every tensor object of the recorded program is a `Handle`: the whole of a `Region` (one piece of memory) or a view of
 another handle. A write gives its handle a new value, carries it up to the region through the inverse of each view
-(view_writes) and makes every other view of the region stale; a stale view is taken anew from the region when it is
+(view_writes) and makes every other view of the region stale; a stale view is taken again from the region when it is
 next read. Nodes are taken in one at a time, so that the joint trace can ask about aliases half way.
 """
 
@@ -76,7 +76,7 @@ class Functionalizer:
     graph: fx.Graph = field(default_factory=fx.Graph)
     handles: dict[fx.Node, Handle] = field(default_factory=dict)
     constants: list[fx.Node] = field(default_factory=list)  # recorded get_attr nodes, inputs of the new graph
-    _values: dict[fx.Node, object] = field(default_factory=dict)  # recorded nodes that are no tensors
+    _values: dict[fx.Node, object] = field(default_factory=dict)  # recorded nodes that are not tensors
     _regions: dict[int, Handle] = field(default_factory=dict)  # storage of an example value -> the whole region
     _inputs: list[fx.Node] = field(default_factory=list)
     _taken: set[fx.Node] = field(default_factory=set)
@@ -121,7 +121,7 @@ class Functionalizer:
         if target is operator.getitem:
             self._take_item(node)
         elif not isinstance(target, OpOverload):
-            raise InternalError(f"{node.name} calls {target}, which is no operator", hint="trace to ATen first")
+            raise InternalError(f"{node.name} calls {target}, which is not an operator", hint="trace to ATen first")
         elif target in GEOMETRY_CHANGES:
             self._take_geometry_change(node, GEOMETRY_CHANGES[target])
         elif op_facts(target).mutates:

@@ -2,7 +2,7 @@
 
 Every value that backward needs is either kept or computed again from kept values. The cut over "bytes kept" is the
 least memory (the formulation is that of Chen et al. 2016's recomputation as a flow problem). Three things are outside
-the trade: what must not run twice (costs.is_recomputable); views, which are taken anew and never kept; and values
+the trade: what must not run twice (costs.is_recomputable); views, which are taken again and never kept; and values
 that the caller can see (inputs, outputs): they are kept only if backward itself reads them, as eager would, so that a
 caller's later write raises or does not raise exactly as in eager.
 """

@@ -27,7 +27,7 @@ class Config:
     """Every option as an attribute; assigning one holds for what is compiled from then on.
 
     Reading gives what holds now: what was assigned, else the environment's value, else the default.  Raises
-    UnknownOption, which is an AttributeError too, for a name that is no option; UserError for a value of another type.
+    UnknownOption, which is also an AttributeError, for an unknown name; UserError for a value of the wrong type.
     """
 
     __slots__ = ()

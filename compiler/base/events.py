@@ -229,5 +229,5 @@ def stage_times() -> dict[str, tuple[float, ...]]:
 
 
 def forget_stage_times() -> None:
-    """Start the totals of `stage_times()` anew."""
+    """Reset the totals of `stage_times()`."""
     _TOTALS.clear()

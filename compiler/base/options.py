@@ -62,7 +62,7 @@ class Options:
     def replace(self, **changes: object) -> "Options":
         """Return a copy with some fields changed.
 
-        Raises UnknownOption for a name that is no option, UserError for a value of another type than the default's.
+        Raises UnknownOption for a name that is not an option, UserError for a value of another type than the default's.
         """
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name, value in changes.items():
@@ -111,7 +111,7 @@ _STOCK_NAMES = {
 
 
 def unknown_option(name: str) -> UnknownOption:
-    """Return the error for a name that is no option: with torch's name for it explained, or the nearest ones."""
+    """Return the error for a name that is not an option: with torch's name for it explained, or the nearest ones."""
     known = [field.name for field in dataclasses.fields(Options)]
     near = difflib.get_close_matches(name, known, 3)
     hint = _STOCK_NAMES.get(name) or (f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(known)}")

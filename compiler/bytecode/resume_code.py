@@ -42,7 +42,7 @@ class ResumeLayout:
 
 
 def slot_names(code: CodeType) -> tuple[str, ...]:
-    """Return the names of the fast slots in order: locals, then cells that are no locals, then free variables."""
+    """Return the names of the fast slots in order: locals, then cells that are not locals, then free variables."""
     extra = tuple(name for name in code.co_cellvars if name not in code.co_varnames)
     return code.co_varnames + extra + code.co_freevars
 

@@ -96,7 +96,7 @@ class ReductionWriter(ValueWriter):
             whole = accumulator
             if lanes != self.inner_lanes:
                 if self._is_long_sum(reduction):
-                    # lanes and their lost parts first; a lost part that is no number means the sum overflowed
+                    # lanes and their lost parts first; a lost part that is not a number means the sum overflowed
                     whole = self._with_lost(reduction, accumulator, self.inner_lanes)
                 whole = f"{self.library.across(reduction.kind, register, self.inner_lanes)}({whole})"
             elif self._is_long_sum(reduction):

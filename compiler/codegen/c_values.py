@@ -425,13 +425,13 @@ def unsigned_text(size: Extent) -> str:
 
 def _extent(scalar: Scalar) -> Extent:
     if not isinstance(scalar.detail, int | Size):
-        raise TypeError(f"{scalar.detail!r} is no size")
+        raise TypeError(f"{scalar.detail!r} is not a size")
     return scalar.detail
 
 
 def _number(scalar: Scalar) -> float | int | bool:
     if not isinstance(scalar.detail, float | int):
-        raise TypeError(f"constant {scalar.detail!r} is no number")
+        raise TypeError(f"constant {scalar.detail!r} is not a number")
     return scalar.detail
 
 

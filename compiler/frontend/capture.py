@@ -224,7 +224,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
         writer.out.replay_effects()
         writer.out.restore_state()
     except (Break, SkipFrame) as inner:
-        # Fetching a value is no operation that plain Python could do in between: the tensor is the reason.
+        # Fetching a value is not an operation that plain Python could do in between: the tensor is the reason.
         why = signal.reason if signal.reason is UNSUPPORTED_TENSOR else CANNOT_RESUME
         raise SkipFrame(why, f"{signal.detail}; {inner.detail}", origin) from None
     reason = signal.reason if len(frames) - 1 == stop.depth else CALLEE_BREAKS

@@ -387,7 +387,7 @@ class Unit:
         return self._eager(*args)
 
     def after_wrong_assumption(self, *args: object) -> object:
-        """Run the original code; if it does not raise after all, compile it anew without assumptions."""
+        """Run the original code; if it does not raise after all, compile it again without assumptions."""
         result = self.eager(*args)
         with self.lock:
             self.may_assume = False

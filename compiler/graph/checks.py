@@ -70,7 +70,7 @@ def there_is_one_output_and_it_is_last(gm: fx.GraphModule) -> Iterator[tuple[fx.
     if len(ends) != 1 or nodes[-1] is not ends[0]:
         yield nodes[-1], f"the graph has {len(ends)} outputs or does not end with one"
     elif not isinstance(ends[0].args[0], (tuple, list)):
-        yield ends[0], "the output is no tuple"
+        yield ends[0], "the output is not a tuple"
 
 
 @check(CHECKS)
@@ -112,7 +112,7 @@ def every_call_is_an_operator(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str
         if node.op in ("call_method", "call_module"):
             yield node, f"{node.name} is a {node.op}"
         elif node.op == "call_function" and not isinstance(node.target, OpOverload) and not _is_arithmetic(node.target):
-            yield node, f"{node.name} calls {node.target}, which is no operator overload"
+            yield node, f"{node.name} calls {node.target}, which is not an operator overload"
 
 
 def _is_arithmetic(target: object) -> bool:

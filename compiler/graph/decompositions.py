@@ -22,7 +22,7 @@ _OWN: dict[OpOverload, Decomposition] = {}
 # Written by torch for the same purpose; called, not copied.
 _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.addcdiv.default,
-    aten.addcmul.default,  # not binary_cross_entropy, which refuses what is no probability
+    aten.addcmul.default,  # not binary_cross_entropy, which refuses what is not a probability
     aten.binary_cross_entropy_backward.default,
     aten.binary_cross_entropy_with_logits.default,
     aten.celu.default,

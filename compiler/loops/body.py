@@ -61,7 +61,7 @@ class Scalar:
     def kind(self) -> str:
         """The kind of a `reduce`."""
         if not isinstance(self.detail, str):
-            raise TypeError(f"{self.name} is no reduction")
+            raise TypeError(f"{self.name} is not a reduction")
         return self.detail
 
 
@@ -151,7 +151,7 @@ def rebuild(
     mapping: Mapping[Symbol, Expr],
     replace: Callable[[Scalar], Scalar | None] = lambda _: None,
 ) -> list[Scalar]:
-    """Return roots made anew in builder, with loop variables substituted and some loads replaced.
+    """Return roots rebuilt in builder, with loop variables substituted and some loads replaced.
 
     replace: asked for every load after substitution; a scalar it returns takes the load's place.
     """

@@ -97,7 +97,7 @@ def _value(
     args = [values[id(arg)] for arg in scalar.args]
     if scalar.name == "constant":
         if not isinstance(scalar.detail, float | int):
-            raise TypeError(f"constant {scalar.detail!r} is no number")
+            raise TypeError(f"constant {scalar.detail!r} is not a number")
         return torch.full([1] * len(grid), scalar.detail, dtype=scalar.dtype)
     if scalar.name == "index":
         return _place(scalar.expression, grid).to(scalar.dtype).reshape(_rank(scalar.expression, grid))

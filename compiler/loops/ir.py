@@ -103,7 +103,7 @@ class Ref:
 class Extern:
     """An ATen call on whole tensors; `args` and `kwargs` hold `Ref`s for tensors, nested in lists and tuples.
 
-    results: names of the tensors it gives, one per output (None for an output that is no tensor).
+    results: names of the tensors it gives, one per output (None for an output that is not a tensor).
     ordered: True where the call must keep its place among other ordered calls (random draws, mutation).
     alias_of: the tensors whose memory the results may share (views).
     """

@@ -117,7 +117,7 @@ class _Lowering:
         for part in str(node.target).split("."):
             value = getattr(value, part)
         if not isinstance(value, torch.Tensor):
-            raise Unsupported(f"attribute {node.target} is no tensor", hint="the graph runs op by op")
+            raise Unsupported(f"attribute {node.target} is not a tensor", hint="the graph runs op by op")
         name = self.writer.fresh(node.name)
         self.constants[name] = value
         self.values[node] = self._whole(name, value)
@@ -150,7 +150,7 @@ class _Lowering:
         source, position = cast("fx.Node", node.args[0]), node.args[1]
         listed = self.values[source]
         if not isinstance(listed, tuple) or not isinstance(position, int):
-            raise Unsupported("an item of something that is no tuple", hint="the graph runs op by op")
+            raise Unsupported("an item of something that is not a tuple", hint="the graph runs op by op")
         self.values[node] = listed[position]
 
     def _try_lowering(self, node: fx.Node) -> str | None:

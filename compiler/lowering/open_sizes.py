@@ -28,7 +28,7 @@ class SizeReader:
             return self._expression(size_expression(value))
         if isinstance(value, int):
             return value
-        raise NoLowering(f"{value!r} is no size")
+        raise NoLowering(f"{value!r} is not a size")
 
     def sizes(self, values: Iterable[object]) -> tuple[Extent, ...]:
         """Return sizes in order."""

@@ -375,7 +375,7 @@ def _copied(call: Call) -> TensorValue:
 
 @lowers(aten.isnan.default)
 def lower_isnan(call: Call) -> TensorValue:
-    """Whether x is no number."""
+    """Whether x is not a number."""
     return call.pointwise(lambda b, x: b.op("ne", x, x), "self", compute=call.common_dtype("self"))
 
 

@@ -65,7 +65,7 @@ def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]
     Raises UserError where operator is no ATen overload.
     """
     if not isinstance(operator, OpOverload):
-        raise UserError(f"{operator!r} is no operator overload", hint="give one like torch.ops.aten.relu.default")
+        raise UserError(f"{operator!r} is not an operator overload", hint="give one like torch.ops.aten.relu.default")
     token = _REPLACED.set({**_REPLACED.get(), operator: lowering})
     try:
         yield
@@ -97,38 +97,38 @@ class Call:
         """Return a tensor argument."""
         value = self.arguments[name]
         if not isinstance(value, TensorValue):
-            raise NoLowering(f"{name} is no tensor")
+            raise NoLowering(f"{name} is not a tensor")
         return value
 
     def number(self, name: str) -> float | int | bool:
         """Return a Python number argument."""
         value = self.arguments[name]
         if not isinstance(value, float | int):
-            raise NoLowering(f"{name} is no number")
+            raise NoLowering(f"{name} is not a number")
         return value
 
     def integer(self, name: str) -> int:
         """Return an integer argument."""
         value = self.arguments[name]
         if not isinstance(value, int):
-            raise NoLowering(f"{name} is no integer")
+            raise NoLowering(f"{name} is not an integer")
         return value
 
     def extent(self, name: str) -> Extent:
         """Return an integer argument that may be an open size."""
         value = self.arguments[name]
         if not isinstance(value, int | Size):
-            raise NoLowering(f"{name} is no integer")
+            raise NoLowering(f"{name} is not an integer")
         return value
 
     def extents(self, name: str) -> tuple[Extent, ...]:
         """Return a list of integers or open sizes."""
         value = self.arguments[name]
         if not isinstance(value, list | tuple):
-            raise NoLowering(f"{name} is no list of integers")
+            raise NoLowering(f"{name} is not a list of integers")
         found = tuple(each for each in value if isinstance(each, int | Size))
         if len(found) != len(value):
-            raise NoLowering(f"{name} is no list of integers")
+            raise NoLowering(f"{name} is not a list of integers")
         return found
 
     def integers(self, name: str) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class Call:
         if isinstance(value, int):
             return (value,)
         if not isinstance(value, list | tuple) or not all(isinstance(each, int) for each in value):
-            raise NoLowering(f"{name} is no list of integers")
+            raise NoLowering(f"{name} is not a list of integers")
         return tuple(value)
 
     @property

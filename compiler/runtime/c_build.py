@@ -97,7 +97,7 @@ def _build_new(
 
 
 def _load(path: Path, addresses: Mapping[str, int]) -> ctypes.CDLL | None:
-    """Load a library and fill its address table; None where the file is no library."""
+    """Load a library and fill its address table; None where the file is not a library."""
     try:
         library = ctypes.CDLL(str(path))
     except OSError:

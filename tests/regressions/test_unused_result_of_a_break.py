@@ -1,4 +1,4 @@
-"""What a break gives and the program only stores is not guarded: a new random number is no reason to compile again."""
+"""The result of a break that the program only stores is not guarded: a new random number needs no recompilation."""
 
 import random
 

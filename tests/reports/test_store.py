@@ -177,7 +177,7 @@ def test_writing_makes_parent_directories_reading_makes_nothing(tmp_path):
 
 
 NOT_OURS = {
-    "text": b"this is no database, " * 100,
+    "text": b"this is not a database, " * 100,
     "a header and then noise": b"SQLite format 3\0" + b"\xff" * 4000,
     "a short file": b"SQL",
 }

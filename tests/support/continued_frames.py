@@ -78,7 +78,7 @@ def yields_in_a_handler(log):
 
 
 def raised_by(call, kind):
-    """Return the exception of a call that must raise one; here is no pytest."""
+    """Return the exception of a call that must raise one; pytest is not available here."""
     try:
         call()
     except kind as error:

@@ -12,7 +12,7 @@ LIMIT = 3
 
 
 def sample(*arguments: Any, make: Callable[[], tuple[Any, ...]] | None = None) -> Callable[..., Any]:
-    """Register a function; arguments are immutable, or made anew by `make`."""
+    """Register a function; arguments are immutable, or made again by `make`."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         name, count = function.__name__, 2

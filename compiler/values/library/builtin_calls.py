@@ -166,7 +166,7 @@ def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
     start = ctx.real(first)
     if not isinstance(start, ClassValue):
-        raise Break(UNSUPPORTED_OPERATION, "super() of something that is no class")
+        raise Break(UNSUPPORTED_OPERATION, "super() of something that is not a class")
     return SuperValue(start.kind, ctx.real(second))
 
 
@@ -492,7 +492,7 @@ def _from_the_end(ctx: CaptureContext, value: ObjectValue) -> Iterator[Value]:
 def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     kind = ctx.real(args[0])
     if not isinstance(kind, ClassValue):
-        raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is no class")
+        raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is not a class")
     return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
 
 

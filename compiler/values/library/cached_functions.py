@@ -20,7 +20,7 @@ class CachedFunctionValue(Value):
     """A function under `lru_cache`.
 
     Called with known arguments it is called for real, and again by a guard in every call of the compiled code: so does
-    eager, which finds the answer in the cache, or after `cache_clear` computes it anew. Tensors as arguments break,
+    eager, which finds the answer in the cache, or after `cache_clear` computes it again. Tensors as arguments break,
     because the cache goes by their identity.
     """
 
@@ -131,7 +131,7 @@ class MadeCache(Value):
         self.no(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Make the function anew while its cache is empty."""
+        """Make the function again while its cache is empty."""
         if self.answers or self.misses:
             self.no("rebuilding a cache that has answers")
         name = out.fresh()

@@ -228,7 +228,7 @@ def _method(ctx: CaptureContext, owner: Value, name: str) -> Value | None:
 
 
 def _sizes(*values: Value) -> list[object] | None:
-    """Return the numbers, symbolic ones as torch's symbols; None if one of the values is no number."""
+    """Return the numbers, symbolic ones as torch's symbols; None if one of the values is not a number."""
     found: list[object] = []
     for value in values:
         if isinstance(value, SizeValue):

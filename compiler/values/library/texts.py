@@ -88,7 +88,7 @@ def _number(name: str) -> Any:
 def _shown_object(ctx: CaptureContext, value: Value) -> object:
     kind = value.python_type()
     numbers = {name: _number(name) for name in _NUMBERS if isinstance(value, ObjectValue) and hasattr(kind, name)}
-    if hasattr(kind, "__getitem__"):  # what has none is no mapping for `%`
+    if hasattr(kind, "__getitem__"):  # what has none is not a mapping for `%`
         numbers["__getitem__"] = Shown.item
     return type(kind.__name__, (Shown,), numbers)(ctx, value)
 

@@ -81,7 +81,7 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if predicate.is_constant():
         return ctx.call(given["true_fn" if predicate.truth(ctx) else "false_fn"], ctx.unpack(operands), {})
     if not isinstance(predicate, TensorValue) or predicate.fake.numel() != 1:
-        raise Break(DATA_DEPENDENT_BRANCH, "torch.cond by something that is no single number")
+        raise Break(DATA_DEPENDENT_BRANCH, "torch.cond by something that is not a single number")
     pairs = [ctx.real(value).graph_argument(ctx) for value in ctx.unpack(operands)]
     fakes = [fake for _, fake in pairs]
     chosen, other = (Body(ctx, ctx.real(given[name]), fakes) for name in ("true_fn", "false_fn"))
@@ -99,13 +99,13 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     given = {**dict(zip(("cond_fn", "body_fn", "carried_inputs"), args, strict=False)), **kwargs}
     carried = [ctx.real(value) for value in ctx.unpack(given["carried_inputs"])]
     if not carried or not all(isinstance(value, TensorValue) for value in carried):
-        raise Break(DATA_DEPENDENT_BRANCH, "while_loop over something that is no tensor")
+        raise Break(DATA_DEPENDENT_BRANCH, "while_loop over something that is not a tensor")
     pairs = [ctx.real(value).graph_argument(ctx) for value in carried]
     fakes = [fake for _, fake in pairs]
     condition, body = (Body(ctx, ctx.real(given[name]), fakes) for name in ("cond_fn", "body_fn"))
     decides = condition.leaves[0] if isinstance(condition.result, torch.Tensor) else None
     if decides is None or decides.dim() or decides.dtype is not torch.bool:
-        raise Break(DATA_DEPENDENT_BRANCH, "while_loop with a condition that is no truth value")
+        raise Break(DATA_DEPENDENT_BRANCH, "while_loop with a condition that is not a truth value")
     same = [_looks(leaf) for leaf in body.leaves] == [_looks(fake) for fake in tensors_in(fakes)]
     if not isinstance(body.result, tuple) or len(body.result) != len(body.leaves) or not same:
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop over results unlike its inputs")
@@ -131,7 +131,7 @@ def _fresh(ctx: CaptureContext, result: Any) -> Any:
 
 
 def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:
-    """Break where torch would differentiate through the operator: it gives noughts for what a branch left out."""
+    """Break where torch would differentiate through the operator: it gives zeros for what a branch left out."""
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise Break(DATA_DEPENDENT_BRANCH, f"{what} through which gradients flow")
 

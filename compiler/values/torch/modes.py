@@ -28,7 +28,7 @@ _ENTERED = _Entered()
 
 
 class EnterBlock:
-    """A node of a graph: enters a block, made anew by its function."""
+    """A node of a graph: enters a block, created by its function."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.function = function

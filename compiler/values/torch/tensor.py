@@ -137,7 +137,7 @@ _SETTERS: dict[str, SetterRule] = {}
 
 
 def tensor_method(*names: str) -> Callable[[MethodRule], MethodRule]:
-    """Register the rule of a method that is no plain operation; it returns None where it has no answer."""
+    """Register the rule of a method that is not a plain operation; it returns None where it has no answer."""
 
     def register(rule: MethodRule) -> MethodRule:
         for name in names:
@@ -281,7 +281,7 @@ class TensorValue(Value):
     def _grad(self, ctx: CaptureContext) -> Value:
         if self.real is not None and self.source is not None:
             if not self.real.is_leaf:
-                raise Break(TENSOR_STATE, "grad of a tensor that is no leaf")
+                raise Break(TENSOR_STATE, "grad of a tensor that is not a leaf")
             self.attributes["grad"] = ctx.wrap(self.real.grad, Attribute(self.source, "grad"))
             return self.attributes["grad"]
         if self.fake.requires_grad and not self.fake.is_leaf:

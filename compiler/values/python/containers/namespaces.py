@@ -26,7 +26,7 @@ class GlobalsValue(Value):
     def _name(self, ctx: CaptureContext, key: Value) -> str:
         key = ctx.real(key)
         name = key.constant() if key.is_constant() else None
-        return name if isinstance(name, str) else self.no("a key that is no known name")
+        return name if isinstance(name, str) else self.no("a key that is not a known name")
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `globals()[name]`."""

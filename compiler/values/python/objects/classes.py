@@ -220,7 +220,7 @@ class ClassValue(Value):
         return bool(fold(ctx, lambda: item.constant() in self.kind).constant())  # type: ignore[operator]  # as Python
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return an injected name; a class that was made while capturing is made anew."""
+        """Return an injected name; a class that was made while capturing is made again."""
         return out.class_name(self.kind)
 
 

@@ -130,7 +130,7 @@ class ExceptionValue(ObjectValue):
         return super().get_attr(ctx, name)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep chain and fields; a traceback is made anew by whoever raises."""
+        """Keep chain and fields; whoever raises it creates the traceback."""
         if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
             self.no(f"setting attribute {name!r}")
         if name in _CHAIN:

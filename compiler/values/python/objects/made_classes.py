@@ -1,7 +1,7 @@
 """Classes that the program makes while it is evaluated: class statements, `type(name, bases, namespace)`, namedtuple.
 
 A template, a real class of the same shape, is made while capturing, so that every look-up works on it as on any
-class; its functions stand for those of the program. A class that leaves the function is made anew after the graph.
+class; its functions stand for those of the program. A class that leaves the function is made again after the graph.
 """
 
 import abc
@@ -174,7 +174,7 @@ def make_class(
 ) -> MadeClass:
     """Evaluate the making of a class."""
     if not all(isinstance(base, ClassValue) for base in bases):
-        raise Break(UNSUPPORTED_OPERATION, "making a class with a base that is no class")
+        raise Break(UNSUPPORTED_OPERATION, "making a class with a base that is not a class")
     kinds = tuple(base.kind for base in bases if isinstance(base, ClassValue))
     found = metaclass or type
     for kind in kinds:
