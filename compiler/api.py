@@ -1,4 +1,4 @@
-"""The face of the compiler: compile, explain, run, reset, disable and their like; argument checks and words."""
+"""The public functions of the compiler: compile, explain, run, reset, disable and others, with argument checks."""
 
 import functools
 import inspect
@@ -41,12 +41,12 @@ def compile(  # noqa: A001 - the name users know
     recompile_limit: int | None = None,
     nopython: bool | None = None,
 ) -> Any:
-    """Return the compiled form of a function, method or module; without one, return a decorator.
+    """Compile a function, method or module; called without one, return a decorator.
 
-    backend: a name of `list_backends()` or a callable (graph module, example inputs) -> callable. fullgraph (alias
-    nopython): raise Unsupported, with the user's line, instead of breaking the graph. dynamic: True makes sizes
-    symbols at once, False never, None after a size first changed. options: fields of `Options`. disable: return the
-    model as it is. recompile_limit: specialisations of one function before misses run eagerly.
+    backend: a name from `list_backends()`, or a callable (graph module, example inputs) -> callable. fullgraph (alias
+    nopython): raise Unsupported, with the user's line, instead of breaking the graph. dynamic: True makes every size
+    symbolic, False none, None a size that has changed. options: fields of `Options`. disable: return the model
+    unchanged. recompile_limit: specialisations of one function; further guard failures run eagerly.
     Raises UserError for an unknown backend, mode or option.
     """
     if model is None:
@@ -86,7 +86,7 @@ def _settings(options: Mapping[str, Any] | Options | None, recompile_limit: int 
 
 
 def _original(model: Any) -> Any:
-    """Return what a compiled or disabled form stands for: the mark put on last is the one that holds."""
+    """Return the original of a compiled or disabled function: the outermost mark wins."""
     if isinstance(model, CompiledModule):
         return model._orig_mod
     if isinstance(model, types.MethodType):
@@ -106,9 +106,9 @@ def _remember(original: Any, compiled: Any) -> None:
 
 
 def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run the function under capture and say what came of it; returns an Explanation.
+    """Run the function once under capture and return an Explanation of the result.
 
-    `explain(f)(*args)` and `explain(f, *args)` do the same. The result prints as the FAQ shows and unpacks as
+    `explain(f)(*args)` and `explain(f, *args)` are equivalent. The result prints as in the FAQ, and unpacks as
     (explanation, guards, graphs, operations per graph).
     """
 
@@ -124,9 +124,9 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def run(function: Any) -> Any:
-    """Return the function or module frozen: it uses what has been compiled, compiles nothing, and is eager on a miss.
+    """Return a frozen function or module: it uses existing specialisations, and runs eagerly where none fits.
 
-    Of a function that is not itself a compiled form, the newest form that `compile` made of it is used.
+    If the function is not itself compiled, the most recent result of `compile` for it is used.
     """
     if isinstance(function, torch.nn.Module):
         original = _original(function)
@@ -155,18 +155,19 @@ def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reset() -> None:
-    """Forget every specialisation of every compiled function, and the times of `compile_times()`."""
+    """Discard every specialisation of every compiled function, and the times of `compile_times()`."""
     for family in list(_FAMILIES):
         family.reset()
     forget_stage_times()
 
 
 def disable(function: Any = None, recursive: bool = True) -> Any:
-    """Keep a function uncompiled where compiled code calls it; usable as a decorator, with or without arguments.
+    """Leave a function uncompiled where compiled code calls it; a decorator, with or without arguments.
 
-    recursive: True leaves everything it calls uncompiled too; False compiles what it calls. A function, method,
-    descriptor or callable object gives a marked copy; a class or module is marked itself: of a class `__init__`,
-    `__call__` and, if it is one of modules, `forward`.  Raises UserError for what cannot be called.
+    recursive: True also leaves everything it calls uncompiled; False compiles what it calls. For a function, method,
+    descriptor or callable object, a marked copy is returned. A class or module is marked in place; for a class this
+    covers `__init__`, `__call__` and, for a module class, `forward`.  Raises UserError for an object that is not
+    callable.
     """
     if function is None:
         return functools.partial(disable, recursive=recursive)
@@ -206,9 +207,9 @@ def _disable_class(target: type, recursive: bool) -> type:
 
 
 def assume_constant_result(function: Any) -> Any:
-    """Let captured code call the function once, while it is captured, and take what it gave for a constant ever after.
+    """Call the function once, during capture of its caller, and treat the result as a constant from then on.
 
-    The function's arguments must be known at capture: literals, and objects that live outside the captured code.
+    The arguments must be known during capture: literals, and objects from outside the captured code.
     """
     if not callable(function):
         raise UserError(f"assume_constant_result of {type(function).__name__}", hint="give a function")
@@ -223,7 +224,7 @@ def skip(function: Any = None) -> Any:
 
 
 def graph_break(message: str = "") -> None:
-    """Break the graph here; does nothing in uncompiled code. message: why, for the reader of the program."""
+    """Break the graph here; does nothing in uncompiled code. message: a reason for readers of the program."""
 
 
 graph_break._plumbline_graph_break = True  # type: ignore[attr-defined]  # functions take attributes
@@ -235,7 +236,7 @@ def is_compiling() -> bool:
 
 
 def is_dynamo_compiling() -> bool:
-    """Return what `is_compiling` returns; the name of the FAQ."""
+    """Return what `is_compiling` returns; the FAQ uses this name."""
     return False
 
 
@@ -244,9 +245,9 @@ for _function in (is_compiling, is_dynamo_compiling):
 
 
 def allow_in_graph(function: Any) -> Any:
-    """Let a callable (or each of a list) stand in graphs as one node, whose body capture does not look into.
+    """Capture calls of a callable (or each of a list) as one node, without looking into its body.
 
-    The function must depend on nothing but its arguments and change nothing.
+    The function must depend only on its arguments, and must not change anything.
     """
     for item in function if isinstance(function, list | tuple) else [function]:
         if not callable(item):
@@ -256,7 +257,7 @@ def allow_in_graph(function: Any) -> Any:
 
 
 def disallow_in_graph(function: Any) -> Any:
-    """Make every call of an operator (or each of a list) a graph break; `allow_in_graph` takes it back."""
+    """Break the graph at every call of an operator (or each of a list); `allow_in_graph` undoes this."""
     for item in function if isinstance(function, list | tuple) else [function]:
         if not callable(item):
             raise UserError(f"disallow_in_graph of {type(item).__name__}", hint="give a callable")
@@ -265,10 +266,10 @@ def disallow_in_graph(function: Any) -> Any:
 
 
 def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of tensors that calls a function of NumPy arrays; results come back on the inputs' device.
+    """Turn a function of NumPy arrays into a function of tensors; results are on the device of the inputs.
 
-    The function runs in NumPy, on the CPU, also where compiled code calls it; gradients do not pass through it.
-    Arrays and tensors are looked for in tuples, lists and dicts.
+    The function runs in NumPy on the CPU, even when compiled code calls it. Gradients do not pass through it.
+    Tensors and arrays inside tuples, lists and dicts are converted.
     """
 
     @functools.wraps(function)
@@ -283,7 +284,7 @@ def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _arrays(value: Any, devices: list[torch.device]) -> Any:
-    """Return the value with arrays in the place of tensors; devices: where those of the tensors are noted."""
+    """Return the value with tensors replaced by arrays; devices: a list to which the tensors' devices are added."""
     if isinstance(value, torch.Tensor):
         devices.append(value.device)
         return value.cpu().numpy()
@@ -295,7 +296,7 @@ def _arrays(value: Any, devices: list[torch.device]) -> Any:
 
 
 def _tensors(value: Any, device: torch.device | None) -> Any:
-    """Return the value with tensors in the place of arrays."""
+    """Return the value with arrays replaced by tensors."""
     if isinstance(value, (numpy.ndarray, numpy.generic)):
         return torch.as_tensor(value, device=device)
     if type(value) in (tuple, list):
@@ -316,10 +317,10 @@ def mark_dynamic(
     min: int | None = None,  # noqa: A002  the name in torch
     max: int | None = None,  # noqa: A002  as above
 ) -> None:
-    """Ask for dimensions of a tensor to be symbols in the next capture that takes it.
+    """Make dimensions of a tensor symbolic from the first capture on (dynamic shapes).
 
-    min, max: sizes between which they stay; a call outside is captured again.  Raises UserError for a dimension that
-    the tensor does not have, or whose size is not in the range.
+    min, max: bounds of the sizes; a call outside them is captured again.  Raises UserError for a dimension that the
+    tensor does not have, or whose size is not within the bounds.
     """
     for dimension in _mark(tensor, index, DYNAMIC):
         if (min is not None and tensor.shape[dimension] < min) or (max is not None and tensor.shape[dimension] > max):
@@ -329,17 +330,17 @@ def mark_dynamic(
 
 
 def maybe_mark_dynamic(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
-    """Ask as `mark_dynamic` does; here too a program that needs the size fixed has it fixed, with an event."""
+    """Do the same as `mark_dynamic`; a size that the program needs as a number is specialised, with an event."""
     _mark(tensor, index, DYNAMIC)
 
 
 def mark_unbacked(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...]) -> None:
-    """Ask as `mark_dynamic` does: sizes 0 and 1 are captured apart, no other size is assumed."""
+    """Do the same as `mark_dynamic`: sizes 0 and 1 are specialised, and no other size is assumed."""
     _mark(tensor, index, DYNAMIC)
 
 
 def mark_static(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...] | None = None) -> None:
-    """Ask for dimensions of a tensor (None: all) never to be symbols, whatever `dynamic` says."""
+    """Specialise on dimensions of a tensor (None: all), whatever `dynamic` says."""
     _mark(tensor, list(range(tensor.dim())) if index is None else index, STATIC)
 
 
@@ -355,7 +356,7 @@ def _mark(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...], name: 
 
 
 def compile_times() -> str:
-    """Return a table of the seconds spent in each stage of compilation: runs, total, longest."""
+    """Return a table of the time spent in each stage of compilation: runs, total and longest, in seconds."""
     times = stage_times()
     width = max((len(name) for name in times), default=5)
     rows = [f"{'stage':<{width}}  runs  total s  longest s"]
@@ -365,7 +366,7 @@ def compile_times() -> str:
 
 
 class CompileProfiler:
-    """A backend that only watches: runs graphs as captured and reports breaks and recompilations.
+    """A backend that runs graphs as captured, and reports graph breaks and recompilations.
 
     `with CompileProfiler() as prof: compile(f, backend=prof)(x); print(prof.report())`
     """
@@ -378,7 +379,7 @@ class CompileProfiler:
         self._lock = threading.Lock()
 
     def __call__(self, graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
-        """Count the graph and return it as it is."""
+        """Count the graph and return it unchanged."""
         del example_inputs
         with self._lock:
             self.frame_count += 1
@@ -397,7 +398,7 @@ class CompileProfiler:
             self._stop()
 
     def report(self) -> str:
-        """Return the breaks with their lines, and the recompilations with the guards that failed."""
+        """Return the graph breaks with their lines, and the recompilations with the guards that failed."""
         return explanation_of_events(self.events, self.frame_count, self.op_count)
 
 

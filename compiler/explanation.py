@@ -1,4 +1,4 @@
-"""What `explain` answers: graphs, breaks with reasons and lines, operations per graph, guards."""
+"""The result of `explain`: graphs, graph breaks with reasons and lines, operations per graph, guards."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,12 +11,12 @@ from .base.events import Broke, Captured, CompilerFailed, Event, RanEagerly, Sta
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The story of one run under capture.
+    """What one run under capture produced.
 
-    graphs: the captured modules, in the order in which they were compiled. ops_per_graph: per graph the targets of
-    its operations. out_guards: in words; guard_places: for each the user's line that made capture look.
-    break_reasons: the breaks; eager: functions that ran uncompiled; errors: those of plumbline's own, each with its
-    bundle. compile_times: stage and wall seconds, in order of their ends.
+    graphs: the captured modules, in the order of compilation. ops_per_graph: the targets of the operations of each
+    graph. out_guards: the guards in words. guard_places: for each guard, the line of the user's code that read the
+    value. break_reasons: the graph breaks. eager: functions that ran uncompiled. errors: internal errors, each with its
+    bundle. compile_times: stage and wall seconds, in the order in which the stages ended.
     """
 
     graphs: tuple[torch.fx.GraphModule, ...]
@@ -32,12 +32,12 @@ class Explanation:
 
     @property
     def graph_break_count(self) -> int:
-        """Return how many breaks there were."""
+        """Return the number of graph breaks."""
         return len(self.break_reasons)
 
     @classmethod
     def from_events(cls, events: list[Event], graphs: int, operations: int) -> "Explanation":
-        """Return the story that events tell when the graphs themselves were not kept."""
+        """Return the explanation of recorded events, without the graphs themselves."""
         guards = tuple(guard for event in events if isinstance(event, Captured) for guard in event.guards)
         return cls(
             (),
@@ -53,7 +53,7 @@ class Explanation:
         )
 
     def text(self) -> str:
-        """Return the story in the form of the FAQ."""
+        """Return the explanation as text, in the form of the FAQ."""
         breaks = f"{self.graph_break_count} graph break{'s' if self.graph_break_count != 1 else ''}"
         graphs = f"{self.graph_count} graph{'s' if self.graph_count != 1 else ''}"
         rows = [f"plumbline produced {graphs}, with {breaks} and {self.op_count} ops."]

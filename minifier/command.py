@@ -1,6 +1,6 @@
-"""The command `repro-minify CASE`: from a failing script or test to a few lines that show why.
+"""The command `repro-minify CASE`: reduce a failing script or test to the few operators that cause the failure.
 
-Exit status: 0 a script was written and reproduces, 2 the question was wrong (or nothing fails), 3 no script could be
+Exit status: 0 a script was written and reproduces, 2 the request was wrong or nothing fails, 3 no script could be
 made, with the reason.
 """
 
@@ -50,14 +50,14 @@ def _from_environment(name: str, given: str | None) -> str | None:
     return given if given is not None else os.environ.get(name) or None
 
 
-_AFTER = "Take the graph after: dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
+_AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
 _LEVEL = (
-    "1: write the whole graph. 2: exceptions only. 3: each judgement in a process that may die. "
+    "1: write the whole graph. 2: exceptions only. 3: each judgement in a child process, which may crash. "
     "4: wrong values too.  [$TORCHDYNAMO_REPRO_LEVEL, else 4]"
 )
 _COMPILER = "torch or plumbline.  [default: as the test id says, else plumbline, as in the plugin]"
 _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
-_PROOFS = "Fresh processes that must reproduce."
+_PROOFS = "Fresh processes in which the script has to reproduce."
 
 
 @click.command(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -66,9 +66,11 @@ _PROOFS = "Fresh processes that must reproduce."
 @click.option("--level", metavar="1..4", help=_LEVEL)
 @click.option("--compiler", metavar="NAME", help=_COMPILER)
 @click.option("--backend", metavar="NAME", help=_BACKEND)
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The script.  [default: repro_<case>.py]")
-@click.option("--queries", default=400, show_default=True, metavar="N", help="Judgements at most.")
-@click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Reduce for S seconds at most.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="File for the script.  [default: repro_<case>.py]"
+)
+@click.option("--queries", default=400, show_default=True, metavar="N", help="Maximum number of judgements.")
+@click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Maximum time in seconds.")
 @click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
@@ -83,7 +85,7 @@ def repro_minify(
     proofs: int,
     as_json: bool,
 ) -> int:
-    """Minify the first failing compiled call of CASE, a Python script or a pytest node id, into a script."""
+    """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
     node_id, named_compiler, named_backend = split_variant(case)
     options = MinifyOptions(
         out=out or Path(_default_name(node_id)),

@@ -1,7 +1,7 @@
-"""plumbline: compiled PyTorch, judged; the face of the package.
+"""plumbline: check whether compiled PyTorch gives the right answer. This module has the public names.
 
-Every import of a part of plumbline runs this file, so it imports next to nothing: names arrive when they are
-first asked for (PEP 562), and torch with them.
+Importing any part of plumbline runs this file, so it imports almost nothing. Names are loaded on first use (PEP 562),
+and torch with them.
 """
 
 from importlib import import_module
@@ -48,7 +48,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what a public name stands for, and keep it."""
+    """Import and cache the object behind a public name."""
     place = _LAZY.get(name)
     if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -63,5 +63,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, those not yet imported too."""
+    """Return the public names, including those not yet loaded."""
     return sorted({*globals(), *_LAZY})

@@ -1,7 +1,7 @@
 """The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline doctor`, `plumbline bundles`.
 
-Commands import what they need when they run: `plumbline --help` must not wait for a database or torch.
-Exit status: 0 good, 1 the answer is no (a red gate, a problem found), 2 the question was wrong.
+Commands import what they need when they run, so that `plumbline --help` does not wait for a database or torch.
+Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 a wrong request.
 """
 
 import json
@@ -47,17 +47,19 @@ def _complain(line: str) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="plumbline %(version)s")
 def plumbline() -> None:
-    """Judge compiled PyTorch: reports, gates, fuzzers, a check of this machine, errors kept."""
+    """Test compiled PyTorch: reports, gates, fuzzers, a check of this machine, and saved internal errors."""
 
 
 @plumbline.command()
 @_database
 @_run
-@click.option("--html", metavar="PLACE", help=f"Write a page too: a directory or a .html file, such as {DEFAULT_PAGE}.")
-@click.option("--all", "every_test", is_flag=True, help="List every test, also when there are many.")
+@click.option(
+    "--html", metavar="PLACE", help=f"Also write a page: a directory or a .html file, such as {DEFAULT_PAGE}."
+)
+@click.option("--all", "every_test", is_flag=True, help="List every test, even if there are many.")
 @click.option("--slowest", default=5, show_default=True, metavar="N", help="How many of the slowest cases to list.")
 def report(db: str | None, run_name: str | None, html: str | None, every_test: bool, slowest: int) -> int:
-    """Show what a run found, and write it as one HTML page that needs no network."""
+    """Show the results of a run, and write them as one self-contained HTML page."""
     from plumbline.reports.page import write_page
     from plumbline.reports.store import open_store
     from plumbline.reports.table import report_text
@@ -78,7 +80,9 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
 @_run
 @click.option("--baseline", metavar="PLACE", help="Compare with this: a baseline file, or a database.")
 @click.option("--baseline-run", metavar="ID", help="This run of the baseline database.  [default: its newest complete]")
-@click.option("--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Write this run as a baseline.")
+@click.option(
+    "--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Write this run as a new baseline."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def gate(
     db: str | None,
@@ -88,17 +92,17 @@ def gate(
     write_baseline: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare a run with a baseline; exit status 1 when something got worse.
+    """Compare a run with a baseline; exit with 1 if it is worse.
 
-    Worse is: a case fails or compiles nothing and did not before, a case vanished, more graph breaks.
-    What got better is listed and never makes the gate red.
+    A run is worse if a case fails or compiles nothing that did not before, if a case is missing, or if there are more
+    graph breaks. Improvements are listed and never fail the gate.
     """
     from plumbline.reports import baseline as baselines
     from plumbline.reports.gate import compare, mismatch_report
     from plumbline.reports.store import SchemaMismatch, open_store
 
     if baseline is None and write_baseline is None:
-        raise UserError("nothing to compare with", hint="give --baseline PLACE, or --write-baseline FILE to make one")
+        raise UserError("nothing to compare with", hint="pass --baseline PLACE, or --write-baseline FILE to create one")
     with open_store(database_place(db)) as store:
         run = store.run(run_name)
         cases = store.cases(run.run_id)
@@ -113,7 +117,7 @@ def gate(
     if write_baseline is not None:
         if not run.complete:
             hint = "run the tests to their end first"
-            raise UserError("an interrupted run makes no baseline", where=run.run_id, hint=hint)
+            raise UserError("an interrupted run cannot be a baseline", where=run.run_id, hint=hint)
         baselines.write_baseline(write_baseline, cases)
         print(f"baseline of {len(cases)} cases written: {write_baseline}", file=sys.stderr)
     return 1 if result is not None and result.red else 0
@@ -121,10 +125,12 @@ def gate(
 
 @plumbline.command()
 @click.argument("mode", required=False, metavar="transforms|guards")
-@click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="How many to draw.")
-@click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline where it is there]")
-@click.option("--backend", metavar="NAME", help="Its backend.  [default: inductor]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="It repeats a campaign.")
+@click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="Number of programs.")
+@click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline]")
+@click.option("--backend", metavar="NAME", help="Backend of the compiler.  [default: inductor]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed repeats a campaign."
+)
 @_database
 @click.option(
     "--save",
@@ -132,9 +138,9 @@ def gate(
     default=Path(".plumbline/fuzz"),
     show_default=True,
     metavar="DIR",
-    help="Where failures go: JSON that replays, a script that stands alone.",
+    help="Where to save failures: JSON for --replay, and a standalone script.",
 )
-@click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Try a saved failure again.")
+@click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Run a saved failure again.")
 def fuzz(
     mode: str | None,
     examples: int,
@@ -145,9 +151,10 @@ def fuzz(
     save: Path,
     replay: Path | None,
 ) -> int:
-    """Make programs that a compiler gets wrong; exit status 1 when one is found.
+    """Search for programs that a compiler gets wrong; exit with 1 if one is found.
 
-    transforms: random programs under nests of grad, vjp, jvp, vmap, jacobians.  guards: state changed between calls.
+    transforms: random programs under nests of grad, vjp, jvp, vmap and Jacobians.  guards: functions whose globals,
+    attributes and containers change between calls.
     """
     from plumbline.fuzz import recorded_campaign
     from plumbline.fuzz.campaign import Settings
@@ -155,7 +162,7 @@ def fuzz(
     if replay is not None:
         return int(recorded_campaign.replay(replay, compiler, backend, print))
     if mode is None:
-        raise UserError("no fuzzer named", hint="write plumbline fuzz transforms, or plumbline fuzz guards")
+        raise UserError("no fuzzer named", hint="run plumbline fuzz transforms, or plumbline fuzz guards")
     chosen = compiler or recorded_campaign.preferred_compiler()
     options = Settings(examples, seed, save)
     report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
@@ -176,9 +183,9 @@ def doctor(as_json: bool) -> int:
 
 @plumbline.command()
 @click.argument("number", required=False, type=click.IntRange(min=1), metavar="N")
-@click.option("--clear", is_flag=True, help="Delete all of them.")
+@click.option("--clear", is_flag=True, help="Delete all bundles.")
 def bundles(number: int | None, clear: bool) -> int:
-    """List what was kept on errors of the compiler's own, the newest first; with a number, show that one."""
+    """List bundles, the saved reports on internal errors, newest first; with N, show bundle N."""
     import shutil
 
     from plumbline.compiler.base.bundle import ABOUT, REPRO, bundle_directory

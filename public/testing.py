@@ -1,6 +1,6 @@
-"""Planted faults: a wrong compiler in a scope, without editing one.
+"""Planted faults: make the compiler wrong inside a block, to see whether your tests notice.
 
-A replaced lowering or pass enters the keys of every cache and travels into repros.
+A replaced lowering or pass is part of every cache key, and is reproduced in scripts that `repro-minify` writes.
 
 >>> import torch
 >>> import plumbline

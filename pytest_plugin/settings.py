@@ -46,10 +46,10 @@ BACKENDS = Setting(
     "torch:inductor; none turns an ini entry off",
     "NAMES",
 )
-COMPILERS = Setting("compilers", "compilers under test, joined by commas (default: plumbline, else torch)", "NAMES")
+COMPILERS = Setting("compilers", "compilers under test, separated by commas (default: plumbline, else torch)", "NAMES")
 BOUNDARY = Setting(
     "boundary",
-    "what is compiled and judged: module (outermost nn.Module calls and all that is given to torch.compile), call "
+    "what is compiled and judged: module (outermost nn.Module calls and whatever is passed to torch.compile), call "
     "(the first callee outside the test files), explicit (targets and the compiled fixture)",
     "|".join(BOUNDARIES),
 )
@@ -61,11 +61,11 @@ REQUIRE = Setting(
     "optional",
 )
 GRAD = Setting("grad", "judge gradients: auto (where grad mode is on and an output requires grad) or off", "auto|off")
-RNG = Setting("rng", "random draws of compiled code: eager (the same draws) or native (its own)", "eager|native")
-IGNORE = Setting("ignore", "aspects that are reported but do not fail a test, joined by commas", "ASPECTS")
+RNG = Setting("rng", "random numbers of compiled code: eager (the same as eager) or native (its own)", "eager|native")
+IGNORE = Setting("ignore", "aspects to report without failing the test, separated by commas", "ASPECTS")
 MINIFY = Setting(
     "minify",
-    "make failures small after the run and write scripts that show them: off, auto (the first few), always",
+    "minimize failures after the run and write scripts: off, auto (the first few), always",
     "off|auto|always",
 )
 DATABASE = Setting("db", "result database, a path or an SQLAlchemy URL (default .plumbline/results.sqlite)", "PLACE")
