@@ -1,1 +1,1 @@
-"""Makes failures: hypothesis programs, transforms and guard mutations."""
+"""Looks for failures in generated programs: transforms of functions, and state that changes between calls."""

@@ -1,1 +1,1 @@
-"""Makes a failure small and names the guilty stage."""
+"""Minimizes a failure and names the guilty stage."""

@@ -1,1 +1,1 @@
-"""The ground floor of the compiler: no tensor, no IR; imports nothing of ours."""
+"""What every part of the compiler uses: errors, options, events. No tensors and no graphs; imports nothing of ours."""

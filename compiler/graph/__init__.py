@@ -1,4 +1,4 @@
-"""The tensor-level graph: the table where capture, autograd and code generation meet.
+"""The tensor-level graph, which capture, autograd and code generation share.
 
 Graphs are `torch.fx` (the ecosystem's exchange format) held to a discipline: typed access to `node.meta`
 (node_values), one table of facts per ATen operator (facts), named checks (checks), printing as Python that runs

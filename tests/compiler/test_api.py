@@ -1,4 +1,4 @@
-"""The face of the compiler behaves as the FAQ says."""
+"""The public functions of the compiler behave as the FAQ says."""
 
 import copy
 import inspect

@@ -114,7 +114,7 @@ def test_a_node_that_cannot_be_minified_gives_a_reason(tmp_path):
 @pytest.mark.slow
 def test_a_wrong_backward_lowering_is_found_in_the_backward_graph(tmp_path, trusting):
     aten = torch.ops.aten
-    testing = pytest.importorskip("plumbline.testing", reason="the face of the compiler")
+    testing = pytest.importorskip("plumbline.testing", reason="needs the compiler")
     x = torch.randn(4, 4, requires_grad=True)
     with testing.replace_lowering(aten.cos.default, testing.lowering_of(aten.sin.default)):
         found = minify_call(lambda x: (x.sin() * 2).exp().sum(), (x,), out=tmp_path / "repro.py", proofs=1)
