@@ -12,7 +12,8 @@ from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
 from .base.options import Options, Settings, in_force
 from .frontend.capture import SYMBOLIC
-from .native import compile_graph, extra_decompositions
+from .graph.promises import checked_at_first
+from .native import compile_traced, extra_decompositions
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 NamedBackend = Callable[[torch.fx.GraphModule, list[object], Options], Callable[..., object]]
@@ -48,9 +49,7 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
 
     def run_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
         del inputs
-        assert part.code  # made now: torch leaves it to the first call, which several threads may make at once
-        forward: Callable[..., Any] = part.forward
-        return forward
+        return checked_at_first(part)
 
     return compile_with_autograd(graph, example_inputs, run_part, options, recompute=False, guarded=_is_guarded(graph))
 
@@ -60,7 +59,7 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
     """Trace forward and backward to ATen and compile both to native code."""
 
     def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        return compile_graph(part, inputs, options)
+        return compile_traced(part, inputs, options)
 
     rules = extra_decompositions()
     guarded = _is_guarded(graph)

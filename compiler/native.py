@@ -6,7 +6,6 @@ with the reason recorded, so every graph has a right answer.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 import warnings
@@ -21,14 +20,16 @@ from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.options import Options
 from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
-from .codegen.host import HostProgram, local, write_host
+from .codegen.host import HostProgram, write_host
+from .codegen.host_call import Compiled, Rescue, bind
 from .graph.decompositions import Decomposition, default_decompositions
 from .graph.failure import report_graph_failure
 from .graph.interpret import interpret
 from .graph.node_values import has_value, placeholders, set_value
 from .graph.open_sizes import is_open, open_name, size_values
+from .graph.promises import checked_at_first, going_on
 from .graph.tracer import fake_like
-from .loops.ir import Extern, Program
+from .loops.ir import Program
 from .loops.printing import print_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
@@ -38,8 +39,6 @@ from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
 from .schedule.schedule import schedule
 from .symbolic.sizes import FUNCTIONS, assumptions
-
-Compiled = Callable[..., tuple[object, ...]]
 
 
 @dataclass(slots=True)
@@ -61,6 +60,14 @@ def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options:
     may be open sizes (`graph.open_sizes`): one library serves all of them, save where something was assumed of the
     sizes while compiling; for others it is compiled once more.  With `options.strict` errors of ours are raised;
     otherwise the graph runs op by op and the error is recorded.
+    """
+    return going_on(compile_traced(gm, example_inputs, options), op_by_op(gm))
+
+
+def compile_traced(gm: fx.GraphModule, example_inputs: Sequence[object], options: Options | None = None) -> Compiled:
+    """As compile_graph, for a graph traced from another program: a call raises MetadataDeparture where it departs.
+
+    Then tracing relied on what is not so, and only the other program has the right answer.
     """
     chosen = options if options is not None else Options()
     opened = [node for node in placeholders(gm.graph) if is_open(node.meta.get("val"))]
@@ -139,7 +146,7 @@ def _compiled_or_slow(
         if chosen.strict:
             raise
         report_graph_failure("inductor", gm, example_inputs, error, "inductor", chosen)
-    return op_by_op(gm)
+    return checked_at_first(gm)
 
 
 def extra_decompositions() -> Mapping[OpOverload, Decomposition]:
@@ -175,7 +182,11 @@ def _compile(
     _record_texts(program, host, file)
     with stage("build"):
         library = build(file.text, file.addresses, "graph", len(file.kernels), options) if host.segments else None
-    return _bind(gm, program, host, library, options)
+
+    def report(error: Exception, inputs: Sequence[object]) -> None:
+        report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
+
+    return bind(program, host, library, Rescue(op_by_op(gm), options.strict, report))
 
 
 def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, float] | None = None) -> Program:
@@ -220,165 +231,3 @@ def _record_texts(program: Program, host: HostProgram, file: CFile) -> None:
     record(Artifact("schedule", "loops.py", "python", print_program(program)))
     record(Artifact("codegen", "host.py", "python", host.text))
     record(Artifact("codegen", "graph.c", "c", file.text))
-
-
-def _bind(
-    gm: fx.GraphModule, program: Program, host: HostProgram, library: ctypes.CDLL | None, options: Options
-) -> Compiled:
-    """Return the host function, guarded against inputs laid out otherwise than the examples were."""
-    scope: dict[str, object] = {
-        "torch": torch,
-        "empty": torch.empty,
-        "empty_strided": torch.empty_strided,
-        "restride": _restride,
-        "cpu": torch.device("cpu"),
-        "on_failure": _failure_signal,
-        "math": math,
-        **FUNCTIONS,
-        **host.objects,
-    }
-    for number, segment in enumerate(host.segments):
-        if library is None:
-            raise InternalError("segments without a library", hint="report the graph")
-        function = library[f"segment_{number}"]
-        open_sizes = [ctypes.c_longlong] * len(program.counts)
-        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *open_sizes]
-        function.restype = ctypes.c_int
-        scope[f"segment_{number}"] = function
-    exec(compile(host.text, "<plumbline host>", "exec"), scope)
-    run = scope["run"]
-    if not callable(run):
-        raise InternalError("the host text defines no run()", hint="report the graph")
-    calls = [step for step in program.steps if isinstance(step, Extern)]
-    repeats = not any(step.ordered for step in calls)
-    rescue = _rescue(gm, options, repeats=repeats)
-    if program.sizes:
-        return _guarded_open(run, program, gm, rescue, repeats=repeats, calls_aten=bool(calls))
-    expected = tuple(
-        (buffer.shape, buffer.strides, buffer.dtype) if (buffer := program.buffers.get(name)) else None
-        for name in program.inputs
-    )
-    return _guarded(run, expected, gm, rescue, repeats=repeats, calls_aten=bool(calls))
-
-
-Rescue = Callable[[Exception, Sequence[object]], object]
-
-
-def _rescue(gm: fx.GraphModule, options: Options, *, repeats: bool) -> Rescue:
-    """Return what is done when generated code raises: the graph runs op by op, and the error is on record.
-
-    If that raises too, it is eager's own error.  A graph that must not run twice lets the error through.
-    """
-    slow = op_by_op(gm)
-
-    def run_op_by_op(error: Exception, inputs: Sequence[object]) -> object:
-        if options.strict or not repeats:
-            raise error
-        try:
-            result = slow(*inputs)
-        except Exception as eagers:
-            raise eagers from None
-        report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
-        return result
-
-    return run_op_by_op
-
-
-def _guarded(
-    run: Callable[..., object],
-    expected: Sequence[object],
-    gm: fx.GraphModule,
-    rescue: Rescue,
-    *,
-    repeats: bool,
-    calls_aten: bool,
-) -> Compiled:
-    """Return run with its inputs checked; an unexpected layout or a failed kernel goes op by op.
-
-    repeats: whether running the graph again from the start is harmless (no random draws, no mutation).
-    """
-    slow = op_by_op(gm)
-
-    def call(*inputs: torch.Tensor) -> tuple[object, ...]:
-        for value, form in zip(inputs, expected, strict=True):
-            if form is None:
-                continue
-            if (value.shape, value.stride(), value.dtype) != form or not value.is_cpu or value.is_neg():
-                return slow(*inputs)
-        try:
-            if calls_aten:
-                with torch.no_grad():
-                    result = run(*inputs)
-            else:
-                result = run(*inputs)
-        except Exception as error:
-            result = rescue(error, inputs)
-        if isinstance(result, _Failed):
-            if not repeats:
-                raise result.error()
-            return slow(*inputs)  # raises eager's own error
-        return result  # type: ignore[return-value]  # generated text returns a tuple
-
-    return call
-
-
-def _guarded_open(
-    run: Callable[..., object],
-    program: Program,
-    gm: fx.GraphModule,
-    rescue: Rescue,
-    *,
-    repeats: bool,
-    calls_aten: bool,
-) -> Compiled:
-    """Return run with its inputs checked against layouts computed from open sizes."""
-    slow = op_by_op(gm)
-    words = []
-    for name in program.inputs:
-        buffer = program.buffers.get(name)
-        if buffer is not None:
-            place = local(name)
-            words.append(f"{place}.shape == {buffer.shape} and {place}.stride() == {buffer.strides}")
-            words.append(f"{place}.dtype is torch.{str(buffer.dtype)[6:]} and {place}.is_cpu and not {place}.is_neg()")
-    taken = ", ".join([*map(local, program.inputs), *program.sizes])
-    fits = eval(f"lambda {taken}: {' and '.join(words) or True}", {"torch": torch, **FUNCTIONS})
-
-    def call(*inputs: object) -> tuple[object, ...]:
-        if not fits(*inputs):
-            return slow(*inputs)
-        try:
-            if calls_aten:
-                with torch.no_grad():
-                    result = run(*inputs)
-            else:
-                result = run(*inputs)
-        except Exception as error:
-            result = rescue(error, inputs)
-        if isinstance(result, _Failed):
-            if not repeats:
-                raise result.error()
-            return slow(*inputs)  # raises eager's own error
-        return result  # type: ignore[return-value]  # generated text returns a tuple
-
-    return call
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """A kernel stopped: code 1 an index out of range, code 2 an integer division by zero."""
-
-    code: int
-
-    def error(self) -> Exception:
-        if self.code == 1:
-            return IndexError("index out of range in a compiled graph")
-        return RuntimeError("ZeroDivisionError")
-
-
-def _failure_signal(code: int) -> _Failed:
-    return _Failed(code)
-
-
-def _restride(value: torch.Tensor, shape: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
-    """Return a copy in the layout that kernels were compiled for (an operator's fake result promised another one)."""
-    return torch.empty_strided(shape, strides, dtype=value.dtype, device=value.device).copy_(value)

@@ -11,7 +11,7 @@ from torch import fx
 
 from .autograd.compile import CompiledCall
 from .base.config import CONFIG
-from .native import compile_graph, extra_decompositions
+from .native import compile_traced, extra_decompositions
 
 
 def torch_backend(
@@ -32,7 +32,7 @@ def torch_backend(
     lifted, constants = _every_tensor_an_input(graph)
 
     def compile_part(part: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        return compile_graph(part, inputs, chosen)
+        return compile_traced(part, inputs, chosen)
 
     compiled = CompiledCall(lifted, compile_part, chosen, dict(extra_decompositions()), recompute=True)
     return lambda *inputs: compiled(*inputs, *constants)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import fx
@@ -28,6 +29,7 @@ from ..graph.node_values import placeholders, tensor_of
 from ..graph.open_sizes import with_size_inputs
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.printing import graph_text
+from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from ..graph.undo import effects_of, undoing
 from .call_wrappers import finisher, run_plain
@@ -209,12 +211,23 @@ class CompiledCall:
         written = [signature.inputs[fact.input] for fact in signature.writes]
         finish, positions = finisher(signature, list(traced.sizes.symbols)), signature.inputs
 
+        departed = False
+
         def call(arguments: Sequence[object], sizes: Sizes) -> tuple[object, ...]:
+            nonlocal departed
+            if departed:
+                return interpret(self.gm, arguments)
             sizes = sizes if opened.labels else ()
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
                 return self._as_it_is(arguments)
-            return finish(arguments, run([arguments[position] for position in positions], sizes), sizes)
+            try:
+                values = run([arguments[position] for position in positions], sizes)
+            except MetadataDeparture as departure:
+                departed = True
+                record(RanEagerly("captured graph", "autograd", str(departure), _CORRECT, None))
+                return self._as_it_is(arguments)
+            return finish(arguments, values, sizes)
 
         return self._condition(traced, arguments, opened), call
 
@@ -266,6 +279,7 @@ class CompiledCall:
         return self.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
 
 
+_CORRECT = "correct the operator's shape rule (torch.library.register_fake), or report it where it is torch's"
 _APART = "clone one of them before the call to have it compiled"
 
 
@@ -320,6 +334,7 @@ class _Backwards:
             report_graph_failure("backward", graph, inputs, error, "inductor", self.owner.options)
             record(FellBack("backward graph", f"{type(error).__name__}: {error}"))
             call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
+        call = going_on(call, _op_by_op(graph, traced))
         return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
 
     def _trace_again(self, pattern: Pattern, sizes: Sizes) -> Traced:
@@ -329,6 +344,12 @@ class _Backwards:
         if traced.forward_targets != self.traced.forward_targets:
             raise InternalError("two traces of one program differ", hint="a custom autograd.Function depends on state")
         return traced
+
+
+def _op_by_op(gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
+    """Return a graph that nobody may ever run, made ready when somebody does."""
+    symbols = traced.sizes.symbols
+    return lambda *values: cast("Tensors", interpret(with_size_inputs(gm, symbols), values))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from ..graph.node_values import (
     tensor_of,
     value_of,
 )
+from ..graph.shape_rules import fake_result
 from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
 from .view_writes import ViewStep, Write, write_through
 
@@ -396,7 +397,7 @@ class Functionalizer:
         named = kwargs if isinstance(kwargs, Mapping) else {}
         if value is None:
             with self.mode, torch.no_grad():
-                value = target(*map_nodes(args, value_of), **map_nodes(dict(named), value_of))
+                value = fake_result(target, map_nodes(args, value_of), map_nodes(dict(named), value_of))
         node = add_call(self.graph, target, args, named)
         if self._current is not None:
             copy_facts(self._current, node)

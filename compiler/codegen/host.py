@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from ..loops.ir import Buffer, Extern, Loop, OpenNumber, Program, Ref
 from ..schedule.memory_plan import Lifetime, MemoryPlan, plan_memory
 from ..symbolic.expr import Symbol
@@ -42,6 +44,7 @@ class _HostBuilder:
     objects: dict[str, object] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     read_by_loops: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()  # read by a step or given to the caller
 
     def literal(self, value: object) -> str:
         """Return Python text for a nested argument; what has no literal is passed as an object."""
@@ -60,6 +63,10 @@ class _HostBuilder:
         name = f"object_{len(self.objects)}"
         self.objects[name] = value
         return name
+
+    def reads_unknown(self, step: Extern) -> bool:
+        """Return whether a call takes a tensor of a kind that loops do not know, a complex one for instance."""
+        return any(name not in self.program.buffers for name in step.reads)
 
 
 def local(name: str) -> str:
@@ -122,7 +129,8 @@ def _arena(run: tuple[Loop, ...], inside: set[str], buffers: dict[str, Buffer]) 
 def write_host(program: Program) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
     read = (name for step in program.steps if isinstance(step, Loop) for name in step.reads)
-    builder = _HostBuilder(program, read_by_loops=frozenset(read))
+    used = program.output_names.union(*(step.reads for step in program.steps))
+    builder = _HostBuilder(program, read_by_loops=frozenset(read), used=used)
     runs = _runs(program)
     real = _needs_tensor(program, runs)
     allocated = set(program.inputs) | set(program.constants)
@@ -180,14 +188,32 @@ def _write_extern(builder: _HostBuilder, step: Extern) -> None:
         builder.lines.append(f"{names}, = {call}")
     else:
         builder.lines.append(call)
-    for name in step.results:
-        buffer = builder.program.buffers.get(name) if name else None
-        if buffer is not None and not step.alias_of and name in builder.read_by_loops:
-            place = local(buffer.name)
-            builder.lines.append(
-                f"if {place}.stride() != {buffer.strides}:"
-                f" {place} = restride({place}, {buffer.shape}, {buffer.strides})"
-            )
+    if step.dtypes:
+        for name, dtype in zip(step.results, step.dtypes, strict=True):
+            if name in builder.used and name is not None and dtype is not None:
+                _write_check(builder, step, name, dtype)
+
+
+def _write_check(builder: _HostBuilder, step: Extern, name: str, dtype: torch.dtype) -> None:
+    """Write the comparison of a call's result with what its shape rule promised; `as_promised` mends what it can.
+
+    Where kernels read the result, memory layout, device and a lazy negation matter too.  Each question is a C call of
+    its own: together they cost half of what comparing one tuple costs.
+    """
+    place, buffer = local(name), builder.program.buffers.get(name)
+    faults, shape, strides = [f"{place}.dtype is not {dtype}"], None, None
+    if buffer is not None:
+        shape = buffer.shape
+        faults.append(f"{place}.shape != {shape}")
+    if buffer is not None and name in builder.read_by_loops:
+        strides = buffer.strides
+        faults.append(f"{place}.stride() != {strides}")
+        if not str(step.target).startswith("aten."):  # ATen stays on the device of its arguments
+            faults.append(f"not {place}.is_cpu")
+        if builder.reads_unknown(step):  # nothing but an imaginary part of a conjugate is negated lazily
+            faults.append(f"{place}.is_neg()")
+    mended = f"as_promised({place}, {dtype}, {shape}, {strides}, {str(step.target)!r})"
+    builder.lines.append(f"if {' or '.join(faults)}: {place} = {mended}")
 
 
 def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str], allocated: set[str]) -> Extent:

@@ -48,8 +48,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.mish_backward.default,
     aten.mse_loss.default,
     aten.mse_loss_backward.default,
-    aten.native_group_norm.default,
-    aten.native_group_norm_backward.default,
     aten.nll_loss_backward.default,
     aten.nll_loss_forward.default,
     aten.nll_loss2d_backward.default,
@@ -315,6 +313,26 @@ def decompose_layer_norm_backward(
 
 def _fold(value: Tensor, dims: list[int], like: Tensor) -> Tensor:
     return (value.sum(dims) if dims else value).to(like.dtype)
+
+
+@decomposes(aten.native_group_norm.default)
+def decompose_group_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, *sizes: object) -> object:
+    """As torch writes it, which rounds mean and rstd of a half tensor even where the kernel keeps float32."""
+    return _torchs(aten.native_group_norm.default, (x, weight, bias, *sizes), x, weight)
+
+
+@decomposes(aten.native_group_norm_backward.default)
+def decompose_group_norm_backward(gradient: Tensor, x: Tensor, mean: Tensor, *others: object) -> object:
+    """As torch writes it, which multiplies in half precision even where the kernel does not."""
+    return _torchs(aten.native_group_norm_backward.default, (gradient, x, mean, *others), x, mean)
+
+
+def _torchs(operator: OpOverload, arguments: Sequence[object], x: Tensor, parameter: Tensor | None) -> object:
+    """Return what torch's decomposition gives; NotImplemented for a half tensor with float32 parameters."""
+    rule = decomposition_of(operator)
+    return (
+        NotImplemented if rule is None or (parameter is not None and parameter.dtype != x.dtype) else rule(*arguments)
+    )
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

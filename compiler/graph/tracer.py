@@ -30,6 +30,7 @@ from .facts import QUESTIONS, refuses
 from .fx_face import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
+from .shape_rules import fake_result
 
 Decomposition = Callable[..., object]
 aten = torch.ops.aten
@@ -203,7 +204,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __ini
         node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
         if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):
             self._keep_value(fake_args[0])
-        result = func(*fake_args, **fake_kwargs)
+        result = fake_result(func, fake_args, fake_kwargs)
         node = add_call(self.graph, func, node_args, node_kwargs)
         self._describe(node, result)
         if not torch.is_grad_enabled():

@@ -15,7 +15,7 @@ import torch
 
 from ..symbolic.expr import Expr, Symbol, as_expr, substitute
 from ..symbolic.sizes import Extent, Size
-from .scalar_ops import SCALAR_OPS
+from .scalar_ops import SCALAR_OPS, WrongDtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,14 @@ class ScalarBuilder:
         return self.make("reduce", (value,) if place is None else (value, place), dtype, kind)
 
     def op(self, name: str, *args: Scalar) -> Scalar:
-        """Return a scalar operation on arguments of one dtype."""
-        dtype = torch.bool if SCALAR_OPS[name].to_bool else args[-1].dtype
+        """Return a scalar operation on arguments of one dtype; raises WrongDtype where it has no meaning on that.
+
+        Generated C would have one all the same: `/` on integers traps where the divisor is zero.
+        """
+        operation = SCALAR_OPS[name]
+        if args[-1].dtype not in operation.dtypes:
+            raise WrongDtype(f"{name} of {args[-1].dtype}")
+        dtype = torch.bool if operation.to_bool else args[-1].dtype
         return self.make(name, args, dtype)
 
 

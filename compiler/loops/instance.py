@@ -61,6 +61,7 @@ class _Instance:
             old.mutates,
             old.alias_of,
             old.origins,
+            old.dtypes,
         )
 
     def variable(self, old: Symbol) -> Symbol:

@@ -104,6 +104,7 @@ class Extern:
     """An ATen call on whole tensors; `args` and `kwargs` hold `Ref`s for tensors, nested in lists and tuples.
 
     results: names of the tensors it gives, one per output (None for an output that is not a tensor).
+    dtypes: what its shape rule promises of each result; empty for calls whose results are not compared with it.
     ordered: True where the call must keep its place among other ordered calls (random draws, mutation).
     alias_of: the tensors whose memory the results may share (views).
     """
@@ -118,6 +119,7 @@ class Extern:
     mutates: tuple[str, ...] = ()
     alias_of: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    dtypes: tuple[torch.dtype | None, ...] = ()
 
     @property
     def reads(self) -> frozenset[str]:

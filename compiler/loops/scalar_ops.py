@@ -34,6 +34,10 @@ class ScalarOp:
     costly: bool = False
 
 
+class WrongDtype(Exception):
+    """An operation on a dtype that it is not defined for; where eager computes it all the same, ATen does."""
+
+
 SCALAR_OPS: dict[str, ScalarOp] = {}
 
 

@@ -21,7 +21,7 @@ from ..graph.node_values import origin_of, value_of
 from ..graph.open_sizes import is_open, lowest_sizes, number_text, open_name
 from ..graph.passes import may_be_dropped
 from ..loops.ir import Extern, OpenNumber, Program, Ref
-from ..loops.scalar_ops import SUPPORTED
+from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.sizes import Size
 from . import creation, float_math, indexing, pointwise, reductions  # noqa: F401  the tables fill on import
 from .open_sizes import SizeReader
@@ -174,7 +174,7 @@ class _Lowering:
         try:
             call = self._make_call(node, fakes)
             result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
-        except NoLowering as refusal:
+        except (NoLowering, WrongDtype) as refusal:
             self.writer.buffers = state[0]
             del self.writer.steps[state[1] :]
             return str(refusal)
@@ -252,6 +252,7 @@ class _Lowering:
                 mutated,
                 (),
                 self.writer.origins,
+                tuple(fake.dtype if isinstance(fake, torch.Tensor) else None for fake in listed),
             )
         )
         self.values[node] = made[0] if single else tuple(made)

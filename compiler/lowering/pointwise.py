@@ -424,8 +424,10 @@ def lower_addcmul(call: Call) -> TensorValue:
 
 @lowers(aten.addcdiv.default)
 def lower_addcdiv(call: Call) -> TensorValue:
-    """self + value * a / b."""
+    """self + value * a / b; eager refuses to divide whole numbers."""
     value = call.number("value")
+    if not any(call.tensor(name).dtype.is_floating_point for name in ("tensor1", "tensor2")):
+        raise NoLowering("a division of whole numbers")
 
     def apply(b: B, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
         return b.op("add", x, b.op("div", b.op("mul", b.constant(value, x.dtype), y), z))

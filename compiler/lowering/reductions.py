@@ -390,8 +390,9 @@ def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
     inner = len(call.integers("normalized_shape"))
     dims = tuple(range(rank - inner, rank))
     inside, epsilon = opmath(source.dtype), call.number("eps")
-    if 0 in source.shape or any(fake.dtype != source.dtype for fake in call.results):
-        raise NoLowering("layer norm of nothing or of mixed types")
+    if 0 in source.shape or call.dtype != source.dtype:
+        raise NoLowering("layer norm of nothing")
+    statistics = call.results[1].dtype  # of half tensors with float32 parameters they are float32
     mean, _ = moments(call, source, dims)
     count = product(source.shape[dim] for dim in dims)
 
@@ -423,6 +424,6 @@ def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
 
     return (
         call.elements(element),
-        call.elements(lambda b, i: b.cast(mean.at(b, i), source.dtype), 1),
-        call.elements(lambda b, i: b.cast(scale.at(b, i), source.dtype), 2),
+        call.elements(lambda b, i: b.cast(mean.at(b, i), statistics), 1),
+        call.elements(lambda b, i: b.cast(scale.at(b, i), statistics), 2),
     )

@@ -1,0 +1,173 @@
+"""The call of a compiled graph: its host function with everything around it that keeps the answer eager's.
+
+Inputs laid out otherwise than the examples were go op by op, before anything ran.  What stops half-way is run again
+op by op where that can be done without a trace: the random generator is put back, and nothing had been written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..base.errors import InternalError
+from ..graph.facts import facts_of, is_random
+from ..graph.promises import MetadataDeparture
+from ..loops.ir import Extern, Program
+from ..symbolic.sizes import FUNCTIONS
+from .host import HostProgram, local
+
+Compiled = Callable[..., tuple[object, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rescue:
+    """What a compiled graph does when it cannot go on.
+
+    op_by_op: the graph through ATen.  strict: raise errors of ours instead.  report: put one on record, with inputs.
+    """
+
+    op_by_op: Compiled
+    strict: bool
+    report: Callable[[Exception, Sequence[object]], None]
+
+    def after(self, error: Exception, inputs: Sequence[object]) -> tuple[object, ...]:
+        """Run the graph op by op; if that raises too, it is eager's own error, else `error` was ours."""
+        try:
+            result = self.op_by_op(*inputs)
+        except Exception as eagers:
+            raise eagers from None
+        self.report(error, inputs)
+        return result
+
+
+def bind(program: Program, host: HostProgram, library: ctypes.CDLL | None, rescue: Rescue) -> Compiled:
+    """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise."""
+    scope: dict[str, object] = {
+        "torch": torch,
+        "empty": torch.empty,
+        "empty_strided": torch.empty_strided,
+        "as_promised": _as_promised,
+        "cpu": torch.device("cpu"),
+        "on_failure": _KernelFailure,
+        "math": math,
+        **FUNCTIONS,
+        **host.objects,
+    }
+    for number, segment in enumerate(host.segments):
+        if library is None:
+            raise InternalError("segments without a library", hint="report the graph")
+        function = library[f"segment_{number}"]
+        open_sizes = [ctypes.c_longlong] * len(program.counts)
+        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *open_sizes]
+        function.restype = ctypes.c_int
+        scope[f"segment_{number}"] = function
+    exec(compile(host.text, "<plumbline host>", "exec"), scope)
+    run = scope["run"]
+    if not callable(run):
+        raise InternalError("the host text defines no run()", hint="report the graph")
+    return _guarded(run, _fits(program), program, rescue)
+
+
+def _fits(program: Program) -> Callable[..., object]:
+    """Return the function of the inputs that says whether they are laid out as the code was written for."""
+    scope: dict[str, object] = {"torch": torch, **FUNCTIONS}
+    conditions = []
+    for name in program.inputs:
+        buffer = program.buffers.get(name)
+        if buffer is None:
+            continue
+        place, layout = local(name), f"({buffer.shape}, {buffer.strides}, {buffer.dtype})"
+        if not program.sizes:
+            scope[f"layout_{name}"] = (buffer.shape, buffer.strides, buffer.dtype)
+            layout = f"layout_{name}"
+        conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
+        conditions.append(f"{place}.is_cpu and not {place}.is_neg()")
+    parameters = ", ".join([*map(local, program.inputs), *program.sizes])
+    fits: Callable[..., object] = eval(f"lambda {parameters}: {' and '.join(conditions) or True}", scope)
+    return fits
+
+
+def _guarded(run: Callable[..., object], fits: Callable[..., object], program: Program, rescue: Rescue) -> Compiled:
+    """Return run behind the question whether the inputs fit, and with what follows when it stops half-way."""
+    calls = [step for step in program.steps if isinstance(step, Extern)]
+    repeats = all(map(_can_repeat, calls))
+    draws = repeats and any(is_random(step.target) for step in calls)
+    generator, op_by_op = torch.default_generator, rescue.op_by_op
+
+    def call(*inputs: object) -> tuple[object, ...]:
+        if not fits(*inputs):
+            return op_by_op(*inputs)
+        state = generator.get_state() if draws else None
+        try:
+            if calls:
+                with torch.no_grad():
+                    result = run(*inputs)
+            else:
+                result = run(*inputs)
+        except Exception as error:
+            if not repeats:
+                raise _unrepeatable(error) from None
+            if state is not None:
+                generator.set_state(state)
+            if rescue.strict or isinstance(error, MetadataDeparture):
+                raise
+            return rescue.after(error, inputs)
+        if isinstance(result, _KernelFailure):
+            if not repeats:
+                raise result.error()
+            if state is not None:
+                generator.set_state(state)
+            return op_by_op(*inputs)  # raises eager's own error
+        return result  # type: ignore[return-value]  # generated text returns a tuple
+
+    return call
+
+
+def _can_repeat(step: Extern) -> bool:
+    """Return whether a call may run twice, the generator being put back: it writes to no argument."""
+    facts = facts_of(step.target)
+    return not step.ordered or (facts is not None and not facts.mutates)
+
+
+def _unrepeatable(error: Exception) -> Exception:
+    """Return what is raised of a graph that must not start again."""
+    if not isinstance(error, MetadataDeparture):
+        return error
+    return InternalError(str(error), why="the graph writes to its inputs", hint="correct the operator's shape rule")
+
+
+@dataclass(frozen=True, slots=True)
+class _KernelFailure:
+    """A kernel stopped: code 1 an index out of range, code 2 an integer division by zero."""
+
+    code: int
+
+    def error(self) -> Exception:
+        if self.code == 1:
+            return IndexError("index out of range in a compiled graph")
+        return RuntimeError("ZeroDivisionError")
+
+
+def _as_promised(
+    value: torch.Tensor,
+    dtype: torch.dtype,
+    shape: tuple[int, ...] | None,
+    strides: tuple[int, ...] | None,
+    call: str,
+) -> torch.Tensor:
+    """Return the result of an ATen call as it was promised, copied where only its memory layout is another.
+
+    shape: None where loops do not know the tensor.  strides: in elements, None where no loop reads it.
+    Raises MetadataDeparture where the result is another kind of tensor: its bytes mean something else.
+    """
+    is_kind = value.dtype is dtype and (shape is None or value.shape == shape)
+    if not is_kind or (strides is not None and not value.is_cpu):
+        promised = f"{dtype}" if shape is None else f"{dtype} {shape}"
+        raise MetadataDeparture(call, promised, f"{value.dtype} {tuple(value.shape)} on {value.device}")
+    if shape is None or strides is None:
+        raise InternalError(f"the result of {call} needs no change", hint="report the graph")
+    return torch.empty_strided(shape, strides, dtype=value.dtype, device=value.device).copy_(value)

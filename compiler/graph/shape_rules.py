@@ -1,0 +1,64 @@
+"""What a call gives on fake tensors: torch's shape rules, corrected where they promise what no CPU kernel gives.
+
+A wrong rule is otherwise met when the graph runs (`promises`), and costs it its compiled code; where the call is
+lowered to loops nobody would meet it. tests/meaning/test_shape_rules.py holds the table against the kernels, and says
+when torch has mended one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+aten = torch.ops.aten
+DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # arguments -> dtypes of some results
+_HALF = frozenset({torch.float16, torch.bfloat16})
+
+
+def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    """Return what a call gives on fake tensors; call it where fake tensors are made."""
+    result = target(*args, **kwargs)
+    rule = _RULES.get(target)
+    if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
+        return result
+    dtypes = rule(args)
+    return tuple(_of_dtype(value, dtypes.get(index)) for index, value in enumerate(result))
+
+
+def _of_dtype(value: object, dtype: torch.dtype | None) -> object:
+    if not isinstance(value, torch.Tensor) or dtype is None or value.dtype == dtype or value.device.type != "cpu":
+        return value
+    return torch.empty_like(value, dtype=dtype)
+
+
+def _dtype(value: object) -> torch.dtype | None:
+    return value.dtype if isinstance(value, torch.Tensor) else None
+
+
+def _statistics(args: Sequence[object], parameters: slice) -> torch.dtype | None:
+    """Return the dtype of mean and deviation: float32 where a half tensor meets parameters that are not half."""
+    mixed = any(_dtype(value) is torch.float32 for value in args[parameters])
+    return torch.float32 if mixed else _dtype(args[0])
+
+
+def _saved(parameters: slice) -> DtypeRule:
+    return lambda args: dict.fromkeys((1, 2), _statistics(args, parameters))
+
+
+def _saved_and_running(first: int) -> DtypeRule:
+    """The new running statistics, from result `first` on, are copies of the old."""
+    saved = _saved(slice(1, 5))
+    return lambda args: {**saved(args), first: _dtype(args[3]), first + 1: _dtype(args[4])}
+
+
+_RULES: Mapping[object, DtypeRule] = {
+    aten.native_batch_norm.default: _saved(slice(1, 5)),
+    aten._native_batch_norm_legit.default: _saved(slice(1, 5)),
+    aten._native_batch_norm_legit.no_stats: _saved(slice(1, 3)),
+    aten._batch_norm_no_update.default: _saved(slice(1, 5)),
+    aten._native_batch_norm_legit_functional.default: _saved_and_running(3),
+    aten._batch_norm_with_update_functional.default: _saved_and_running(4),
+    aten.native_layer_norm.default: _saved(slice(2, 4)),
+    aten.native_group_norm.default: _saved(slice(1, 3)),
+    aten.native_group_norm_backward.default: lambda args: {0: _dtype(args[1])},
+    aten._weight_norm_interface.default: lambda args: {1: torch.float32},
+}
