@@ -46,7 +46,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _CallInCourse:
+class _CallUnderJudgement:
     """One call while it is being judged: both programs, what runs them, and the references for their values.
 
     eager: what the reference run left behind.  gradient_paths: outputs whose gradients are judged.
@@ -99,10 +99,10 @@ def judge_call(
     references = References(
         lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent), snapshot.rewind, options
     )
-    return _judge(_CallInCourse(reference, candidate, options, runs, references, eager, paths))
+    return _judge(_CallUnderJudgement(reference, candidate, options, runs, references, eager, paths))
 
 
-def _judge(call: _CallInCourse) -> Judgement:
+def _judge(call: _CallUnderJudgement) -> Judgement:
     """Run the compiled program on trial, compare, and run it live."""
     runs, candidate, paths = call.runs, call.candidate, call.gradient_paths
     expected = {kind: runs.backward(call.reference, paths, kind) for kind in (COTANGENTS if paths else ())}
@@ -134,7 +134,7 @@ def _gradient_paths(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]
     return tuple(differentiable(eager))
 
 
-def _compare_outcomes(call: _CallInCourse, trial: RunOutcome) -> list[Finding]:
+def _compare_outcomes(call: _CallUnderJudgement, trial: RunOutcome) -> list[Finding]:
     native = call.draws_natively
     comparison = compare(call.eager, trial, without={"rng"} if native else ())
     findings = list(comparison.findings)
@@ -160,7 +160,7 @@ def _compare_values(pair: Pair, where: str, cotangent: str | None, references: R
     return [] if kind is VerdictKind.EQUAL else [Finding(kind, pair.aspect, where, sentence, statistics)]
 
 
-def _compare_samples(call: _CallInCourse, pairs: tuple[Pair, ...]) -> list[Finding]:
+def _compare_samples(call: _CallUnderJudgement, pairs: tuple[Pair, ...]) -> list[Finding]:
     """Run both sides from many seeds and compare distributions, tensor by tensor: random numbers are native."""
     eager, compiled = (_samples(call, program) for program in (call.reference, call.candidate))
     findings = []
@@ -171,7 +171,7 @@ def _compare_samples(call: _CallInCourse, pairs: tuple[Pair, ...]) -> list[Findi
     return findings
 
 
-def _samples(call: _CallInCourse, program: JudgedProgram) -> dict[str, list[torch.Tensor]]:
+def _samples(call: _CallUnderJudgement, program: JudgedProgram) -> dict[str, list[torch.Tensor]]:
     """Return the tensors of successive runs by path, each run with another seed."""
     samples: dict[str, list[torch.Tensor]] = {}
     for number in range(call.options.samples):
@@ -240,7 +240,7 @@ def _nondeterminism(first: RunOutcome, second: RunOutcome) -> list[Finding]:
     ]
 
 
-def _compare_live(call: _CallInCourse, trial: RunOutcome, live: RunOutcome) -> list[Finding]:
+def _compare_live(call: _CallUnderJudgement, trial: RunOutcome, live: RunOutcome) -> list[Finding]:
     """Judge the live run where it does not repeat the trial; most live runs repeat it bit by bit."""
     known = {(f.aspect, f.where) for f in compare(call.eager, trial).findings}
     findings = [f for f in compare(call.eager, live, without={"rng"}).findings if (f.aspect, f.where) not in known]

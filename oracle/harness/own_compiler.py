@@ -1,6 +1,6 @@
 """Our own compiler as a compiler under test; what it did is read from the compile record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from plumbline.compiler.base.config import CONFIG
@@ -50,27 +50,52 @@ class OwnCandidate:
 
 def _counted(event: Event) -> CompileStatistics:
     """Return one row of the record as statistics; rows without a meaning to users count as nothing."""
-    if isinstance(event, BackendCalled):
-        return CompileStatistics(graphs=1, ops=event.operations)
-    if isinstance(event, (Broke, RanEagerly)):
-        kind = "graph_break" if isinstance(event, Broke) else "ran_eagerly"
-        reason = f"{event.reason}: {event.what}"
-        return CompileStatistics(breaks=(reason,), events=(CompileEvent(kind, reason, _place(event.origin)),))
-    if isinstance(event, CompilerFailed):
-        reason = f"internal error in {event.stage}: {event.error}"
-        return CompileStatistics(breaks=(reason,), events=(CompileEvent("internal_error", reason),))
-    if isinstance(event, Recompiled):
-        guard = f"{event.guard}: was {event.expected}, is {event.actual}"
-        return CompileStatistics(recompiles=1, events=(CompileEvent("recompile", guard, _place(event.origin)),))
-    if isinstance(event, StageDone):
-        seconds = event.seconds if event.stage in _OUTER_STAGES else 0.0
-        stage = CompileEvent("stage", event.stage, seconds=event.seconds)
-        return CompileStatistics(compile_seconds=seconds, events=(stage,))
-    if isinstance(event, KernelBuilt):
-        source = ", from the cache" if event.cached else ""
-        what = f"{event.name}: {event.kernels} kernels in {event.language}{source}"
-        return CompileStatistics(events=(CompileEvent("kernel", what, seconds=event.seconds),))
-    return CompileStatistics()
+    count = _COUNTS.get(type(event))
+    return count(event) if count is not None else CompileStatistics()
+
+
+def _graph(event: BackendCalled) -> CompileStatistics:
+    return CompileStatistics(graphs=1, ops=event.operations)
+
+
+def _graph_break(event: Broke | RanEagerly) -> CompileStatistics:
+    kind = "graph_break" if isinstance(event, Broke) else "ran_eagerly"
+    reason = f"{event.reason}: {event.what}"
+    return CompileStatistics(breaks=(reason,), events=(CompileEvent(kind, reason, _place(event.origin)),))
+
+
+def _internal_error(event: CompilerFailed) -> CompileStatistics:
+    reason = f"internal error in {event.stage}: {event.error}"
+    return CompileStatistics(breaks=(reason,), events=(CompileEvent("internal_error", reason),))
+
+
+def _recompile(event: Recompiled) -> CompileStatistics:
+    guard = f"{event.guard}: was {event.expected}, is {event.actual}"
+    return CompileStatistics(recompiles=1, events=(CompileEvent("recompile", guard, _place(event.origin)),))
+
+
+def _stage(event: StageDone) -> CompileStatistics:
+    seconds = event.seconds if event.stage in _OUTER_STAGES else 0.0
+    return CompileStatistics(
+        compile_seconds=seconds, events=(CompileEvent("stage", event.stage, seconds=event.seconds),)
+    )
+
+
+def _kernel(event: KernelBuilt) -> CompileStatistics:
+    source = ", from the cache" if event.cached else ""
+    what = f"{event.name}: {event.kernels} kernels in {event.language}{source}"
+    return CompileStatistics(events=(CompileEvent("kernel", what, seconds=event.seconds),))
+
+
+_COUNTS: Mapping[type[Event], Callable[[Any], CompileStatistics]] = {
+    BackendCalled: _graph,
+    Broke: _graph_break,
+    RanEagerly: _graph_break,
+    CompilerFailed: _internal_error,
+    Recompiled: _recompile,
+    StageDone: _stage,
+    KernelBuilt: _kernel,
+}
 
 
 def _place(origin: Origin | None) -> str:
