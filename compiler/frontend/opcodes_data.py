@@ -5,13 +5,14 @@ import sys
 
 from ..bytecode.instruction import Instruction
 from ..values.constant import Constant, fold
+from ..values.identities import is_same
 from ..values.library.builtin_calls import make_slice
-from ..values.library.operators import binary, compare, is_same, unary, unpack
-from ..values.library.texts import formatted, text_of
 from ..values.python.containers.mappings import DictValue, pairs_of
 from ..values.python.containers.sequences import ListValue, TupleValue
 from ..values.python.containers.sets import SetValue
 from ..values.python.objects.functions import CellValue
+from ..values.python.operators import binary, compare, unary
+from ..values.python.texts import formatted, text_of
 from ..values.reasons import UNSUPPORTED_OPERATION, Break
 from ..values.value import Value, defines
 from .frame import NULL, FrameState
@@ -516,7 +517,7 @@ def function_words(value: Value) -> str:
 @opcode("LIST_TO_TUPLE", last=(3, 11))
 def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:
     """Make a tuple of a list."""
-    frame.push(TupleValue(list(unpack(frame.ctx, frame.pop()))))
+    frame.push(TupleValue(list(frame.ctx.unpack(frame.pop()))))
 
 
 def _unpacked(frame: FrameState) -> list[Value]:
@@ -525,7 +526,7 @@ def _unpacked(frame: FrameState) -> list[Value]:
     kind = value.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         frame.ctx.throw(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
-    return unpack(frame.ctx, value)
+    return frame.ctx.unpack(value)
 
 
 @opcode("UNPACK_SEQUENCE")

@@ -25,7 +25,6 @@ from ..base.torch_facts import (
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ..values.guard import Guard, GuardKind, TensorFacts
-from ..values.library.operators import compare, equal, unpack
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.sequences import ListValue, TupleValue, tuple_fields
 from ..values.python.containers.sets import SetValue
@@ -34,6 +33,7 @@ from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.python.objects.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
 from ..values.python.objects.instances import ObjectValue, OpaqueValue
+from ..values.python.operators import compare, equal
 from ..values.reasons import (
     DISABLED,
     LIMIT,
@@ -385,7 +385,7 @@ class Recorder(GraphBuilding):
 
     def unpack(self, value: Value) -> list[Value]:
         """Evaluate `list(value)`."""
-        return unpack(self, value)
+        return self.real(value).unpacked(self)
 
     def class_attr(self, instance: Value, kind: type, name: str) -> Value:
         """Evaluate the part of an attribute lookup that looks into the class."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from .guard import GuardKind
+from .operator_table import Binary
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -73,6 +74,24 @@ class Constant(Value):
         """Return bool of the literal."""
         return bool(self.value)
 
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return itself."""
+        return self
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Fill a text with values that are not known; what is known on both sides is evaluated by Python."""
+        if record.symbol != "%" or reflected or other.is_constant() or not isinstance(self.value, str | bytes):
+            return None
+        return self.call_method(ctx, "__mod__", [other], {})
+
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the object for both."""
         return self.value, self.value
@@ -105,6 +124,14 @@ class Constant(Value):
         made: Any = ctx.known(tuple(self.value)).iterate(ctx)
         made.kind = type(iter(self.value))
         return made  # type: ignore[no-any-return]  # a SequenceIterator
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Iterate over the known elements from the last."""
+        if isinstance(self.value, range):
+            return ctx.known(self.value[::-1]).iterate(ctx)
+        if not isinstance(self.value, str | bytes):
+            self.refuse(ctx, "reversed", reversed)
+        return ctx.known(tuple(self.value[::-1])).iterate(ctx)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the known length."""
@@ -211,6 +238,24 @@ class Known(Value):
         """Evaluate bool: true for everything but enum members with a rule of their own."""
         return bool(self.value)
 
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return itself; modules cannot be copied."""
+        if isinstance(self.value, types.ModuleType):
+            raise Break(UNKNOWN_CALLEE, "deepcopy of a module")
+        return self
+
+    def defines_operators(self) -> bool:
+        """Return whether it is a member of an enumeration."""
+        return isinstance(self.value, enum.Enum)
+
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the object for both."""
         return self.value, self.value
@@ -313,6 +358,10 @@ class MethodOf(Value):
         self.owner = owner
         self.name = name
         self.source = source
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
 
     def python_type(self) -> type:
         """Return the type of bound builtins."""

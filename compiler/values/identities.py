@@ -1,4 +1,7 @@
-"""Numbers that are new in every call, `id()` and the thread's: compared and looked up, never calculated with."""
+"""Which object it is: `is`, what stands for an object as a dict key, and `id()`.
+
+The numbers of `id()` and of the thread are new in every call: compared and looked up, never calculated with.
+"""
 
 import _thread
 from collections.abc import Collection, Hashable
@@ -7,9 +10,41 @@ import torch
 
 from .constant import Constant
 from .guard import GuardKind
+from .operator_table import Comparison
 from .reasons import UNSUPPORTED_OPERATION, Break
 from .rule_tables import calls
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+
+
+def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
+    """Evaluate `left is right`, guarding what makes the answer hold."""
+    left, right = ctx.real(left), ctx.real(right)
+    left.guard_identity(ctx)
+    right.guard_identity(ctx)
+    same = left.identity() is right.identity()
+    if same or left.source is None or right.source is None or isinstance(left, Constant):
+        return same
+    if left.python_type() is right.python_type():
+        ctx.guard(None, GuardKind.DISTINCT, "distinct", (left.source, right.source))
+    return False
+
+
+class HashToken:
+    """A dict key with a hash and equality of its own: the real dict asks the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
+        self.ctx = ctx
+        self.value = value
+        self.number = number
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HashToken):
+            return self.ctx.equal(self.value, other.value)
+        plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
+        return plain and self.ctx.equal(self.value, self.ctx.known(other))
 
 
 class _Token(tuple[object, ...]):
@@ -64,6 +99,15 @@ class IdentityValue(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """No object, and no thread, has the number 0."""
         return True
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare with another identity; any number else is not known."""
+        if isinstance(other, IdentityValue) and record.asks_equality:
+            return Constant(self.same(ctx, other) == (record.symbol == "=="))
+        left, right = (other, self) if reflected else (self, other)
+        raise Break(
+            UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}, where one is an id()"
+        )
 
     def same(self, ctx: CaptureContext, other: "IdentityValue") -> bool:
         """Evaluate `self == other`."""

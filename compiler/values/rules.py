@@ -22,10 +22,9 @@ from .library import (
     pure_calls,
     reflection_calls,
     single_dispatch,
-    texts,
     twin_calls,
 )
-from .python import outer_iterators, outer_views
+from .python import outer_iterators, outer_views, texts
 from .python.objects import classes, made_classes
 from .rule_tables import CALL_RULES, CallFamily, CallRule
 from .torch import (

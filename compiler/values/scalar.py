@@ -8,7 +8,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from ..base.torch_facts import rounded_symbol
-from .constant import Constant, MethodOf
+from .constant import Constant, MethodOf, fold
+from .operator_table import Binary, Comparison, Unary
 from .value import CaptureContext, Rebuilder, Value
 
 
@@ -34,6 +35,24 @@ class SizeValue(Value):
     def operand(self) -> Any:
         """Return the symbol for further arithmetic, which keeps the order in which floats were rounded."""
         return rounded_symbol(self.symbol) if self.kind is float else self.symbol
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Calculate with torch's symbol and a number."""
+        operands = _operands(other, self) if reflected else _operands(self, other)
+        return None if operands is None or record.symbol == "@" else fold(ctx, record.function, *operands)
+
+    def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
+        """Calculate with torch's symbol; `~` fixes the number."""
+        return None if record.symbol == "~" else fold(ctx, record.function, self.operand())
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare torch's symbol with a number."""
+        operands = _operands(other, self) if reflected else _operands(self, other)
+        return None if operands is None else fold(ctx, record.function, *operands)
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the node that computes the number, and the symbol; a number that needs no node for both."""
@@ -68,3 +87,16 @@ class SizeValue(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Compute the number from the sizes of the inputs."""
         return out.size(self)
+
+
+def _operands(*values: Value) -> list[Any] | None:
+    """Return the numbers, symbolic ones as torch's symbols; None if one of the values is not a number."""
+    operands: list[Any] = []
+    for value in values:
+        if isinstance(value, SizeValue):
+            operands.append(value.operand())
+        elif isinstance(value, Constant) and isinstance(value.value, int | float):
+            operands.append(value.value)
+        else:
+            return None
+    return operands

@@ -11,9 +11,11 @@ from torch.fx import GraphModule, Node
 
 from ..base.options import Options
 from .guard import GuardKind
+from .operator_table import Binary, Comparison, Unary
 from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR, Break, BreakReason, Signal
 from .source import Source
 
+_MOST_ELEMENTS = 100_000  # that an iterator may give while capturing
 Arguments = Sequence["Value"]
 Keywords = dict[str, "Value"]
 
@@ -79,6 +81,9 @@ class Value:
     """
 
     source: Source | None = None
+    contents: "Value | None" = None  # what an instance of a subclass of a builtin type holds
+    precedes_methods = False  # its operators come before those that the other operand's class has in Python
+    has_text = True  # whether the text of the real object could be known
 
     def python_type(self) -> type:
         """Return the type that `type(value)` gives."""
@@ -149,6 +154,46 @@ class Value:
         """Evaluate `bool(value)`."""
         self.no("truth value")
 
+    def defines_operators(self) -> bool:
+        """Return whether the class may have operators written in Python."""
+        return False
+
+    def answers_operator(self, other: "Value", name: str) -> bool:
+        """Return whether the special method, written in C, has an answer, so that the other operand is not asked."""
+        try:
+            return getattr(self.stand_in(), name)(other.stand_in()) is not NotImplemented
+        except (Break, Exception):  # where it raises, list + object, say, the other is asked first all the same
+            return False
+
+    def binary(
+        self, ctx: "CaptureContext", record: Binary, other: "Value", reflected: bool, inplace: bool
+    ) -> "Value | None":
+        """Evaluate an operator with this value on the left, or on the right (reflected); None: it has no answer."""
+        return None
+
+    def concatenate(self, ctx: "CaptureContext", other: "Value", inplace: bool) -> "Value | None":
+        """Evaluate `self + other` of sequences, asked where no operand has `+` as numbers do; None: not a sequence."""
+        return None
+
+    def repeat(self, ctx: "CaptureContext", count: "Value", reflected: bool, inplace: bool) -> "Value | None":
+        """Evaluate `self * count`, or `count * self` (reflected), of a sequence; None: it is not one."""
+        return None
+
+    def unary(self, ctx: "CaptureContext", record: Unary) -> "Value | None":
+        """Evaluate a unary operator; None: there is no rule but the method's."""
+        return None
+
+    def compare(self, ctx: "CaptureContext", record: Comparison, other: "Value", reflected: bool) -> "Value | None":
+        """Evaluate a comparison with this value on the left, or on the right (reflected); None: it has no answer."""
+        return None
+
+    def equal_by_identity(self) -> bool:
+        """Return whether it is equal to a value of an unlike kind only if both are one object."""
+        return False
+
+    def guard_identity(self, ctx: "CaptureContext") -> None:
+        """Demand that the object is the same at every entry, where it is not known already."""
+
     def as_index(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `operator.index(value)` where the type has a rule for it; else return the value itself."""
         return self
@@ -157,9 +202,27 @@ class Value:
         """Evaluate `iter(value)`."""
         self.refuse(ctx, "iteration", iter)
 
+    def reversed(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `reversed(value)`."""
+        self.refuse(ctx, "reversed", reversed)
+
     def next(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `next(value)`; the end is Raised(StopIteration)."""
         self.refuse(ctx, "next", next)
+
+    def unpacked(self, ctx: "CaptureContext") -> list["Value"]:
+        """Evaluate `list(value)` as a list of values."""
+        iterator = ctx.real(self.iterate(ctx))
+        elements: list[Value] = []
+        while True:
+            try:
+                elements.append(ctx.real(iterator.next(ctx)))
+            except Raised as raised:
+                if issubclass(raised.value.python_type(), StopIteration):
+                    return elements
+                raise
+            if len(elements) > _MOST_ELEMENTS:
+                raise Break(UNSUPPORTED_OPERATION, f"an iterator of more than {_MOST_ELEMENTS} elements")
 
     def length(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `len(value)`."""
@@ -196,6 +259,21 @@ class Value:
         """Return an object that is equal for equal dict keys."""
         self.refuse(ctx, "hash", hash)
 
+    def shallow_copy(self, ctx: "CaptureContext") -> "Value":
+        """Evaluate `copy.copy(value)`."""
+        raise Break(UNKNOWN_CALLEE, f"copy of {self.describe()}")
+
+    def deep_copy(self, ctx: "CaptureContext", memo: dict[int, "Value"]) -> "Value":
+        """Evaluate `copy.deepcopy(value)`; memo: the copies made so far, by id of the value."""
+        raise Break(UNKNOWN_CALLEE, f"deepcopy of {self.describe()}")
+
+    def mirrored(self, part: Callable[["Value"], object], seen: dict[int, object], ctx: "CaptureContext") -> object:
+        """Return a real container of the same kind over what `part` makes of the elements, None if it is not one.
+
+        seen: the containers made so far by id of the value, for those that contain themselves.
+        """
+        return None
+
     def identity(self) -> object:
         """Return the object that stands for this value in `is` tests; the default is the value itself."""
         return self
@@ -207,6 +285,12 @@ class Value:
     def replay(self, out: Rebuilder) -> list[str]:
         """Return the statements that make the original object, reached by `source`, look like this value."""
         self.no("replaying a change")
+
+
+def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> Value:
+    """Return the copy of a value that `copy.deepcopy` makes: the one of the memo if it was met before."""
+    value = ctx.real(value)
+    return memo[id(value)] if id(value) in memo else value.deep_copy(ctx, memo)
 
 
 class CaptureContext(ABC):

@@ -2,18 +2,17 @@
 
 import collections
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Union
 
 import torch
 
 from ..constant import Constant, RangeIterator, fold
 from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
-from ..python.containers.mappings import DictValue, DictView, ProxyValue, pairs_of
+from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import (
     ListValue,
     SequenceIterator,
-    SequenceValue,
     SliceValue,
     TupleValue,
     sort_values,
@@ -26,6 +25,7 @@ from ..python.objects.exceptions import make_exception
 from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.objects.made_classes import class_by_call
+from ..python.operators import binary, compare
 from ..reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
@@ -33,7 +33,6 @@ from ..source import Injected
 from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .conversion_calls import known_argument
-from .operators import binary, compare
 
 NONE = Constant(None)
 
@@ -456,36 +455,7 @@ def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 
 @constructs(reversed)
 def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
-    if isinstance(value, ObjectValue):
-        method = value.method(ctx, "__reversed__")
-        if method is not None:
-            return ctx.call(method, [], {})
-        if value.contents is not None:
-            value = ctx.real(value.contents)
-        elif method is None and class_lookup(value.kind, "__reversed__")[0] is None:
-            if value.method(ctx, "__getitem__") is None or value.method(ctx, "__len__") is None:
-                value.refuse(ctx, "reversed", reversed)
-            return IteratorValue(reversed, _from_the_end(ctx, value), ctx)
-    if isinstance(value, Constant) and isinstance(value.value, range):
-        return ctx.known(value.value[::-1]).iterate(ctx)
-    if isinstance(value, SequenceValue):
-        return SequenceIterator(TupleValue(value.elements(ctx)[::-1]))
-    if isinstance(value, Constant) and not isinstance(value.value, str | bytes):
-        value.refuse(ctx, "reversed", reversed)
-    if isinstance(value, Constant | TensorValue):
-        return SequenceIterator(TupleValue(ctx.unpack(value)[::-1]))
-    if isinstance(value, DictValue | DictView):
-        return value.call_method(ctx, "__reversed__", [], {})
-    value.refuse(ctx, "reversed", reversed)
-
-
-def _from_the_end(ctx: CaptureContext, value: ObjectValue) -> Iterator[Value]:
-    """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
-    size = value.length(ctx).constant()
-    assert isinstance(size, int)
-    for position in range(size - 1, -1, -1):
-        yield value.get_item(ctx, Constant(position))
+    return ctx.real(args[0]).reversed(ctx)
 
 
 @calls(tuple.__new__)

@@ -12,14 +12,14 @@ from ..python.containers.sequences import SequenceIterator
 from ..python.objects.classes import constructs
 from ..python.objects.functions import BoundMethod, FunctionValue, PartialValue
 from ..python.objects.instances import ObjectValue
+from ..python.operators import binary
 from ..python.size_calls import size_call
+from ..python.texts import number_of
 from ..reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
 from ..rule_tables import calls
 from ..scalar import SizeValue
 from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .operators import binary
-from .texts import number_of
 
 
 def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:

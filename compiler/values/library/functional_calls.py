@@ -4,12 +4,13 @@ import functools
 import operator
 
 from ..constant import Constant
+from ..identities import is_same
 from ..python.containers.sequences import TupleValue
 from ..python.objects.classes import constructs
 from ..python.objects.functions import PartialValue
+from ..python.operators import binary, compare, unary
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .operators import binary, compare, is_same, unary
 
 
 @constructs(functools.partial)

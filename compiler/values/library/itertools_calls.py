@@ -8,10 +8,10 @@ from ..constant import Constant
 from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, elements_of, filtered
 from ..python.containers.sequences import TupleValue
 from ..python.objects.classes import constructs
+from ..python.operators import binary
 from ..reasons import UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .operators import binary
 
 
 def _iterator(ctx: CaptureContext, value: Value) -> Value:

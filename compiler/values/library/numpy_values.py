@@ -11,6 +11,7 @@ import torch
 
 from ..constant import Constant, Known, MethodOf
 from ..guard import GuardKind
+from ..operator_table import Binary, Comparison
 from ..python.containers.sequences import TupleValue
 from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
@@ -113,6 +114,8 @@ class SharedMemory:
 class KnownArray(Value):
     """An array made of known values; it is never changed while capturing."""
 
+    precedes_methods = True
+
     def __init__(self, array: Any, memory: SharedMemory | None = None) -> None:
         self.array = array
         self.memory = memory or SharedMemory()
@@ -136,6 +139,16 @@ class KnownArray(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Evaluate bool."""
         return fold_known(ctx, bool, [self], {}).truth(ctx)
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Evaluate an operator."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=inplace)
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Evaluate a comparison."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=False)
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate an operator on known operands."""
@@ -301,6 +314,8 @@ class ArrayMemory(Source):
 class TensorArray(Value):
     """An array over the memory of a tensor of the graph: an argument, or what `tensor.numpy()` gave."""
 
+    precedes_methods = True
+
     def __init__(self, tensor: TensorValue, source: Source | None = None, real: Any = None) -> None:
         self.tensor = tensor
         self.source = source
@@ -318,6 +333,16 @@ class TensorArray(Value):
     def identity(self) -> object:
         """Return the array if it comes from outside."""
         return self if self.real is None else self.real
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Evaluate an operator."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=inplace)
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Evaluate a comparison."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=False)
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate + - * / and comparisons of floating-point arrays of one dtype, and numbers: torch rounds alike."""

@@ -10,8 +10,7 @@ from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import ListValue
 from ..python.objects.attributes import MISSING, class_lookup
-from ..python.objects.classes import INSTANCES
-from ..python.objects.instances import ObjectValue
+from ..python.objects.instances import INSTANCES, ObjectValue
 from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break
 from ..rule_tables import calls
 from ..source import Injected
@@ -141,6 +140,8 @@ def _log_api_usage(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Va
 
 class ModuleListSlice(ListValue):
     """What slicing a ModuleList gives; it becomes a real one only if it leaves the function."""
+
+    copies_plainly = False
 
     def __init__(self, items: list[Value]) -> None:
         super().__init__(items, kind=torch.nn.ModuleList)

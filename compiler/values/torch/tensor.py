@@ -8,6 +8,7 @@ from torch import fx
 
 from ..constant import Constant, MethodOf
 from ..guard import GuardKind
+from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.sequences import SequenceIterator, TupleValue
 from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
@@ -173,6 +174,8 @@ def tensor_setter(name: str) -> Callable[[SetterRule], SetterRule]:
 class TensorValue(Value):
     """A tensor; kind: its Python class (Tensor, Parameter, Buffer). real: the input itself, while capturing."""
 
+    has_text = False  # it would show the data
+
     def __init__(
         self,
         node: fx.Node,
@@ -189,6 +192,26 @@ class TensorValue(Value):
         self.attributes: dict[str, Value] = {}
         self.has_new_data = False  # `x.data = ...` was evaluated
         self.hooks: list[TensorHook] = []  # registered while capturing
+
+    def answers_operator(self, other: Value, name: str) -> bool:
+        """Return True: torch takes any operand, or refuses it."""
+        return True
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Add an operation; `+=` changes the tensor only where it is on the left."""
+        function = record.assigning if inplace and not reflected else record.function
+        return ctx.call_torch("call_function", function, [other, self] if reflected else [self, other], {})
+
+    def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
+        """Add an operation."""
+        return ctx.call_torch("call_function", record.function, [self], {})
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Add an operation; with None and texts a tensor is never equal."""
+        without_data = isinstance(other, Constant) and (other.value is None or type(other.value) is str)
+        if record.asks_equality and without_data:
+            return Constant(record.symbol == "!=")
+        return ctx.call_torch("call_function", record.function, [other, self] if reflected else [self, other], {})
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the node and the fake tensor."""
@@ -229,6 +252,10 @@ class TensorValue(Value):
         rows = ctx.call_torch("call_method", "unbind", [self, Constant(0)], {})
         assert isinstance(rows, TupleValue)
         return SequenceIterator(rows)
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Iterate over the rows from the last."""
+        return SequenceIterator(TupleValue(ctx.unpack(self)[::-1]))
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Break: the data is not known."""

@@ -254,10 +254,8 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
             return Constant(None)
         if kind is object and name == "__init__":
             return Constant(None)
-        contents = getattr(owner, "contents", None)
-        if contents is not None:
-            found: Value = contents.call_method(ctx, name, args[1:], kwargs)
-            return found
+        if owner.contents is not None:
+            return owner.contents.call_method(ctx, name, args[1:], kwargs)
         if kind is object:
             owner.no(f"method {name!r}")
         return owner.call_method(ctx, name, args[1:], kwargs)

@@ -14,9 +14,12 @@ from typing import Any, NoReturn
 from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import key_among
+from ...operator_table import Binary, Comparison
+from ...reasons import UNSUPPORTED_OBJECT, Break
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
+from .sets import SET_OPERATORS, SetOperand, TokenPool, on_tokens
 
 
 @dataclass(slots=True)
@@ -27,28 +30,10 @@ class Entry:
     value: Value
 
 
-class HashToken:
-    """A dict key with a hash and equality of its own: the real dict asks the program."""
-
-    def __init__(self, ctx: CaptureContext, value: Value, number: int) -> None:
-        self.ctx = ctx
-        self.value = value
-        self.number = number
-
-    def __hash__(self) -> int:
-        return self.number
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, HashToken):
-            return self.ctx.equal(self.value, other.value)
-        plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
-        return plain and self.ctx.equal(self.value, self.ctx.known(other))
-
-
 _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
 
 
-class DictValue(Value):
+class DictValue(SetOperand):
     """A dict, OrderedDict or defaultdict."""
 
     def __init__(
@@ -80,6 +65,57 @@ class DictValue(Value):
     def python_type(self) -> type:
         """Return the class."""
         return self.kind
+
+    def real_tokens(self, pool: TokenPool) -> Any:
+        """Return a dictionary of the keys."""
+        return dict.fromkeys(pool.token(entry.key) for entry in self.read_all(pool.ctx).values())
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Merge with another dictionary; in place with whatever `update` takes."""
+        if record.symbol != "|":
+            return None
+        in_place = inplace and not reflected and self.kind is not types.MappingProxyType
+        if isinstance(other, DictValue | ProxyValue):
+            return _merged(ctx, other, self, False) if reflected else _merged(ctx, self, other, in_place)
+        if not in_place:
+            return None
+        self.call_method(ctx, "update", [other], {})
+        return self
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare the entries with those of another dictionary."""
+        mapping = other.owner if isinstance(other, ProxyValue) else other
+        if not isinstance(mapping, DictValue) or not record.asks_equality:
+            return None
+        left, right = (mapping, self) if reflected else (self, mapping)
+        return Constant(_equal_dicts(ctx, left, right) == (record.symbol == "=="))
+
+    def equal_by_identity(self) -> bool:
+        """Return True: with another dictionary `compare` has answered."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return a new dictionary of the same entries."""
+        return self.call_method(ctx, "copy", [], {})
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a new dictionary of copies."""
+        copied = DictValue(self.kind, factory=self.factory)
+        memo[id(self)] = copied
+        for token, entry in self.read_all(ctx).items():
+            copied.entries[token] = Entry(deep_copied(ctx, entry.key, memo), deep_copied(ctx, entry.value, memo))
+        return copied
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a dictionary of the kind."""
+        entries = self.read_all(ctx).values()
+        factory: Any = None if self.factory is None else self.factory.constant()
+        made: Any = collections.defaultdict(factory) if self.kind is collections.defaultdict else {}
+        made = collections.OrderedDict() if self.kind is collections.OrderedDict else made
+        seen[id(self)] = made
+        for entry in list(entries):
+            made[part(entry.key)] = part(entry.value)
+        return types.MappingProxyType(made) if self.kind is types.MappingProxyType else made
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a dictionary of the entries' arguments."""
@@ -167,6 +203,10 @@ class DictValue(Value):
             ctx.guard(self.source, GuardKind.LENGTH, 0)
             return False
         return bool(self.read_all(ctx))
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the last entry."""
+        return self.call_method(ctx, "__reversed__", [], {})
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of entries."""
@@ -449,7 +489,7 @@ def _view(kind: str) -> "_Rule":
     return rule
 
 
-class DictView(Value):
+class DictView(SetOperand):
     """`keys()`, `values()` or `items()` of a dictionary; sees later changes."""
 
     def __init__(self, owner: DictValue, part: str) -> None:
@@ -459,6 +499,43 @@ class DictView(Value):
     def python_type(self) -> type:
         """Return the view type."""
         return type(getattr({}, self.part)())
+
+    def has_set_operators(self) -> bool:
+        """Return whether it shows keys or items."""
+        return self.part != "values"
+
+    def real_tokens(self, pool: TokenPool) -> Any:
+        """Return a real view of a dictionary of tokens."""
+        if self.part == "keys":
+            return dict.fromkeys(map(pool.token, self.elements(pool.ctx))).keys()
+        if self.part == "values":
+            return [pool.token(element) for element in pool.ctx.unpack(self)]
+        made: dict[Hashable, Hashable] = {}
+        entries = self.owner.read_all(pool.ctx).values()
+        for entry in entries:
+            try:
+                made[pool.token(entry.key)] = pool.token(pool.ctx.real(entry.value))
+            except Raised:
+                raise Break(UNSUPPORTED_OBJECT, "a set operation on items that do not hash") from None
+        for entry in entries:
+            pair = (entry.key.hash_token(pool.ctx), pool.ctx.real(entry.value).hash_token(pool.ctx))
+            pool.pairs[pair] = TupleValue([entry.key, entry.value])
+        return made.items()
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Evaluate the operators of sets, with any iterable on the other side."""
+        if record.symbol not in SET_OPERATORS or not self.has_set_operators():
+            return None
+        left, right = (other, self) if reflected else (self, other)
+        return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
+
+    def equal_by_identity(self) -> bool:
+        """Return True: with another view `compare` has answered."""
+        return True
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a view of a dictionary of the kind."""
+        return getattr(part(self.owner), self.part)()
 
     def elements(self, ctx: CaptureContext) -> list[Value]:
         """Return what the view shows now."""
@@ -492,6 +569,10 @@ class DictView(Value):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
         return MappingIterator(self.owner, self.elements(ctx))
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the last entry."""
+        return self.call_method(ctx, "__reversed__", [], {})
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of entries."""
@@ -566,6 +647,25 @@ class ProxyValue(Value):
         self.real = real  # the proxy itself, if it comes from outside
         self.source = source
 
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Merge what it shows with another dictionary."""
+        if record.symbol != "|" or not isinstance(other, DictValue | ProxyValue):
+            return None
+        return _merged(ctx, other, self, False) if reflected else _merged(ctx, self, other, False)
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare what it shows."""
+        return self.owner.compare(ctx, record, other, reflected)
+
+    def equal_by_identity(self) -> bool:
+        """Return True: with another dictionary `compare` has answered."""
+        return True
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a proxy of such a dictionary."""
+        shown: Any = part(self.owner)
+        return types.MappingProxyType(shown)
+
     def identity(self) -> object:
         """Return the real proxy if there is one."""
         return self if self.real is None else self.real
@@ -622,3 +722,27 @@ class ProxyValue(Value):
         name = out.fresh()
         out.line(f"{name} = {out.inject(types.MappingProxyType)}({out.value(self.owner)})")
         return name
+
+
+def _merged(ctx: CaptureContext, left: Value, right: Value, inplace: bool) -> Value:
+    """Evaluate `|` of dictionaries; which class the result has, Python itself says."""
+    first = left.owner if isinstance(left, ProxyValue) else left
+    assert isinstance(first, DictValue)
+    if inplace:
+        first.call_method(ctx, "update", [right], {})
+        return first
+    mixed: Any = (left.stand_in(), right.stand_in())
+    kind = type(mixed[0] | mixed[1])
+    made = DictValue.of(ctx, pairs_of(ctx, first), kind)
+    made.factory = first.factory if first.kind is kind else getattr(right, "factory", None)
+    made.call_method(ctx, "update", [right], {})
+    return made
+
+
+def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool:
+    first, second = left.read_all(ctx), right.read_all(ctx)
+    if first.keys() != second.keys():
+        return False
+    if left.kind is right.kind is collections.OrderedDict and list(first) != list(second):
+        return False
+    return all(ctx.equal(ctx.real(entry.value), ctx.real(second[token].value)) for token, entry in first.items())

@@ -7,10 +7,11 @@ from typing import Any
 
 import torch
 
-from ...constant import Constant, MethodOf, fold
+from ...constant import Constant, Known, MethodOf, fold
+from ...operator_table import Comparison
 from ...reasons import DATA_DEPENDENT_VALUE
 from ...source import Source
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
 
 _OPERATORS: dict[str, Callable[..., object]] = {
     "__eq__": operator.eq,
@@ -66,6 +67,10 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
     return ctx.call(ctx.known(_OPERATORS[name]), [value, *args], {})
 
 
+def _family(value: Value) -> type:
+    return next(kind for kind in (list, tuple, collections.deque, object) if issubclass(value.python_type(), kind))
+
+
 class SequenceIterator(Value):
     """An iterator over the elements of a sequence value; sees later changes, as Python's does."""
 
@@ -73,6 +78,10 @@ class SequenceIterator(Value):
         self.owner = owner
         self.position = position
         self.kind: type | None = None  # where it is not that of lists or tuples
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
 
     def python_type(self) -> type:
         """Return the iterator type."""
@@ -168,6 +177,55 @@ class SequenceValue(Value):
             return super().graph_argument(ctx)
         return kind(node for node, _ in pairs), kind(fake for _, fake in pairs)
 
+    def unpacked(self, ctx: CaptureContext) -> list[Value]:
+        """Return all elements."""
+        return self.elements(ctx)
+
+    def equal_by_identity(self) -> bool:
+        """Return True: with another sequence `compare` has answered."""
+        return True
+
+    def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
+        """Return a new sequence; None for one of another family."""
+        if not isinstance(other, SequenceValue) or _family(self) is not _family(other):
+            return None
+        return self.sliced([*self.items, *other.items])
+
+    def repeat(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Return a new sequence."""
+        return self.sliced(self.items * self._repetitions(ctx, count, reflected, inplace))
+
+    def _repetitions(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> int:
+        number = ctx.real(count).as_index(ctx)
+        times = number.constant() if number.is_constant() else None
+        odd = reflected and inplace and isinstance(count, Known)  # it asks a class made in Python for a `*=` of its own
+        if reflected and (odd or not isinstance(times, int)):
+            count.refuse(ctx, "*", operator.imul if inplace else operator.mul, self)
+        if not isinstance(times, int):
+            self.refuse(ctx, "repetition", operator.mul, number)
+        return times
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare element by element with a sequence of the same family."""
+        if not isinstance(other, SequenceValue):
+            return None
+        if _family(self) is not _family(other):
+            if record.asks_equality:
+                return Constant(record.symbol == "!=")
+            self.refuse(ctx, record.symbol, record.function, other)
+        first, second = self.elements(ctx), other.elements(ctx)
+        if record.asks_equality:
+            same = len(first) == len(second) and all(ctx.equal(a, b) for a, b in zip(first, second, strict=True))
+            return Constant(same == (record.symbol == "=="))
+        for a, b in zip(first, second, strict=False):
+            if not ctx.equal(a, b):
+                return ctx.call(ctx.known(record.function), [a, b], {})
+        return Constant(bool(record.function(len(first), len(second))))
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the last element."""
+        return SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has elements."""
         return bool(self.items)
@@ -254,6 +312,40 @@ class ListValue(SequenceValue):
         """Return a fresh list."""
         values = [item.constant() for item in self.items]
         return values if self.kind is list else collections.deque(values, self.maximum)
+
+    def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
+        """Return a new list; `+=` extends this one by any iterable."""
+        if not inplace:
+            return super().concatenate(ctx, other, inplace)
+        self.call_method(ctx, "extend", [other], {})
+        return self
+
+    def repeat(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Return a new list; `*=` repeats the elements of this one."""
+        if reflected or not inplace:
+            return super().repeat(ctx, count, reflected, inplace)
+        self.items[:] = self.items * self._repetitions(ctx, count, reflected, inplace)
+        self.trim(left=False)
+        ctx.mutated(self)
+        return self
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return a new list of the same elements."""
+        return self.call_method(ctx, "copy", [], {})
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a new list of copies."""
+        made = ListValue([], kind=self.kind, maximum=self.maximum)
+        memo[id(self)] = made
+        made.items += [deep_copied(ctx, item, memo) for item in self.elements(ctx)]
+        return made
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a list or deque."""
+        made: Any = [] if self.kind is list else collections.deque(maxlen=self.maximum)
+        seen[id(self)] = made
+        made.extend([part(item) for item in self.elements(ctx)])
+        return made
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a new list, or a deque."""
@@ -531,6 +623,18 @@ class TupleValue(SequenceValue):
     def constant(self) -> object:
         """Return the tuple."""
         return make_tuple(self.kind, [item.constant() for item in self.items])
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a tuple of copies."""
+        return TupleValue([deep_copied(ctx, item, memo) for item in self.elements(ctx)], kind=self.kind)
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a tuple of the class."""
+        return make_tuple(self.kind, [part(item) for item in self.elements(ctx)])
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a plain tuple; a slice of a Size is a Size."""

@@ -6,17 +6,16 @@ iteration, and what `pop` takes, can be read off.
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from ...constant import Constant, MethodOf
 from ...guard import GuardKind
-from ...identities import token_among
-from ...reasons import UNSUPPORTED_OBJECT, Break
+from ...identities import HashToken, token_among
+from ...operator_table import Binary, Comparison
+from ...reasons import UNSUPPORTED_OBJECT
 from ...source import Listed, Source
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
-from .mappings import DictValue, DictView, HashToken
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
@@ -38,16 +37,34 @@ _CHANGES = frozenset(
         "__ixor__",
     }
 )
-_ASSIGNING = {"|": operator.ior, "&": operator.iand, "-": operator.isub, "^": operator.ixor}
-PLAIN: dict[str, Callable[[Any, Any], object]] = {
-    "|": operator.or_,
-    "&": operator.and_,
-    "-": operator.sub,
-    "^": operator.xor,
-}
+SET_OPERATORS = frozenset("|&-^")
 
 
-class SetValue(Value):
+class SetOperand(Value):
+    """What has the operators of sets, or is read by them: a set, a dictionary, a view of one."""
+
+    def has_set_operators(self) -> bool:
+        """Return whether `|`, `&`, `-` and `^` are those of sets."""
+        return False
+
+    def real_tokens(self, pool: "TokenPool") -> Any:
+        """Return a real container of the same kind over the tokens of the elements."""
+        raise NotImplementedError
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare sets as Python compares real ones; None for anything but two of them."""
+        if self is other or not (self.has_set_operators() and has_set_operators(other)):
+            return None
+        left, right = (other, self) if reflected else (self, other)
+        return on_tokens(ctx, record.function, left, right)
+
+
+def has_set_operators(value: Value) -> bool:
+    """Return whether `|`, `&`, `-` and `^` of a value are those of sets."""
+    return isinstance(value, SetOperand) and value.has_set_operators()
+
+
+class SetValue(SetOperand):
     """A set or frozenset. tokens: the real set of tokens; members: by token."""
 
     def __init__(self, kind: type = set, source: Source | None = None) -> None:
@@ -75,6 +92,36 @@ class SetValue(Value):
         made.tokens = real
         made.members = {item: ctx.known(item) for item in real}
         return made
+
+    def has_set_operators(self) -> bool:
+        """Return True."""
+        return True
+
+    def real_tokens(self, pool: "TokenPool") -> Any:
+        """Return the set of tokens."""
+        pool.add(self)
+        return self.tokens
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Unite, cut, subtract; a set from the left in place."""
+        if record.symbol not in SET_OPERATORS or not has_set_operators(other):
+            return None
+        if inplace and not reflected and self.kind is set:
+            return self.change(ctx, record.assigning, [other])
+        left, right = (other, self) if reflected else (self, other)
+        return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
+
+    def equal_by_identity(self) -> bool:
+        """Return True: with another set `compare` has answered."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return a new set of the same members."""
+        return self.call_method(ctx, "copy", [], {})
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a new set of copies."""
+        return SetValue.of(ctx, [deep_copied(ctx, item, memo) for item in self.members.values()], self.kind)
 
     def python_type(self) -> type:
         """Return set or frozenset."""
@@ -163,7 +210,7 @@ class SetValue(Value):
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
             self.no(f"method {name!r}")
-        pool, reals = _Pool(ctx, self), [self.tokens]
+        pool, reals = TokenPool(ctx, self), [self.tokens]
         reals += [pool.real(ctx.real(arg)) for arg in args]
         return pool.result(lambda: getattr(reals[0], name)(*reals[1:]))
 
@@ -171,7 +218,7 @@ class SetValue(Value):
         self, ctx: CaptureContext, act: Callable[..., object], args: Arguments, *, by_token: bool = False
     ) -> Value:
         """Change the set by a real operation on the tokens; by_token: the arguments are members."""
-        pool = _Pool(ctx, self)
+        pool = TokenPool(ctx, self)
         reals = [pool.token(ctx.real(arg)) if by_token else pool.real(ctx.real(arg)) for arg in args]
         before = dict(self.members)
         found = pool.run(lambda: act(self.tokens, *reals))
@@ -227,7 +274,7 @@ class SetIterator(SequenceIterator):
         return super().next(ctx)
 
 
-class _Pool:
+class TokenPool:
     """The values that stand behind tokens while a real operation runs on them."""
 
     def __init__(self, ctx: CaptureContext, *sets: SetValue) -> None:
@@ -235,10 +282,12 @@ class _Pool:
         self.exact = True
         self.values: dict[int, tuple[Hashable, Value]] = {}
         self.outside = next((one for one in sets if one.source is not None), None)
+        self.pairs: dict[Hashable, Value] = {}  # by their tokens, for items of dictionaries
         for one in sets:
-            self._add(one)
+            self.add(one)
 
-    def _add(self, one: SetValue) -> None:
+    def add(self, one: SetValue) -> None:
+        """Take the members of a set."""
         self.exact = self.exact and one.exact and one.source is None
         for token in one.tokens:
             self.values[id(token)] = (token, one.members[token])
@@ -256,37 +305,13 @@ class _Pool:
 
     def real(self, value: Value, *, operand: bool = False) -> Any:
         """Return a real container of tokens; operand: only what operators of sets take is looked into."""
-        if isinstance(value, SetValue):
-            self._add(value)
-            return value.tokens
-        if operand and not isinstance(value, DictView | Constant):
-            return value.stand_in()
-        if isinstance(value, DictValue):
-            return dict.fromkeys(self.token(entry.key) for entry in value.read_all(self.ctx).values())
-        if isinstance(value, DictView) and value.part == "keys":
-            return dict.fromkeys(map(self.token, value.elements(self.ctx))).keys()
-        if isinstance(value, DictView) and value.part == "items":
-            return self._items(value)
+        if isinstance(value, SetOperand) and (value.has_set_operators() or not operand):
+            return value.real_tokens(self)
         if isinstance(value, Constant):
             return value.constant()
         if operand or not defines(value.python_type(), "__iter__"):
             return value.stand_in()
         return [self.token(element) for element in self.ctx.unpack(value)]
-
-    def _items(self, view: DictView) -> object:
-        made: dict[Hashable, Hashable] = {}
-        for entry in view.owner.read_all(self.ctx).values():
-            try:
-                made[self.token(entry.key)] = self.token(self.ctx.real(entry.value))
-            except Raised:
-                raise Break(UNSUPPORTED_OBJECT, "a set operation on items that do not hash") from None
-        items = made.items()
-        pairs = {
-            (entry.key.hash_token(self.ctx), self.ctx.real(entry.value).hash_token(self.ctx)): entry
-            for entry in view.owner.read_all(self.ctx).values()
-        }
-        self.pairs = {pair: TupleValue([entry.key, entry.value]) for pair, entry in pairs.items()}
-        return items
 
     def run(self, act: Callable[[], object]) -> object:
         """Run a real operation; its exception is raised in the program."""
@@ -313,23 +338,13 @@ class _Pool:
         return made
 
     def _member(self, token: Any) -> Value:
-        pairs: dict[Hashable, Value] = getattr(self, "pairs", {})
-        return pairs[token] if token in pairs else self.value(token)
+        return self.pairs[token] if token in self.pairs else self.value(token)
 
 
-def set_operation(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool) -> Value:
-    """Evaluate `left <symbol> right` where one of them is a set or a view of a dictionary."""
-    if inplace and isinstance(left, SetValue) and left.kind is set:
-        if not isinstance(right, SetValue | DictView) or (isinstance(right, DictView) and right.part == "values"):
-            left.refuse(ctx, f"{symbol}=", _ASSIGNING[symbol], right)
-        return left.change(ctx, _ASSIGNING[symbol], [right])
-    return compare_sets(ctx, _ASSIGNING[symbol] if inplace else PLAIN[symbol], left, right)
-
-
-def compare_sets(ctx: CaptureContext, function: Callable[[Any, Any], object], left: Value, right: Value) -> Value:
+def on_tokens(ctx: CaptureContext, function: Callable[[Any, Any], object], left: Value, right: Value) -> Value:
     """Evaluate an operator on sets or views that changes nothing."""
-    pool = _Pool(ctx)
-    looked_into = any(isinstance(value, DictView) and value.part != "values" for value in (left, right))
+    pool = TokenPool(ctx)
+    looked_into = any(has_set_operators(value) and not isinstance(value, SetValue) for value in (left, right))
     first, second = (pool.real(value, operand=not looked_into) for value in (left, right))
     return pool.result(lambda: function(first, second))
 

@@ -19,11 +19,10 @@ from ..containers.sets import SetValue, copy_of_set
 from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, is_native, may_change
 from .class_changes import change_class
 from .functions import BoundMethod
-from .instances import ObjectValue
+from .instances import ObjectValue, new_object
 
 Constructor = Callable[[CaptureContext, type, Arguments, Keywords], Value]
 CONSTRUCTORS: dict[type, Constructor] = {}
-INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 
 
 def constructs(*kinds: type) -> Callable[[Constructor], Constructor]:
@@ -61,6 +60,22 @@ class ClassValue(Value):
     def python_type(self) -> type:
         """Return the metaclass."""
         return type(self.kind)
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return itself."""
+        return self
+
+    def defines_operators(self) -> bool:
+        """Return True: a metaclass may have them."""
+        return True
 
     def describe(self) -> str:
         """Return the class's name."""
@@ -317,25 +332,6 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
             raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
         if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
             raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
-
-
-def new_object(kind: type) -> "ObjectValue":
-    """Return a fresh instance without having run `__init__`."""
-    for base, maker in INSTANCES.items():
-        if issubclass(kind, base):
-            return maker(kind)
-    made = ObjectValue(kind)
-    held: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
-    if held is None:
-        return made
-    if held in (list, collections.deque):
-        made.contents = ListValue([], kind=held)
-    else:
-        made.contents = SetValue(held) if held in (set, frozenset) else DictValue(held)
-    return made
-
-
-_CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
 
 
 class SuperValue(Value):

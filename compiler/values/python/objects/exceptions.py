@@ -11,8 +11,7 @@ from ...traces import give_traceback
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.sequences import ListValue, TupleValue
 from .attributes import MISSING, NativeMethod, class_lookup, is_native
-from .classes import INSTANCES
-from .instances import ObjectValue
+from .instances import INSTANCES, ObjectValue
 
 _CHAIN = {"__cause__": "cause", "__context__": "context"}
 
@@ -47,6 +46,8 @@ def native_of(kind: type) -> type:
 
 class ExceptionValue(ObjectValue):
     """An exception instance. given: what its class written in C was called with; cause, context: as on the object."""
+
+    copies_plainly = False
 
     def __init__(self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None) -> None:
         super().__init__(kind, real, source)

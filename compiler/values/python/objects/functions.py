@@ -8,6 +8,8 @@ from types import CodeType
 
 from ...constant import Constant, MethodOf
 from ...guard import GuardKind
+from ...identities import is_same
+from ...operator_table import Comparison
 from ...reasons import UNSUPPORTED_OPERATION, Break
 from ...source import Attribute, Injected, Item, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -72,6 +74,8 @@ _SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params
 class FunctionValue(Value):
     """A Python function: one from outside (real is set) or one made while capturing."""
 
+    has_text = False  # it would show an address
+
     def __init__(
         self,
         code: CodeType,
@@ -97,6 +101,23 @@ class FunctionValue(Value):
         self.attributes: dict[str, Value] = {}
         self.written: list[str] = []
         self.dictionary: DictValue | None = None  # `__dict__` of a function made here, once it was asked for
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return itself."""
+        return self
+
+    def guard_identity(self, ctx: CaptureContext) -> None:
+        """Demand this function: until now only its code was guarded."""
+        if self.real is not None and self.source is not None and not isinstance(self.source, Injected):
+            ctx.guard(self.source, GuardKind.IDENTITY, self.identity())
 
     def python_type(self) -> type:
         """Return the function type."""
@@ -331,6 +352,17 @@ class BoundMethod(Value):
         self.owner = owner
         self.source = source
 
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Bound methods are equal where function and owner are the same."""
+        if not isinstance(other, BoundMethod) or not record.asks_equality:
+            return None
+        same = is_same(ctx, self.function, other.function) and is_same(ctx, self.owner, other.owner)
+        return Constant(same == (record.symbol == "=="))
+
     def python_type(self) -> type:
         """Return the method type."""
         return types.MethodType
@@ -379,6 +411,10 @@ class PartialValue(Value):
         self.kwargs = kwargs
         self.source = source
         self.attributes: dict[str, Value] = {}
+
+    def equal_by_identity(self) -> bool:
+        """Return True."""
+        return True
 
     def python_type(self) -> type:
         """Return functools.partial."""

@@ -13,18 +13,24 @@ import torch
 
 from ...constant import Constant, MethodOf, fold
 from ...guard import GuardKind
-from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT
+from ...identities import HashToken
+from ...operator_table import Comparison
+from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...scalar import SizeValue
 from ...source import Attribute, Injected, Source
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from ..containers.iterators import IteratorValue
-from ..containers.mappings import DictValue, HashToken
+from ..containers.mappings import DictValue, Entry
 from ..containers.sequences import ListValue
 from ..containers.sets import SetValue
 from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
+_COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
+_FILLING = ("append", "extend", "__setitem__", "__new__", "__setattr__")  # what copying a subclass instance calls
 _ANSWERS: dict[str, type] = {"__len__": int, "__bool__": bool, "__hash__": int, "__index__": int}
+_CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
+INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
 
 
@@ -34,6 +40,8 @@ class ObjectValue(Value):
     Its `__dict__` is a DictValue, so reads are guarded one by one and writes are replayed in order. contents: what
     an instance of a dict or list subclass holds.
     """
+
+    copies_plainly = True  # unless classes in C have a state of their own
 
     def __init__(self, kind: type, real: object = MISSING, source: Source | None = None) -> None:
         self.kind = kind
@@ -45,11 +53,96 @@ class ObjectValue(Value):
         self.namespace.ordered = False
         self.slots: dict[str, Value] = {}
         self.written_slots: dict[str, Value | None] = {}  # None: deleted
-        self.contents: Value | None = None  # a Constant, ListValue, DictValue or SetValue
+        self.contents = None  # a Constant, ListValue, DictValue or SetValue
 
     def python_type(self) -> type:
         """Return the class."""
         return self.kind
+
+    def defines_operators(self) -> bool:
+        """Return True: its class may have them."""
+        return True
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare the fields of two plain namespaces; methods of classes have been asked before."""
+        if not (record.asks_equality and isinstance(other, ObjectValue)):
+            return None
+        if not (_is_plain_space(self.kind) and _is_plain_space(other.kind)):
+            return None
+        return self.namespace.compare(ctx, record, other.namespace, reflected)
+
+    def equal_by_identity(self) -> bool:
+        """Return whether the class has no rule of its own for equality that is written in C."""
+        owner, raw = class_lookup(self.kind, "__eq__")
+        return owner in (object, BaseException, types.SimpleNamespace) or isinstance(raw, types.FunctionType)
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return what `__copy__` gives, or a new instance with the same state."""
+        hook = self.method(ctx, "__copy__")
+        if hook is not None:
+            return ctx.call(hook, [], {})
+        slots = self._filled_slots(ctx)
+        self._require_plain()
+        made = new_object(self.kind)
+        made.slots = dict(slots)
+        if self.contents is not None and made.contents is not None:
+            made.contents.call_method(ctx, "__init__", [self.contents], {})
+        made.namespace.entries = {
+            token: Entry(entry.key, entry.value) for token, entry in self.namespace.read_all(ctx).items()
+        }
+        return made
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return what `__deepcopy__` gives, or a new instance with a copy of the state."""
+        hook = self.method(ctx, "__deepcopy__")
+        if hook is not None:
+            memo[id(self)] = ctx.real(ctx.call(hook, [memo[0]], {}))
+            return memo[id(self)]
+        slots = self._filled_slots(ctx)
+        self._require_plain()
+        instance = new_object(self.kind)
+        memo[id(self)] = instance
+        instance.slots = {name: deep_copied(ctx, item, memo) for name, item in slots.items()}
+        if self.contents is not None and instance.contents is not None:
+            inside = deep_copied(ctx, self.contents, memo)
+            instance.contents.call_method(ctx, "__init__", [inside], {})
+        for token, entry in self.namespace.read_all(ctx).items():
+            instance.namespace.entries[token] = Entry(entry.key, deep_copied(ctx, entry.value, memo))
+        return instance
+
+    def _require_plain(self) -> None:
+        """Raise Break unless copying makes a new instance with the same state, and calls nothing of the class's own."""
+        plain = (object, None, types.SimpleNamespace)
+        own = any(class_lookup(self.kind, name)[0] not in plain for name in _COPY_HOOKS)
+        held = self.contents is None or type(self.contents) in (ListValue, DictValue)
+        written = (types.FunctionType, staticmethod)
+        python = any(isinstance(class_lookup(self.kind, name)[1], written) for name in _FILLING)
+        filled = python and (self.contents is not None or bool(self.slots))
+        if own or filled or not held or not self.copies_plainly:
+            raise Break(UNKNOWN_CALLEE, f"copy of {self.describe()}")
+
+    def _filled_slots(self, ctx: CaptureContext) -> dict[str, Value]:
+        slots: dict[str, Value] = {}
+        for kind in self.kind.__mro__:
+            for name, raw in vars(kind).items():
+                if isinstance(raw, types.MemberDescriptorType) and not is_native(kind):
+                    content = self.generic_attr(ctx, name)
+                    if content is not None:
+                        slots[name] = content
+        return slots
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Call `__reversed__`, or give the elements by position from the last."""
+        method = self.method(ctx, "__reversed__")
+        if method is not None:
+            return ctx.call(method, [], {})
+        if self.contents is not None:
+            return ctx.real(self.contents).reversed(ctx)
+        if class_lookup(self.kind, "__reversed__")[0] is not None:
+            return super().reversed(ctx)
+        if self.method(ctx, "__getitem__") is None or self.method(ctx, "__len__") is None:
+            self.refuse(ctx, "reversed", reversed)
+        return IteratorValue(reversed, _from_the_end(ctx, self), ctx)
 
     def describe(self) -> str:
         """Return the class's name."""
@@ -418,6 +511,22 @@ class ObjectValue(Value):
         ]
 
 
+def new_object(kind: type) -> ObjectValue:
+    """Return a fresh instance without having run `__init__`."""
+    for base, maker in INSTANCES.items():
+        if issubclass(kind, base):
+            return maker(kind)
+    made = ObjectValue(kind)
+    held: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if held is None:
+        return made
+    if held in (list, collections.deque):
+        made.contents = ListValue([], kind=held)
+    else:
+        made.contents = SetValue(held) if held in (set, frozenset) else DictValue(held)
+    return made
+
+
 def fill_subclass(name: str, base: type, contents: Value, out: Rebuilder) -> list[str]:
     """Return the statements that put contents into a new instance, past the methods of its class."""
     if isinstance(contents, DictValue):
@@ -450,6 +559,18 @@ def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
         yield element
 
 
+def _from_the_end(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
+    """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
+    size = owner.length(ctx).constant()
+    assert isinstance(size, int)
+    for position in range(size - 1, -1, -1):
+        yield owner.get_item(ctx, Constant(position))
+
+
+def _is_plain_space(kind: type) -> bool:
+    return class_lookup(kind, "__eq__")[0] is types.SimpleNamespace
+
+
 def _has_namespace(kind: type) -> bool:
     """Return whether instances have a `__dict__`."""
     return bool(kind.__dictoffset__)
@@ -461,6 +582,8 @@ def _is_dunder(name: str) -> bool:
 
 class OpaqueValue(Value):
     """An object of a type written in C that capture does not know; it can only be passed on."""
+
+    has_text = False
 
     def __init__(self, real: object, source: Source) -> None:
         self.real = real

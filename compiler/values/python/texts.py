@@ -8,19 +8,16 @@ import types
 from typing import Any
 
 from ..constant import Constant, fold, string_method
-from ..python.containers.mappings import DictValue, DictView, ProxyValue
-from ..python.containers.sequences import ListValue, TupleValue, make_tuple
-from ..python.objects.attributes import MISSING, class_lookup
-from ..python.objects.classes import constructs
-from ..python.objects.exception_groups import GroupValue
-from ..python.objects.exceptions import ExceptionValue, native_of
-from ..python.objects.functions import FunctionValue
-from ..python.objects.instances import ObjectValue, OpaqueValue
 from ..reasons import UNSUPPORTED_OPERATION, Break
 from ..rule_tables import calls
-from ..scalar import SizeValue
-from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .containers.mappings import DictValue
+from .containers.sequences import TupleValue
+from .objects.attributes import MISSING, class_lookup
+from .objects.classes import constructs
+from .objects.exception_groups import GroupValue
+from .objects.exceptions import ExceptionValue, native_of
+from .objects.instances import ObjectValue
 
 
 class Shown:
@@ -99,26 +96,10 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen[id(value)]
-    if isinstance(value, ListValue) and value.kind in (list, collections.deque):
-        made: Any = value.kind() if value.kind is list else collections.deque(maxlen=value.maximum)
-        seen[id(value)] = made
-        made.extend([shown(ctx, item, seen) for item in value.elements(ctx)])
-        return made
-    if isinstance(value, TupleValue) and _has_native_text(value.kind):
-        return make_tuple(value.kind, [shown(ctx, item, seen) for item in value.elements(ctx)])
-    if isinstance(value, DictValue):
-        pairs = value.read_all(ctx).values()
-        factory: Any = None if value.factory is None else value.factory.constant()
-        made = collections.defaultdict(factory) if value.kind is collections.defaultdict else {}
-        made = collections.OrderedDict() if value.kind is collections.OrderedDict else made
-        seen[id(value)] = made
-        for entry in list(pairs):
-            made[shown(ctx, entry.key, seen)] = shown(ctx, entry.value, seen)
-        return types.MappingProxyType(made) if value.kind is types.MappingProxyType else made
-    if isinstance(value, DictView):
-        return getattr(shown(ctx, value.owner, seen), value.part)()
-    if isinstance(value, ProxyValue):
-        return types.MappingProxyType(shown(ctx, value.owner, seen))
+    if not isinstance(value, TupleValue) or _has_native_text(value.kind):
+        container = value.mirrored(lambda part: shown(ctx, part, seen), seen, ctx)
+        if container is not None:
+            return container
     return value.constant() if value.is_constant() else _shown_object(ctx, value)
 
 
@@ -160,7 +141,7 @@ def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
     """Evaluate str() or repr()."""
     if isinstance(value, ObjectValue):
         return _text_of_object(ctx, value, method_name)
-    if isinstance(value, FunctionValue | TensorValue | OpaqueValue):
+    if not value.has_text:
         value.no(f"{method_name}()")
     real = shown(ctx, value)
     if isinstance(real, Shown):
@@ -234,10 +215,8 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
             return fold(ctx, format, value.contents.value, specification)
         words = f"unsupported format string passed to {value.kind.__name__}.__format__"
         ctx.throw(TypeError, words)
-    if isinstance(value, TensorValue):
+    if not value.has_text:
         raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
-    if isinstance(value, SizeValue):
-        return fold(ctx, format, value.constant(), specification)
     real = shown(ctx, value)
     if isinstance(real, Shown):
         raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
@@ -254,8 +233,7 @@ def _fill_in(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kw
 def _operand(ctx: CaptureContext, value: Value) -> object:
     """Return what stands for the right side of `%`: mappings of the user's are asked item by item."""
     value = ctx.real(value)
-    held = getattr(value, "contents", None)
-    return shown(ctx, held) if isinstance(held, DictValue) else shown(ctx, value)
+    return shown(ctx, value.contents) if isinstance(value.contents, DictValue) else shown(ctx, value)
 
 
 @string_method("join")
@@ -264,7 +242,7 @@ def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwarg
         text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args)
     parts = []
     for part in ctx.unpack(args[0]):
-        held = getattr(ctx.real(part), "contents", None)
+        held = ctx.real(part).contents
         parts.append(held.constant() if isinstance(held, Constant) else shown(ctx, part))
     joined: Any = text.value
     return fold(ctx, joined.join, parts)

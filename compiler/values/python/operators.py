@@ -1,0 +1,198 @@
+"""Python's protocol of operators: which operand is asked first, and what holds where none answers.
+
+What an operator means on one kind of value that kind says itself: `Value.binary`, `Value.compare`, `Value.unary`.
+"""
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from ..constant import Constant, fold
+from ..identities import is_same
+from ..operator_table import BINARY, COMPARISONS, UNARY, Binary, Comparison
+from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..value import CaptureContext, Value
+from .objects.attributes import bind_raw, class_lookup
+from .objects.classes import ClassValue
+from .objects.instances import OF_OWN_CLASS, ObjectValue
+
+
+def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool = False) -> Value:
+    """Evaluate `left <symbol> right`, or `left <symbol>= right`."""
+    left, right = ctx.real(left), ctx.real(right)
+    record = BINARY[symbol]
+    function = record.assigning if inplace else record.function
+    if left.precedes_methods:
+        answer = left.binary(ctx, record, right, False, inplace)
+    else:
+        answer = right.binary(ctx, record, left, True, inplace) if right.precedes_methods else None
+    if answer is None and (left.defines_operators() or right.defines_operators()):
+        answer = _by_method(ctx, record.name, left, right, inplace)
+    if answer is not None:
+        return answer
+    if held(left) is not left or held(right) is not right:
+        return _on_contents(ctx, record, left, right, inplace)
+    answer = left.binary(ctx, record, right, False, inplace)
+    answer = answer or right.binary(ctx, record, left, True, inplace)
+    answer = answer or _on_sequences(ctx, symbol, left, right, inplace)
+    if answer is not None:
+        return answer
+    if left.is_constant() and right.is_constant():
+        return fold(ctx, function, left.constant(), right.constant())
+    left.refuse(ctx, symbol, function, right)
+
+
+def _on_contents(ctx: CaptureContext, record: Binary, left: Value, right: Value, inplace: bool) -> Value:
+    """Evaluate an operator that instances of a subclass inherit from the builtin type: on what they hold."""
+    if any(held(value) is not value and held(value).python_type() in OF_OWN_CLASS for value in (left, right)):
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}")
+    _refuse_by_name(ctx, record.symbol, record.assigning if inplace else record.function, left, right)
+    made = binary(ctx, record.symbol, held(left), held(right), inplace=inplace)
+    return left if inplace and made is held(left) else made
+
+
+def _on_sequences(ctx: CaptureContext, symbol: str, left: Value, right: Value, inplace: bool) -> Value | None:
+    """Concatenate or repeat, which Python tries after the operators of numbers."""
+    if symbol == "+":
+        return left.concatenate(ctx, right, inplace)
+    if symbol == "*":
+        return left.repeat(ctx, right, False, inplace) or right.repeat(ctx, left, True, inplace)
+    return None
+
+
+def _refuse_by_name(
+    ctx: CaptureContext, symbol: str, function: Callable[[Any, Any], object], left: Value, right: Value
+) -> None:
+    """Raise the TypeError for operands of which one is of a subclass, under the subclass's own name."""
+    if symbol == "%" and issubclass(left.python_type(), str | bytes):
+        return  # its errors are about the text
+    try:
+        function(left.stand_in(), right.stand_in())
+    except TypeError:
+        left.refuse(ctx, symbol, function, right)
+    except (Exception, Break):
+        return
+
+
+def held(value: Value) -> Value:
+    """Return what an instance of a subclass of a builtin type holds, any other value itself."""
+    return value if value.contents is None else value.contents
+
+
+def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplace: bool) -> Value | None:
+    attempts: list[tuple[Value, str, Value]] = []
+    if inplace:
+        attempts.append((left, f"__i{name}__", right))
+    attempts += [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
+    if left.python_type() is right.python_type() and not isinstance(left, ClassValue):
+        attempts.pop()  # Python asks the right one only if its class is another
+    elif _goes_first(left, right, f"__r{name}__"):
+        attempts.insert(0, attempts.pop())
+    for owner, method_name, other in attempts:
+        method = _method(ctx, owner, method_name)
+        if method is None:
+            if owner is left and method_name == f"__{name}__" and held(left).answers_operator(held(right), method_name):
+                return None
+            continue
+        result = ctx.real(ctx.call(method, [other], {}))
+        if not _is_not_implemented(result):
+            return result
+    return None
+
+
+def _is_not_implemented(value: Value) -> bool:
+    return isinstance(value, Constant) and value.value is NotImplemented
+
+
+def _goes_first(left: Value, right: Value, reflected: str) -> bool:
+    """Return whether the right operand is asked first: its class derives from the left one's and has its own rule."""
+    first, second = left.python_type(), right.python_type()
+    if first is second or not issubclass(second, first):
+        return False
+    return class_lookup(second, reflected)[1] is not class_lookup(first, reflected)[1]
+
+
+def _method(ctx: CaptureContext, owner: Value, name: str) -> Value | None:
+    """Return a special method written in Python, bound; None if there is none."""
+    if isinstance(owner, ObjectValue):
+        return owner.method(ctx, name)
+    if not owner.defines_operators():
+        return None
+    kind = owner.python_type()
+    base, raw = class_lookup(kind, name)
+    if base is None or not isinstance(raw, types.FunctionType) or base.__module__ == "enum":
+        return None
+    return bind_raw(ctx, raw, base, name, owner, kind)
+
+
+def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
+    """Evaluate `-value`, `+value` or `~value`."""
+    value = ctx.real(value)
+    record = UNARY[symbol]
+    answer = value.unary(ctx, record)
+    if answer is not None:
+        return answer
+    method = _method(ctx, value, record.method)
+    if method is not None:
+        return ctx.call(method, [], {})
+    if held(value) is not value:
+        try:
+            record.function(value.stand_in())
+        except TypeError:
+            value.refuse(ctx, symbol, record.function)
+        return unary(ctx, symbol, held(value))
+    if value.is_constant():
+        return fold(ctx, record.function, value.constant())
+    value.refuse(ctx, symbol, record.function)
+
+
+def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Value:
+    """Evaluate a comparison."""
+    left, right = ctx.real(left), ctx.real(right)
+    record = COMPARISONS[symbol]
+    if left.precedes_methods:
+        answer = left.compare(ctx, record, right, False)
+    else:
+        answer = right.compare(ctx, record, left, True) if right.precedes_methods else None
+    if answer is None and (left.defines_operators() or right.defines_operators()):
+        answer = _compared_by_method(ctx, record, left, right)
+    answer = answer or left.compare(ctx, record, right, False) or right.compare(ctx, record, left, True)
+    if answer is not None:
+        return answer
+    if held(left) is not left or held(right) is not right:
+        _refuse_by_name(ctx, symbol, record.function, left, right)
+        return compare(ctx, symbol, held(left), held(right))
+    if left.is_constant() and right.is_constant():
+        return fold(ctx, record.function, left.constant(), right.constant())
+    if not record.asks_equality:
+        left.refuse(ctx, symbol, record.function, right)
+    if not (left.equal_by_identity() and right.equal_by_identity()) and left is not right:
+        raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
+    return Constant(is_same(ctx, left, right) == (symbol == "=="))
+
+
+def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value | None:
+    """Ask the special methods written in Python; without `__ne__` Python turns the answer of `__eq__` round."""
+    attempts = [(left, record.method, right), (right, record.reflected, left)]
+    if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
+        attempts.reverse()
+    for owner, name, other in attempts:
+        method = _method(ctx, owner, name)
+        equality = _method(ctx, owner, "__eq__") if method is None and name == "__ne__" else None
+        if equality is not None:
+            equal_to_other = ctx.real(ctx.call(equality, [other], {}))
+            if not _is_not_implemented(equal_to_other):
+                return Constant(not equal_to_other.truth(ctx))
+        if method is not None:
+            result = ctx.real(ctx.call(method, [other], {}))
+            if not _is_not_implemented(result):
+                return result
+    return None
+
+
+def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:
+    """Evaluate `left is right or left == right`."""
+    left, right = ctx.real(left), ctx.real(right)
+    if left.identity() is right.identity():
+        return True
+    return ctx.real(compare(ctx, "==", left, right)).truth(ctx)
