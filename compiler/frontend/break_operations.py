@@ -230,7 +230,7 @@ def _call(frame: FrameState, instruction: Instruction, out: Residual, compile_ca
         assert isinstance(names, tuple)
         frame.keyword_names = names
     callee, args, kwargs = split_call(frame, instruction.argument)
-    callee = frame.ctx.real(callee)
+    callee = frame.ctx.realize(callee)
     parts = [out.value(arg) for arg in args]
     parts += [f"{name}={out.value(value)}" for name, value in kwargs.items()]
     function = compile_callee(callee, out.value(callee), out)
@@ -243,7 +243,7 @@ _RULES["CALL"] = _RULES["CALL_KW"] = _call
 
 def _star_call(frame: FrameState, instruction: Instruction, out: Residual, compile_callee: CompileCallee) -> Operation:
     callee, args, kwargs = split_star_call(frame, instruction)
-    callee = frame.ctx.real(callee)
+    callee = frame.ctx.realize(callee)
     parts = [f"*{out.value(args)}"]
     if kwargs is not None:
         parts.append(f"**{out.value(kwargs)}")

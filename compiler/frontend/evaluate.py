@@ -207,7 +207,7 @@ class GeneratorValue(Value):
             raise Raised(exception)
         if not hasattr(inner.python_type(), "throw"):
             raise Raised(exception)
-        return self.ctx.real(inner.call_method(self.ctx, "throw", [exception], {}))
+        return self.ctx.realize(inner.call_method(self.ctx, "throw", [exception], {}))
 
     def _goes_on_with(self, raised: Raised) -> bool:
         """Go on behind the `yield from` if its iterator has ended; since 3.12 a handler does so."""
@@ -227,12 +227,12 @@ class GeneratorValue(Value):
         if name == "__iter__":
             return self
         if name == "send":
-            return self._resume(ctx.real(args[0]))
+            return self._resume(ctx.realize(args[0]))
         if name == "throw":
-            kind, given = ctx.real(args[0]), ctx.real(args[1]) if len(args) > 1 else Constant(None)
+            kind, given = ctx.realize(args[0]), ctx.realize(args[1]) if len(args) > 1 else Constant(None)
             if isinstance(kind, ClassValue) and not isinstance(given, ExceptionValue):
                 is_none = isinstance(given, Constant) and given.value is None
-                given = ctx.real(ctx.call(kind, [] if is_none else [given], {}))
+                given = ctx.realize(ctx.call(kind, [] if is_none else [given], {}))
             exception = given if isinstance(given, ExceptionValue) else kind
             if isinstance(exception, ExceptionValue):
                 return self.throw_in(exception)
@@ -266,7 +266,7 @@ class GeneratorValue(Value):
 
     def _state(self) -> State:
         if self.running:
-            self.no("handing over a running generator", CANNOT_RESUME)
+            self.unsupported("handing over a running generator", CANNOT_RESUME)
         return state_of(self.frame, started=self.started, finished=self.finished)
 
 

@@ -72,7 +72,7 @@ class FrameState:
 
     def push(self, value: Value) -> None:
         """Put a value on the stack; lazy values become real here."""
-        self.stack.append(self.ctx.real(value))
+        self.stack.append(self.ctx.realize(value))
 
     def pop(self) -> Value:
         """Take the top of the stack."""

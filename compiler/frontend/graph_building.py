@@ -149,8 +149,8 @@ class GraphBuilding(CaptureContext):
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
         if self.graph_free:
             raise Break(DISABLED, f"an operation in {self.frames[0].decoded.code.co_name}, which is not compiled")
-        pairs = [self.real(arg).graph_argument(self) for arg in args]
-        named = {name: self.real(value).graph_argument(self) for name, value in kwargs.items()}
+        pairs = [self.realize(arg).graph_argument(self) for arg in args]
+        named = {name: self.realize(value).graph_argument(self) for name, value in kwargs.items()}
         fake_args = [fake for _, fake in pairs]
         fake_kwargs = {name: fake for name, (_, fake) in named.items()}
         extra = self.blocks.extra_arguments(target, fake_args, fake_kwargs)
@@ -213,7 +213,7 @@ class GraphBuilding(CaptureContext):
         try:
             values = [self._entering(arg) for arg in args]
             named = {name: self._entering(value) for name, value in kwargs.items()}
-            nodes, fakes = self.real(self.call(function, values, named)).graph_argument(self)
+            nodes, fakes = self.realize(self.call(function, values, named)).graph_argument(self)
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
                 raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
             if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:

@@ -59,7 +59,7 @@ def rebuild_generator(value: Value, frame: FrameState, state: State, out: Rebuil
     """Write what makes a real generator in a state; made first, as its own frame may hold it."""
     code, name = frame.decoded.code, out.fresh()
     out.line(f"{name} = {out.inject(new_generator)}({code.co_name!r}, {code.co_qualname!r})")
-    out.know(value, name)
+    out.bind(value, name)
     out.line(_setting(name, state, out))
     return name
 

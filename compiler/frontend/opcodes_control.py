@@ -199,7 +199,7 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
         if isinstance(subject, DictValue):
             value = subject.find(frame.ctx, key) or missing
         else:
-            value = frame.ctx.real(frame.ctx.call(subject.get_attr(frame.ctx, "get"), [key, missing], {}))
+            value = frame.ctx.realize(frame.ctx.call(subject.get_attr(frame.ctx, "get"), [key, missing], {}))
         if value is missing:
             frame.push(Constant(None))
             return

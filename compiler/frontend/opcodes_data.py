@@ -84,7 +84,7 @@ def _push_local(frame: FrameState, name: str) -> None:
     if name not in frame.locals:
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         frame.ctx.throw(UnboundLocalError, message)
-    value = frame.ctx.real(frame.locals[name])
+    value = frame.ctx.realize(frame.locals[name])
     frame.locals[name] = value
     frame.stack.append(value)
 

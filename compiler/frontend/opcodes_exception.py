@@ -72,7 +72,7 @@ def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:
 def _instance(frame: FrameState, value: Value, words: str) -> ExceptionValue:
     """Return the exception that `raise` is given, made if it is given a class."""
     if isinstance(value, ClassValue) and issubclass(value.kind, BaseException):
-        kind, value = value.kind, frame.ctx.real(frame.ctx.call(value, [], {}))
+        kind, value = value.kind, frame.ctx.realize(frame.ctx.call(value, [], {}))
         if not isinstance(value, ExceptionValue):
             found = value.python_type()
             words = f"calling {kind!r} should have returned an instance of BaseException, not {found!r}"

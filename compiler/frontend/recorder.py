@@ -174,7 +174,7 @@ class Recorder(GraphBuilding):
             return known
         return LazyValue(self, value, source)
 
-    def real(self, value: Value) -> Value:
+    def realize(self, value: Value) -> Value:
         """Return the value itself."""
         return value.realize() if isinstance(value, LazyValue) else value
 
@@ -248,14 +248,14 @@ class Recorder(GraphBuilding):
     def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call."""
         self.pushed = None
-        return self.real(self.real(callee).call(self, args, kwargs))
+        return self.realize(self.realize(callee).call(self, args, kwargs))
 
     def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a call whose result the running instruction pushes, doing nothing else with it."""
-        callee = self.real(callee)
+        callee = self.realize(callee)
         self.pushed = callee
         try:
-            return self.real(callee.call(self, args, kwargs))
+            return self.realize(callee.call(self, args, kwargs))
         finally:
             self.pushed = None
 
@@ -357,7 +357,7 @@ class Recorder(GraphBuilding):
         code, found = frame.decoded.code, dict(frame.locals)
         held = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
         order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
-        return {name: self.real(value) for name in order if (value := found.get(name, held.get(name))) is not None}
+        return {name: self.realize(value) for name in order if (value := found.get(name, held.get(name))) is not None}
 
     def told_apart(self, value: Value) -> None:
         """Note an object from outside whose identity the program relies on."""
@@ -381,11 +381,11 @@ class Recorder(GraphBuilding):
 
     def less(self, left: Value, right: Value) -> bool:
         """Evaluate `left < right`."""
-        return self.real(compare(self, "<", left, right)).truth(self)
+        return self.realize(compare(self, "<", left, right)).truth(self)
 
     def unpack(self, value: Value) -> list[Value]:
         """Evaluate `list(value)`."""
-        return self.real(value).unpacked(self)
+        return self.realize(value).unpacked(self)
 
     def class_attr(self, instance: Value, kind: type, name: str) -> Value:
         """Evaluate the part of an attribute lookup that looks into the class."""
@@ -422,7 +422,7 @@ class Recorder(GraphBuilding):
         if found is None:
             self.throw(NameError, f"name '{name}' is not defined")
         if isinstance(found, Value):
-            return self.real(found)
+            return self.realize(found)
         self.alive.append(namespace)
         place: Source = Item(Injected(namespace), name)
         if name in namespace:

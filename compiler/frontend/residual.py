@@ -40,7 +40,7 @@ class Residual(Rebuilder):
         name = self.known.get(id(value))
         if name is None:
             name = self.fetch(value.source) if value.source is not None else value.rebuild(self)
-            self.know(value, name)
+            self.bind(value, name)
         return name
 
     def inject(self, value: object) -> str:
@@ -60,7 +60,7 @@ class Residual(Rebuilder):
         template = MADE.get(kind)
         return self.inject(kind) if template is None else self.value(template)
 
-    def know(self, value: Value, name: str) -> None:
+    def bind(self, value: Value, name: str) -> None:
         """Remember the name of a value."""
         self.known[id(value)] = name
         self.alive.append(value)

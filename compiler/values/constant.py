@@ -121,9 +121,9 @@ class Constant(Value):
             self.refuse(ctx, "iteration", iter)
         if isinstance(self.value, range):
             return RangeIterator(self.value)
-        made: Any = ctx.known(tuple(self.value)).iterate(ctx)
-        made.kind = type(iter(self.value))
-        return made  # type: ignore[no-any-return]  # a SequenceIterator
+        iterator: Any = ctx.known(tuple(self.value)).iterate(ctx)
+        iterator.kind = type(iter(self.value))
+        return iterator  # type: ignore[no-any-return]  # a SequenceIterator
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Iterate over the known elements from the last."""
@@ -139,7 +139,7 @@ class Constant(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return the known element."""
-        key = ctx.real(key).as_index(ctx)
+        key = ctx.realize(key).as_index(ctx)
         if not key.is_constant():
             self.refuse(ctx, "subscript", operator.getitem, key)
         return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # may raise, as in Python
@@ -290,7 +290,7 @@ class Known(Value):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Assign a global of a Python module."""
         if not isinstance(self.value, types.ModuleType):
-            self.no(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}")
         ctx.set_global(vars(self.value), name, value)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
@@ -303,7 +303,7 @@ class Known(Value):
         """Call by the rule of the object; without one, break."""
         rule = ctx.call_rule(self.value)
         if rule is None:
-            self.no("call", UNKNOWN_CALLEE)
+            self.unsupported("call", UNKNOWN_CALLEE)
         try:
             return rule(ctx, args, kwargs)
         except (IndexError, KeyError, ValueError):
@@ -314,7 +314,7 @@ class Known(Value):
         """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
         function: Any = self.value
         try:
-            function(*(ctx.real(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
+            function(*(ctx.realize(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
         except TypeError as error:
             ctx.throw(TypeError, *error.args)
         except (Exception, Break):
@@ -326,7 +326,7 @@ class Known(Value):
             return ctx.known(tuple(self.value)).iterate(ctx)
         if isinstance(self.value, enum.Enum):
             self.refuse(ctx, "iteration", iter)
-        self.no("iteration", UNSUPPORTED_OBJECT)
+        self.unsupported("iteration", UNSUPPORTED_OBJECT)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the number of flags, or of characters."""
@@ -385,7 +385,7 @@ class MethodOf(Value):
             return Constant(self.name)
         if name == "__self__":
             return self.owner
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the method of the owner."""
@@ -438,10 +438,10 @@ def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object)
 
 def fold_call(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs: Keywords) -> Value:
     """Run a method of a known object on known arguments."""
-    real_args = [ctx.real(arg) for arg in args]
-    real_kwargs = {key: ctx.real(value) for key, value in kwargs.items()}
+    real_args = [ctx.realize(arg) for arg in args]
+    real_kwargs = {key: ctx.realize(value) for key, value in kwargs.items()}
     if not all(arg.is_constant() for arg in (*real_args, *real_kwargs.values())):
-        owner.no(f"method {name!r} with arguments that are not known")
+        owner.unsupported(f"method {name!r} with arguments that are not known")
     method = getattr(owner.constant(), name, None)
     if method is None:
         ctx.throw(AttributeError, f"'{owner.python_type().__name__}' object has no attribute '{name}'")

@@ -18,7 +18,7 @@ from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
     """Evaluate `left is right`, guarding what makes the answer hold."""
-    left, right = ctx.real(left), ctx.real(right)
+    left, right = ctx.realize(left), ctx.realize(right)
     left.guard_identity(ctx)
     right.guard_identity(ctx)
     same = left.identity() is right.identity()
@@ -122,10 +122,10 @@ class IdentityValue(Value):
         if self.owner is None:
             return _Token(("thread",))
         ctx.told_apart(self.owner)
-        found = self.owner.identity()
+        real = self.owner.identity()
         if isinstance(self.owner, Constant):
-            return _Token((type(found), found))
-        return _Token((id(found),))
+            return _Token((type(real), real))
+        return _Token((id(real),))
 
     def rebuild(self, out: Rebuilder) -> str:
         """Ask again at run time."""
@@ -136,7 +136,7 @@ class IdentityValue(Value):
 
 @calls(id)
 def _id(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return IdentityValue(ctx.real(args[0]))
+    return IdentityValue(ctx.realize(args[0]))
 
 
 @calls(_thread.get_ident)

@@ -1,7 +1,7 @@
 """Every rule that capture knows: the modules that fill the tables, and the families of callables, in one written order.
 
 Importing a rule module fills the tables of `rule_tables`, `classes.CONSTRUCTORS` and `tensor`; a callable registered
-twice fails there, so the order of the modules has no meaning. A family answers for callables that are no fixed
+twice fails there, so the order of the modules has no meaning. A family answers for callables that are not fixed
 objects; a test asserts that no two answer for the same callable, so a family may be added anywhere in the list.
 """
 

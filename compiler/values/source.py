@@ -109,7 +109,7 @@ class Item(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Source):
+class SetOrder(Source):
     """The members of a set in their order: `tuple(of)`."""
 
     of: Source
@@ -164,7 +164,7 @@ class ListedValue(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class Plain(Source):
+class BaseContents(Source):
     """What an instance of a subclass of a builtin type holds, made without its methods: `convert(of)`."""
 
     of: Source

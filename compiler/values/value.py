@@ -57,7 +57,7 @@ class Rebuilder(ABC):
         """Return an unused name."""
 
     @abstractmethod
-    def know(self, value: "Value", name: str) -> None:
+    def bind(self, value: "Value", name: str) -> None:
         """Say that the value is already there under a name, before its parts are built (cycles)."""
 
     @abstractmethod
@@ -93,7 +93,7 @@ class Value:
         """Return a few words for messages."""
         return f"{type(self).__name__}({self.python_type().__name__})"
 
-    def no(self, operation: str, reason: BreakReason = UNSUPPORTED_OPERATION) -> NoReturn:
+    def unsupported(self, operation: str, reason: BreakReason = UNSUPPORTED_OPERATION) -> NoReturn:
         """Raise Break: this value does not know the operation."""
         raise Break(reason, f"{operation} on {self.describe()}")
 
@@ -107,12 +107,12 @@ class Value:
         Python itself is asked, on stand-ins: type and message of the error are its own.
         """
         try:
-            operation(*(ctx.real(value).stand_in() for value in (self, *others)))
+            operation(*(ctx.realize(value).stand_in() for value in (self, *others)))
         except Exception as error:
             ctx.throw(type(error), *error.args)
         except Break:
             pass
-        self.no(words)
+        self.unsupported(words)
 
     def is_constant(self) -> bool:
         """Return whether `constant()` can answer."""
@@ -148,11 +148,11 @@ class Value:
 
     def call_native(self, ctx: "CaptureContext", method: "Value", args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate a method written in C that is bound to this value; method: a NativeMethod."""
-        method.no("call", UNKNOWN_CALLEE)
+        method.unsupported("call", UNKNOWN_CALLEE)
 
     def truth(self, ctx: "CaptureContext") -> bool:
         """Evaluate `bool(value)`."""
-        self.no("truth value")
+        self.unsupported("truth value")
 
     def defines_operators(self) -> bool:
         """Return whether the class may have operators written in Python."""
@@ -212,11 +212,11 @@ class Value:
 
     def unpacked(self, ctx: "CaptureContext") -> list["Value"]:
         """Evaluate `list(value)` as a list of values."""
-        iterator = ctx.real(self.iterate(ctx))
+        iterator = ctx.realize(self.iterate(ctx))
         elements: list[Value] = []
         while True:
             try:
-                elements.append(ctx.real(iterator.next(ctx)))
+                elements.append(ctx.realize(iterator.next(ctx)))
             except Raised as raised:
                 if issubclass(raised.value.python_type(), StopIteration):
                     return elements
@@ -244,7 +244,7 @@ class Value:
         """Evaluate `item in value`; the default takes elements until one is equal."""
         if type(self).iterate is Value.iterate:
             self.refuse(ctx, "membership test", lambda value: None in value)
-        iterator = ctx.real(self.iterate(ctx))
+        iterator = ctx.realize(self.iterate(ctx))
         while True:
             try:
                 element = iterator.next(ctx)
@@ -280,16 +280,16 @@ class Value:
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return an expression that makes the value at run time; only called for values without a source."""
-        self.no("rebuilding after the graph")
+        self.unsupported("rebuilding after the graph")
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Return the statements that make the original object, reached by `source`, look like this value."""
-        self.no("replaying a change")
+        self.unsupported("replaying a change")
 
 
 def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> Value:
     """Return the copy of a value that `copy.deepcopy` makes: the one of the memo if it was met before."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     return memo[id(value)] if id(value) in memo else value.deep_copy(ctx, memo)
 
 
@@ -308,7 +308,7 @@ class CaptureContext(ABC):
         """Return a value that is wrapped, and guarded, only when it is used."""
 
     @abstractmethod
-    def real(self, value: Value) -> Value:
+    def realize(self, value: Value) -> Value:
         """Return the value itself, wrapped now if it was lazy."""
 
     @abstractmethod
@@ -335,7 +335,7 @@ class CaptureContext(ABC):
         """
 
     @abstractmethod
-    def initialise(self, made: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
+    def initialise(self, instance: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of a new object, which is the result of calling its class."""
 
     @abstractmethod

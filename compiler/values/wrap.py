@@ -30,7 +30,7 @@ from .python.objects.exceptions import ExceptionValue
 from .python.objects.functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .python.objects.instances import ObjectValue, OpaqueValue
 from .rule_tables import WRAP_RULES, wraps_type
-from .source import Attribute, BaseItem, Injected, Item, ListedItem, Plain, Referent, Source
+from .source import Attribute, BaseContents, BaseItem, Injected, Item, ListedItem, Referent, Source
 from .torch.modes import DeviceBlock
 from .torch.modules import ModuleValue
 from .value import Arguments, CaptureContext, Keywords, Value
@@ -96,7 +96,7 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(value, torch.nn.Module):
         return ModuleValue(kind, value, source)
     if isinstance(value, BaseException):
-        args = ctx.real(ctx.wrap(value.args, Attribute(source, "args")))
+        args = ctx.realize(ctx.wrap(value.args, Attribute(source, "args")))
         assert isinstance(args, TupleValue)
         if not isinstance(value, BaseExceptionGroup):
             return ExceptionValue(kind, args.items, value, source)
@@ -110,9 +110,9 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 
 def _instance(ctx: CaptureContext, value: object, source: Source) -> Value:
-    made = ObjectValue(type(value), value, source)
-    made.contents = _contents(ctx, value, source)
-    return made
+    instance = ObjectValue(type(value), value, source)
+    instance.contents = _contents(ctx, value, source)
+    return instance
 
 
 _CONVERSIONS: dict[type, Callable[..., object]] = {
@@ -128,24 +128,24 @@ def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | Non
     """Return what an instance of a subclass of a builtin type holds, read and written past its methods."""
     for base, convert in _CONVERSIONS.items():
         if isinstance(value, base):
-            return ctx.wrap(convert(value), Plain(source, convert))
+            return ctx.wrap(convert(value), BaseContents(source, convert))
     if isinstance(value, dict):
-        made = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
-        made.subclass_of = made.kind
+        dictionary = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
+        dictionary.subclass_of = dictionary.kind
         if isinstance(value, collections.defaultdict):
-            made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
-        return made
+            dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
+        return dictionary
     if isinstance(value, list | collections.deque):
         owner: Any = list if isinstance(value, list) else collections.deque
         items: list[Any] = list(owner.__iter__(value))
-        ctx.guard(Plain(source, owner.__len__), GuardKind.EQUALS, len(items))
+        ctx.guard(BaseContents(source, owner.__len__), GuardKind.EQUALS, len(items))
         lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
-        held = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
-        held.native = True
-        return held
+        sequence = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
+        sequence.native = True
+        return sequence
     if isinstance(value, set | frozenset):
         kind: Any = set if isinstance(value, set) else frozenset
-        plain = _set(ctx, kind(kind.__iter__(value)), Plain(source, kind.copy))
+        plain = _set(ctx, kind(kind.__iter__(value)), BaseContents(source, kind.copy))
         plain.source = source
         return plain
     return None
@@ -231,26 +231,26 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
         ctx.guard(source, GuardKind.IDENTITY, value)
         return GlobalsValue(value)
     ctx.guard(source, GuardKind.TYPE, type(value))
-    made = DictValue(type(value), source, value)
+    dictionary = DictValue(type(value), source, value)
     if isinstance(value, collections.defaultdict):
-        made.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
-    return made
+        dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
+    return dictionary
 
 
 @wraps_type(set, frozenset)
 def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, set | frozenset)
     ctx.guard(source, GuardKind.TYPE, type(value))
-    made = SetValue(type(value), source)
+    result = SetValue(type(value), source)
     if all(type(member) in LITERAL_TYPES or isinstance(member, type | enum.Enum | torch.dtype) for member in value):
         ctx.guard(source, GuardKind.MEMBERS, frozenset(value))
         members = [ctx.known(member) for member in value]
     else:
         ctx.guard(source, GuardKind.LENGTH, len(value))
         members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
-    made.members = {member.hash_token(ctx): member for member in members}
-    made.tokens = type(value)(made.members)
-    return made
+    result.members = {member.hash_token(ctx): member for member in members}
+    result.tokens = type(value)(result.members)
+    return result
 
 
 @wraps_type(types.FunctionType)
@@ -309,7 +309,7 @@ def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
     try:
         content = value.cell_contents
     except ValueError:
-        ctx.guard(Plain(source, _is_empty), GuardKind.EQUALS, True)
+        ctx.guard(BaseContents(source, _is_empty), GuardKind.EQUALS, True)
         return CellValue(None, source)
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
 
@@ -335,7 +335,7 @@ class WeakReference(OpaqueValue):
         """Return what it leads to now."""
         assert isinstance(self.real, weakref.ref)
         assert self.source is not None
-        return ctx.real(ctx.lazy(self.real(), Referent(self.source)))
+        return ctx.realize(ctx.lazy(self.real(), Referent(self.source)))
 
     def truth(self, ctx: CaptureContext) -> bool:
         """References are true."""
@@ -352,7 +352,7 @@ def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.MappingProxyType)
     ctx.guard(source, GuardKind.TYPE, types.MappingProxyType)
-    owner = ctx.real(ctx.wrap(shown_by(value), Plain(source, shown_by)))
+    owner = ctx.realize(ctx.wrap(shown_by(value), BaseContents(source, shown_by)))
     return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)
 
 

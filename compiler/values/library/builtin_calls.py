@@ -46,11 +46,11 @@ def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
         return class_by_call(ctx, args)
     if len(args) != 1 or kwargs:
         raise Break(UNSUPPORTED_OPERATION, "making a class")
-    return ctx.known(ctx.real(args[0]).python_type())
+    return ctx.known(ctx.realize(args[0]).python_type())
 
 
 def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if isinstance(value, TupleValue):
         return tuple(kind for item in value.elements(ctx) for kind in _classes(ctx, item))
     real = value.constant() if value.is_constant() else None
@@ -70,19 +70,19 @@ _KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extens
 
 @calls(isinstance)
 def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value, kinds = ctx.real(args[0]), _classes(ctx, args[1])
+    value, kinds = ctx.realize(args[0]), _classes(ctx, args[1])
     kind = value.python_type()
     if kind in kinds:
         return Constant(True)  # Python does not ask a metaclass where the type is the very one
     if isinstance(value, TensorValue):
-        return Constant(any(_tensor_is(value, wanted) for wanted in kinds))
-    for wanted in kinds:
-        check = class_lookup(type(wanted), "__instancecheck__")[1]
-        if isinstance(check, types.FunctionType) and type(wanted).__module__.split(".")[0] not in _KNOWN_METACLASSES:
-            verdict = ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(wanted), value], {})
+        return Constant(any(_tensor_is(value, candidate) for candidate in kinds))
+    for candidate in kinds:
+        check = class_lookup(type(candidate), "__instancecheck__")[1]
+        if isinstance(check, types.FunctionType) and type(candidate).__module__.split(".")[0] not in _KNOWN_METACLASSES:
+            verdict = ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(candidate), value], {})
             if verdict.truth(ctx):
                 return Constant(True)
-            kinds = tuple(other for other in kinds if other is not wanted)
+            kinds = tuple(other for other in kinds if other is not candidate)
     if isinstance(value, SizeValue):
         return Constant(issubclass(kind, kinds))
     if value.is_constant():
@@ -91,17 +91,17 @@ def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     return fold(ctx, issubclass, kind, kinds)
 
 
-def _tensor_is(value: TensorValue, wanted: type) -> bool:
-    if issubclass(wanted, torch.Tensor):
-        return issubclass(value.kind, wanted)
-    if wanted.__module__.startswith("torch") and wanted.__name__.endswith("Tensor"):
-        return isinstance(value.fake, wanted)
-    return issubclass(value.kind, wanted)
+def _tensor_is(value: TensorValue, kind: type) -> bool:
+    if issubclass(kind, torch.Tensor):
+        return issubclass(value.kind, kind)
+    if kind.__module__.startswith("torch") and kind.__name__.endswith("Tensor"):
+        return isinstance(value.fake, kind)
+    return issubclass(value.kind, kind)
 
 
 @calls(issubclass)
 def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    kind = ctx.real(args[0])
+    kind = ctx.realize(args[0])
     if not isinstance(kind, ClassValue):
         ctx.throw(TypeError, "issubclass() arg 1 must be a class")
     classes = _classes(ctx, args[1])
@@ -111,7 +111,7 @@ def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 
 @calls(callable)
 def _callable(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if value.is_constant():
         return Constant(callable(value.constant()))
     return Constant(class_lookup(value.python_type(), "__call__")[0] is not None)
@@ -128,19 +128,19 @@ def _attribute_name(ctx: CaptureContext, value: Value) -> str:
 def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     name = _attribute_name(ctx, args[1])
     if len(args) == 2:
-        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+        return ctx.realize(ctx.realize(args[0]).get_attr(ctx, name))
     try:
-        return ctx.real(ctx.real(args[0]).get_attr(ctx, name))
+        return ctx.realize(ctx.realize(args[0]).get_attr(ctx, name))
     except Raised as raised:
         if issubclass(raised.value.python_type(), AttributeError):
-            return ctx.real(args[2])
+            return ctx.realize(args[2])
         raise
 
 
 @calls(hasattr)
 def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     try:
-        ctx.real(args[0]).get_attr(ctx, _attribute_name(ctx, args[1]))
+        ctx.realize(args[0]).get_attr(ctx, _attribute_name(ctx, args[1]))
     except Raised as raised:
         if issubclass(raised.value.python_type(), AttributeError):
             return Constant(False)
@@ -150,30 +150,30 @@ def _hasattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(setattr)
 def _setattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).set_attr(ctx, _attribute_name(ctx, args[1]), args[2])
+    ctx.realize(args[0]).set_attr(ctx, _attribute_name(ctx, args[1]), args[2])
     return NONE
 
 
 @calls(delattr)
 def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.real(args[0]).del_attr(ctx, _attribute_name(ctx, args[1]))
+    ctx.realize(args[0]).del_attr(ctx, _attribute_name(ctx, args[1]))
     return NONE
 
 
 @constructs(super)
 def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
-    start = ctx.real(first)
+    start = ctx.realize(first)
     if not isinstance(start, ClassValue):
         raise Break(UNSUPPORTED_OPERATION, "super() of something that is not a class")
-    return SuperValue(start.kind, ctx.real(second))
+    return SuperValue(start.kind, ctx.realize(second))
 
 
 @constructs(types.MethodType)
 def _method(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 2 or kwargs:
         raise Break(UNSUPPORTED_OPERATION, "making a method of odd arguments")
-    return BoundMethod(ctx.real(args[0]), ctx.real(args[1]))
+    return BoundMethod(ctx.realize(args[0]), ctx.realize(args[1]))
 
 
 @constructs(object)
@@ -183,11 +183,11 @@ def _object(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 
 @calls(hash)
 def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__hash__")
         if method is not None:
-            return value.answered(ctx, "__hash__", ctx.real(ctx.call(method, [], {})), hash)
+            return value.answered(ctx, "__hash__", ctx.realize(ctx.call(method, [], {})), hash)
         if value.contents is None or value.contents.python_type().__hash__ is None:
             value.refuse(ctx, "hash", hash)
         value = value.contents
@@ -202,20 +202,20 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Keywords], Value]:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if len(args) != 1 and (not args or "default" in kwargs):
-            given = [ctx.real(arg).stand_in() for arg in args]
-            fold(ctx, {"max": max, "min": min}[name], *given, **dict.fromkeys(kwargs))
-        items = _in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.real(arg) for arg in args]
+            operands = [ctx.realize(arg).stand_in() for arg in args]
+            fold(ctx, {"max": max, "min": min}[name], *operands, **dict.fromkeys(kwargs))
+        items = _in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.realize(arg) for arg in args]
         if not items:
             if "default" in kwargs:
-                return ctx.real(kwargs["default"])
+                return ctx.realize(kwargs["default"])
             fold(ctx, {"max": max, "min": min}[name], ())
-        key = ctx.real(kwargs.get("key", NONE))
+        key = ctx.realize(kwargs.get("key", NONE))
         by_key = not (isinstance(key, Constant) and key.value is None)
         best = items[0]
-        best_key = ctx.real(ctx.call(key, [best], {})) if by_key else best
+        best_key = ctx.realize(ctx.call(key, [best], {})) if by_key else best
         for item in items[1:]:
-            item_key = ctx.real(ctx.call(key, [item], {})) if by_key else item
-            if ctx.real(compare(ctx, symbol, item_key, best_key)).truth(ctx):
+            item_key = ctx.realize(ctx.call(key, [item], {})) if by_key else item
+            if ctx.realize(compare(ctx, symbol, item_key, best_key)).truth(ctx):
                 best, best_key = item, item_key
         return best
 
@@ -228,39 +228,39 @@ calls(min)(_extreme("min", "<"))
 
 @calls(sum)
 def _sum(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    total = ctx.real(args[1] if len(args) > 1 else kwargs.get("start", Constant(0)))
+    total = ctx.realize(args[1] if len(args) > 1 else kwargs.get("start", Constant(0)))
     items = ctx.unpack(args[0])
     if total.is_constant() and all(isinstance(item, Constant) for item in items):
         return fold(ctx, sum, [item.constant() for item in items], total.constant())
     for item in items:
-        total = ctx.real(binary(ctx, "+", total, item))
+        total = ctx.realize(binary(ctx, "+", total, item))
     return total
 
 
 @calls(any)
 def _any(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
-    return Constant(any(ctx.real(item).truth(ctx) for item in steps))
+    steps = elements_of(ctx, ctx.realize(ctx.realize(args[0]).iterate(ctx)))
+    return Constant(any(ctx.realize(item).truth(ctx) for item in steps))
 
 
 @calls(all)
 def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    steps = elements_of(ctx, ctx.real(ctx.real(args[0]).iterate(ctx)))
-    return Constant(all(ctx.real(item).truth(ctx) for item in steps))
+    steps = elements_of(ctx, ctx.realize(ctx.realize(args[0]).iterate(ctx)))
+    return Constant(all(ctx.realize(item).truth(ctx) for item in steps))
 
 
 @calls(vars(collections)["_count_elements"])
 def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    mapping = ctx.real(args[0])
+    mapping = ctx.realize(args[0])
     for element in ctx.unpack(args[1]):
         before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
-        mapping.set_item(ctx, element, ctx.real(binary(ctx, "+", before, Constant(1))))
+        mapping.set_item(ctx, element, ctx.realize(binary(ctx, "+", before, Constant(1))))
     return NONE
 
 
 @calls(len)
 def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.real(args[0]).length(ctx)
+    return ctx.realize(args[0]).length(ctx)
 
 
 @calls(sorted)
@@ -270,7 +270,7 @@ def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[Value]:
     """Return the elements for a rule that gives the same in whatever order they come: known ones have a total order."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if isinstance(value, SetValue) and "key" not in kwargs:
         members = list(value.members.values())
         if all(isinstance(member, Constant) and type(member.value) in (int, str, bool) for member in members):
@@ -289,7 +289,7 @@ def _list(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 @constructs(tuple)
 def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if kind is tuple:
-        value = ctx.real(args[0]) if args else None
+        value = ctx.realize(args[0]) if args else None
         if isinstance(value, TupleValue) and value.kind is tuple:
             return value
         return TupleValue(list(ctx.unpack(value)) if value is not None else [])
@@ -319,44 +319,44 @@ def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args:
 
 @constructs(dict, collections.OrderedDict)
 def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    pairs = pairs_of(ctx, ctx.real(args[0])) if args else []
+    pairs = pairs_of(ctx, ctx.realize(args[0])) if args else []
     pairs += [(Constant(name), value) for name, value in kwargs.items()]
-    made = DictValue.of(ctx, [], kind)
+    dictionary = DictValue.of(ctx, [], kind)
     for key, value in pairs:
-        made.set_item(ctx, key, value)
-    return made
+        dictionary.set_item(ctx, key, value)
+    return dictionary
 
 
 @constructs(collections.defaultdict)
 def _defaultdict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    made = _dict(ctx, kind, args[1:], kwargs)
-    assert isinstance(made, DictValue)
-    made.factory = ctx.real(args[0]) if args else NONE
-    return made
+    dictionary = _dict(ctx, kind, args[1:], kwargs)
+    assert isinstance(dictionary, DictValue)
+    dictionary.factory = ctx.realize(args[0]) if args else NONE
+    return dictionary
 
 
 @constructs(collections.deque)
 def _deque(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)).constant()
+    limit = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)).constant()
     if not (limit is None or (isinstance(limit, int) and limit >= 0)):
         fold(ctx, collections.deque, (), limit)
     assert limit is None or isinstance(limit, int)
-    made = ListValue(list(ctx.unpack(args[0])) if args else [], kind=collections.deque, maximum=limit)
-    made.trim(left=False)
-    return made
+    deque = ListValue(list(ctx.unpack(args[0])) if args else [], kind=collections.deque, maximum=limit)
+    deque.trim(left=False)
+    return deque
 
 
 @constructs(set, frozenset)
 def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if not args:
         return SetValue(kind)
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, SetValue):
         return copy_of_set(value, kind)
-    made = SetValue.of(ctx, ctx.unpack(value), kind)
+    members = SetValue.of(ctx, ctx.unpack(value), kind)
     if isinstance(value, DictValue):
-        made.tokens = kind(dict.fromkeys(made.members))  # Python lays it out at once
-    return made
+        members.tokens = kind(dict.fromkeys(members.members))  # Python lays it out at once
+    return members
 
 
 @constructs(range)
@@ -371,7 +371,7 @@ def _slice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
     """Return a slice of three bounds."""
-    parts = [ctx.real(part) for part in parts]
+    parts = [ctx.realize(part) for part in parts]
     if any(isinstance(part, SizeValue) for part in parts):
         return SliceValue(parts)
     if all(isinstance(part, Constant) for part in parts):
@@ -381,7 +381,7 @@ def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
 
 @constructs(types.MappingProxyType)
 def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    owner = ctx.real(args[0])
+    owner = ctx.realize(args[0])
     if not isinstance(owner, DictValue):
         raise Break(UNSUPPORTED_OPERATION, f"mappingproxy of {owner.describe()}")
     return ProxyValue(owner)
@@ -394,23 +394,23 @@ def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
 def _iter(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 2:
         return IteratorValue(type(iter(int, 1)), called_until(ctx, args[0], args[1]), ctx)
-    return ctx.real(args[0]).iterate(ctx)
+    return ctx.realize(args[0]).iterate(ctx)
 
 
 @calls(next)
 def _next(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 1:
-        return ctx.real(ctx.real(args[0]).next(ctx))
+        return ctx.realize(ctx.realize(args[0]).next(ctx))
     try:
-        return ctx.real(ctx.real(args[0]).next(ctx))
+        return ctx.realize(ctx.realize(args[0]).next(ctx))
     except Raised as raised:
         if issubclass(raised.value.python_type(), StopIteration):
-            return ctx.real(args[1])
+            return ctx.realize(args[1])
         raise
 
 
 def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
-    return [ctx.real(ctx.real(arg).iterate(ctx)) for arg in args]
+    return [ctx.realize(ctx.realize(arg).iterate(ctx)) for arg in args]
 
 
 def _all_pure(iterators: list[Value]) -> bool:
@@ -420,7 +420,7 @@ def _all_pure(iterators: list[Value]) -> bool:
 
 @constructs(zip)
 def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    strict = ctx.real(kwargs.get("strict", Constant(False))).truth(ctx)
+    strict = ctx.realize(kwargs.get("strict", Constant(False))).truth(ctx)
     iterators = _iterators(ctx, args)
     return IteratorValue(
         zip,
@@ -443,24 +443,24 @@ def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
 
 @constructs(map)
 def _map(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function, iterators = ctx.real(args[0]), _iterators(ctx, args[1:])
+    function, iterators = ctx.realize(args[0]), _iterators(ctx, args[1:])
     return IteratorValue(map, mapped(ctx, function, iterators), ctx, parts=(function, *iterators))
 
 
 @constructs(filter)
 def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function, iterator = ctx.real(args[0]), _iterators(ctx, args[1:])[0]
+    function, iterator = ctx.realize(args[0]), _iterators(ctx, args[1:])[0]
     return IteratorValue(filter, filtered(ctx, function, iterator), ctx, parts=(function, iterator))
 
 
 @constructs(reversed)
 def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.real(args[0]).reversed(ctx)
+    return ctx.realize(args[0]).reversed(ctx)
 
 
 @calls(tuple.__new__)
 def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    kind = ctx.real(args[0])
+    kind = ctx.realize(args[0])
     if not isinstance(kind, ClassValue):
         raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is not a class")
     return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)

@@ -48,7 +48,7 @@ class CachedFunctionValue(Value):
         """Give the wrapped function and the names."""
         if name in ("__wrapped__", "__name__", "__qualname__", "__module__", "__doc__"):
             return ctx.known(getattr(self.real, name))
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the cached function now."""
@@ -86,19 +86,19 @@ class MadeCache(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Give the cached answer, or call the function."""
         key = self._key(ctx, args, kwargs)
-        found = self.answers.pop(key, None)
-        self.hits, self.misses = self.hits + (found is not None), self.misses + (found is None)
-        if found is None:
-            found = ctx.call(self.function, args, kwargs)
+        answer = self.answers.pop(key, None)
+        self.hits, self.misses = self.hits + (answer is not None), self.misses + (answer is None)
+        if answer is None:
+            answer = ctx.call(self.function, args, kwargs)
         if self.maximum != 0:
-            self.answers[key] = found
+            self.answers[key] = answer
         if self.maximum is not None and len(self.answers) > self.maximum:
             del self.answers[next(iter(self.answers))]
-        return found
+        return answer
 
     def _key(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Hashable:
-        reals = [ctx.real(arg) for arg in args]
-        named = [(name, ctx.real(value)) for name, value in kwargs.items()]
+        reals = [ctx.realize(arg) for arg in args]
+        named = [(name, ctx.realize(value)) for name, value in kwargs.items()]
         if len(reals) == 1 and not named and not self.typed and reals[0].python_type() in (int, str):
             return reals[0].hash_token(ctx)
         kinds = tuple(value.python_type() for value in (*reals, *(value for _, value in named))) if self.typed else ()
@@ -112,7 +112,7 @@ class MadeCache(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the attributes set on it, and the methods of caches."""
         if name in self.attributes:
-            return ctx.real(self.attributes[name])
+            return ctx.realize(self.attributes[name])
         if name == "__dict__":
             return DictValue.of(ctx, [(Constant(key), value) for key, value in self.attributes.items()])
         if name in ("cache_info", "cache_clear", "cache_parameters", "__get__"):
@@ -128,12 +128,12 @@ class MadeCache(Value):
             self.answers.clear()
             self.hits = self.misses = 0
             return Constant(None)
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Make the function again while its cache is empty."""
+        """Make the function again, while its cache is empty."""
         if self.answers or self.misses:
-            self.no("rebuilding a cache that has answers")
+            self.unsupported("rebuilding a cache that has answers")
         name = out.fresh()
         maker = f"{out.inject(functools.lru_cache)}({self.maximum}, {self.typed})"
         out.line(f"{name} = {maker}({out.value(self.function)})")
@@ -142,13 +142,13 @@ class MadeCache(Value):
 
 @constructs(functools._lru_cache_wrapper)
 def _make_cache(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function, maximum, typed = (ctx.real(arg) for arg in args[:3])
+    function, maximum, typed = (ctx.realize(arg) for arg in args[:3])
     limit = maximum.constant()
     return MadeCache(function, limit if isinstance(limit, int) else None, typed.truth(ctx))
 
 
 def _real_argument(ctx: CaptureContext, value: Value) -> object:
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if isinstance(value, Constant | Known | ClassValue):
         return value.constant()
     if isinstance(value, FunctionValue) and value.real is not None:

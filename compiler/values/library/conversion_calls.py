@@ -24,7 +24,7 @@ from ..value import Arguments, CaptureContext, Keywords, Value
 
 def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
     """Return the real object of an argument; Break if it is not known. what: the call, for messages."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if isinstance(value, TensorValue):
         raise Break(DATA_DEPENDENT_VALUE, f"{what} of {value.describe()}")
     if isinstance(value, ObjectValue):
@@ -44,9 +44,9 @@ def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arg
     name = getattr(function, "__name__", str(function))
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        kept = size_call(ctx, function, args)
-        if kept is not None:
-            return kept
+        symbolic = size_call(ctx, function, args)
+        if symbolic is not None:
+            return symbolic
         known = [known_argument(ctx, arg, name) for arg in args]
         return fold(ctx, function, *known, **{key: known_argument(ctx, value, name) for key, value in kwargs.items()})
 
@@ -58,7 +58,7 @@ _MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, nam
 
 @calls(math.sqrt)
 def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, SizeValue):
         return fold(ctx, torch.sym_sqrt, value.symbol)
     return fold(ctx, math.sqrt, known_argument(ctx, value, "sqrt"))
@@ -66,9 +66,9 @@ def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 
 @calls(math.prod)
 def _product(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    result = ctx.real(kwargs.get("start", Constant(1)))
+    result = ctx.realize(kwargs.get("start", Constant(1)))
     for item in ctx.unpack(args[0]):
-        result = ctx.real(binary(ctx, "*", result, item))
+        result = ctx.realize(binary(ctx, "*", result, item))
     return result
 
 
@@ -80,27 +80,27 @@ for _pure in (*_MATH, ord, chr, hex, oct, bin, operator.index):
 
 @calls(divmod)
 def _divmod(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    left, right = ctx.real(args[0]), ctx.real(args[1])
+    left, right = ctx.realize(args[0]), ctx.realize(args[1])
     for owner, name, other in ((left, "__divmod__", right), (right, "__rdivmod__", left)):
         method = owner.method(ctx, name) if isinstance(owner, ObjectValue) else None
         if method is not None:
-            answer = ctx.real(ctx.call(method, [other], {}))
+            answer = ctx.realize(ctx.call(method, [other], {}))
             if not (isinstance(answer, Constant) and answer.value is NotImplemented):
                 return answer
-    kept = size_call(ctx, divmod, args)
-    return kept or fold(ctx, divmod, known_argument(ctx, left, "divmod"), known_argument(ctx, right, "divmod"))
+    symbolic = size_call(ctx, divmod, args)
+    return symbolic or fold(ctx, divmod, known_argument(ctx, left, "divmod"), known_argument(ctx, right, "divmod"))
 
 
 def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    values = [ctx.real(arg) for arg in args]
+    values = [ctx.realize(arg) for arg in args]
     if len(values) == 1 and isinstance(values[0], SizeValue):
         if values[0].kind is kind:
             return values[0]
         if kind is float and values[0].kind is int:
             return fold(ctx, torch.sym_float, values[0].symbol)
-        kept = size_call(ctx, kind, args)
-        if kept is not None:
-            return kept
+        symbolic = size_call(ctx, kind, args)
+        if symbolic is not None:
+            return symbolic
     known = [known_argument(ctx, value, kind.__name__) for value in values]
     return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
 
@@ -110,12 +110,12 @@ constructs(int, float, complex, bytes)(_number)
 
 @constructs(bool)
 def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(ctx.real(args[0]).truth(ctx) if args else False)
+    return Constant(ctx.realize(args[0]).truth(ctx) if args else False)
 
 
 @calls(abs)
 def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, TensorValue):
         return ctx.call_torch("call_function", abs, [value], {})
     if isinstance(value, ObjectValue):
@@ -127,22 +127,22 @@ def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(round)
 def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, TensorValue):
         return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__round__")
         if method is not None:
             return ctx.call(method, args[1:], {})
-    kept = size_call(ctx, round, args)
-    return kept or fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
+    symbolic = size_call(ctx, round, args)
+    return symbolic or fold(ctx, round, *[known_argument(ctx, arg, "round") for arg in args])
 
 
 @calls(pow, math.pow) if id(math.pow) not in {id(f) for f in _MATH} else calls(pow)
 def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 2:
         return binary(ctx, "**", args[0], args[1])
-    if isinstance(ctx.real(args[0]), ObjectValue):
-        method = ctx.real(args[0]).get_attr(ctx, "__pow__")
+    if isinstance(ctx.realize(args[0]), ObjectValue):
+        method = ctx.realize(args[0]).get_attr(ctx, "__pow__")
         return ctx.call(method, args[1:], {})
     return fold(ctx, pow, *[known_argument(ctx, arg, "pow") for arg in args])

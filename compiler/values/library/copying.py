@@ -10,7 +10,7 @@ from ..value import Arguments, CaptureContext, Keywords, Value, deep_copied
 
 @calls(copy.copy)
 def _copy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.real(args[0]).shallow_copy(ctx)
+    return ctx.realize(args[0]).shallow_copy(ctx)
 
 
 @calls(copy.deepcopy)

@@ -22,15 +22,15 @@ class EnvironmentValue(Value):
         return os.environ
 
     def _read(self, ctx: CaptureContext, key: Value) -> str | None:
-        key = ctx.real(key)
+        key = ctx.realize(key)
         name = key.constant() if key.is_constant() else None
         if not isinstance(name, str):
-            self.no("a variable whose name is not known")
-        found = os.environ.get(name)
+            self.unsupported("a variable whose name is not known")
+        setting = os.environ.get(name)
         place = Injected(os.environ)
-        text = f".get({name!r}) == {found!r}".replace("{", "{{").replace("}", "}}")
+        text = f".get({name!r}) == {setting!r}".replace("{", "{{").replace("}", "}}")
         ctx.guard(place, GuardKind.EXPRESSION, "{0}" + text)
-        return found
+        return setting
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -39,17 +39,17 @@ class EnvironmentValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `get`."""
         if name != "get":
-            self.no(f"method {name!r}")
-        found = self._read(ctx, args[0])
+            self.unsupported(f"method {name!r}")
+        setting = self._read(ctx, args[0])
         default = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
-        return Constant(found) if found is not None else ctx.real(default)
+        return Constant(setting) if setting is not None else ctx.realize(default)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `os.environ[key]`."""
-        found = self._read(ctx, key)
-        if found is None:
-            ctx.throw(KeyError, ctx.real(key).constant())
-        return Constant(found)
+        setting = self._read(ctx, key)
+        if setting is None:
+            ctx.throw(KeyError, ctx.realize(key).constant())
+        return Constant(setting)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Evaluate `key in os.environ`."""

@@ -15,7 +15,7 @@ from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 @constructs(functools.partial)
 def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function = ctx.real(args[0])
+    function = ctx.realize(args[0])
     if isinstance(function, PartialValue):
         return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
     return PartialValue(function, list(args[1:]), dict(kwargs))
@@ -31,7 +31,7 @@ def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     total = items[0]
     for item in items[1:]:
         total = ctx.call(args[0], [total, item], {})
-    return ctx.real(total)
+    return ctx.realize(total)
 
 
 def _binary_rule(symbol: str, *, inplace: bool) -> CallRule:
@@ -75,11 +75,11 @@ def _register_operators() -> None:
         calls(function)(_compare_rule(symbol))
     calls(operator.neg)(lambda ctx, args, kwargs: unary(ctx, "-", args[0]))
     calls(operator.pos)(lambda ctx, args, kwargs: unary(ctx, "+", args[0]))
-    calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.real(args[0]).truth(ctx)))
+    calls(operator.not_)(lambda ctx, args, kwargs: Constant(not ctx.realize(args[0]).truth(ctx)))
     calls(operator.is_)(lambda ctx, args, kwargs: Constant(is_same(ctx, args[0], args[1])))
     calls(operator.is_not)(lambda ctx, args, kwargs: Constant(not is_same(ctx, args[0], args[1])))
-    calls(operator.contains)(lambda ctx, args, kwargs: Constant(ctx.real(args[0]).contains(ctx, args[1])))
-    calls(operator.getitem)(lambda ctx, args, kwargs: ctx.real(args[0]).get_item(ctx, args[1]))
+    calls(operator.contains)(lambda ctx, args, kwargs: Constant(ctx.realize(args[0]).contains(ctx, args[1])))
+    calls(operator.getitem)(lambda ctx, args, kwargs: ctx.realize(args[0]).get_item(ctx, args[1]))
 
 
 _register_operators()
@@ -87,7 +87,7 @@ _register_operators()
 
 @constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
 def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return GetterValue(kind, [ctx.real(arg) for arg in args], kwargs)
+    return GetterValue(kind, [ctx.realize(arg) for arg in args], kwargs)
 
 
 class GetterValue(Value):
@@ -117,14 +117,14 @@ class GetterValue(Value):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Fetch each key, or call the method."""
         if self.kind is operator.methodcaller:
-            return ctx.real(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], self.keywords)
-        found = []
+            return ctx.realize(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], self.keywords)
+        answers = []
         for key in self.keys:
-            value = ctx.real(args[0])
+            value = ctx.realize(args[0])
             if self.kind is operator.itemgetter:
                 value = value.get_item(ctx, key)
             else:
                 for name in str(key.constant()).split("."):
-                    value = ctx.real(value.get_attr(ctx, name))
-            found.append(ctx.real(value))
-        return found[0] if len(found) == 1 else TupleValue(list(found))
+                    value = ctx.realize(value.get_attr(ctx, name))
+            answers.append(ctx.realize(value))
+        return answers[0] if len(answers) == 1 else TupleValue(list(answers))

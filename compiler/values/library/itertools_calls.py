@@ -15,16 +15,16 @@ from ..value import Arguments, CaptureContext, Keywords, Value
 
 
 def _iterator(ctx: CaptureContext, value: Value) -> Value:
-    return ctx.real(ctx.real(value).iterate(ctx))
+    return ctx.realize(ctx.realize(value).iterate(ctx))
 
 
 def _number(ctx: CaptureContext, value: Value | None, default: int) -> int:
     if value is None:
         return default
-    found = ctx.real(value).constant() if ctx.real(value).is_constant() else None
-    if not isinstance(found, int):
+    number = ctx.realize(value).constant() if ctx.realize(value).is_constant() else None
+    if not isinstance(number, int):
         raise Break(UNSUPPORTED_OPERATION, "itertools with a count that is not known")
-    return found
+    return number
 
 
 @constructs(itertools.chain)
@@ -48,7 +48,7 @@ def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyw
 
 @constructs(itertools.islice)
 def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    bounds = [ctx.real(arg).constant() for arg in args[1:]]
+    bounds = [ctx.realize(arg).constant() for arg in args[1:]]
     numbers = [bound for bound in bounds if bound is None or isinstance(bound, int)]
     if len(numbers) != len(bounds):
         raise Break(UNSUPPORTED_OPERATION, "islice with bounds that are not whole numbers")
@@ -79,10 +79,10 @@ def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 def counted(ctx: CaptureContext, start: Value, step: Value) -> Iterator[Value]:
     """Give the steps of itertools.count()."""
-    number = ctx.real(start)
+    number = ctx.realize(start)
     while True:
         yield number
-        number = ctx.real(binary(ctx, "+", number, step))
+        number = ctx.realize(binary(ctx, "+", number, step))
 
 
 @constructs(itertools.cycle)
@@ -98,9 +98,9 @@ def _starmap(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords)
 
 @constructs(itertools.accumulate)
 def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function: Value | None = ctx.real(args[1] if len(args) > 1 else kwargs.get("func", Constant(None)))
+    function: Value | None = ctx.realize(args[1] if len(args) > 1 else kwargs.get("func", Constant(None)))
     function = None if isinstance(function, Constant) else function
-    initial: Value | None = ctx.real(kwargs.get("initial", Constant(None)))
+    initial: Value | None = ctx.realize(kwargs.get("initial", Constant(None)))
     initial = None if isinstance(initial, Constant) and initial.value is None else initial
 
     def add(left: Value, right: Value) -> Value:
@@ -111,7 +111,7 @@ def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywor
 
 @constructs(itertools.filterfalse)
 def _filterfalse(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return IteratorValue(kind, filtered(ctx, ctx.real(args[0]), _iterator(ctx, args[1]), keep=False), ctx)
+    return IteratorValue(kind, filtered(ctx, ctx.realize(args[0]), _iterator(ctx, args[1]), keep=False), ctx)
 
 
 @constructs(itertools.takewhile, itertools.dropwhile)
@@ -119,7 +119,7 @@ def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     steps = elements_of(ctx, _iterator(ctx, args[1]))
 
     def holds(element: Value) -> bool:
-        return ctx.real(ctx.call(args[0], [element], {})).truth(ctx)
+        return ctx.realize(ctx.call(args[0], [element], {})).truth(ctx)
 
     chosen = itertools.takewhile if kind is itertools.takewhile else itertools.dropwhile
     return IteratorValue(kind, chosen(holds, steps), ctx)
@@ -128,7 +128,7 @@ def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 @constructs(itertools.compress)
 def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     data, selectors = elements_of(ctx, _iterator(ctx, args[0])), elements_of(ctx, _iterator(ctx, args[1]))
-    chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.real(keep).truth(ctx))
+    chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.realize(keep).truth(ctx))
     return IteratorValue(kind, chosen, ctx)
 
 
@@ -160,6 +160,6 @@ def _pairwise(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 
 @constructs(itertools.groupby)
 def _groupby(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    key = ctx.real(args[1] if len(args) > 1 else kwargs.get("key", Constant(None)))
+    key = ctx.realize(args[1] if len(args) > 1 else kwargs.get("key", Constant(None)))
     by_key = None if isinstance(key, Constant) and key.value is None else key
     return IteratorValue(kind, Groups(ctx, _iterator(ctx, args[0] if args else kwargs["iterable"]), by_key).rows(), ctx)

@@ -24,7 +24,7 @@ _LEVELS = {
 
 def _logger(ctx: CaptureContext, value: Value) -> logging.Logger:
     """Return the real logger, known by identity."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     real = value.real if isinstance(value, ObjectValue) else None
     if not isinstance(real, logging.Logger):
         raise Break(SIDE_EFFECT_CALL, f"logging by {value.describe()}")
@@ -43,7 +43,7 @@ def _ask(ctx: CaptureContext, logger: logging.Logger, question: str, *args: obje
 
 @calls(logging.getLogger)
 def _get_logger(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    name = ctx.real(args[0] if args else kwargs.get("name", Constant(None)))
+    name = ctx.realize(args[0] if args else kwargs.get("name", Constant(None)))
     if not name.is_constant():
         raise Break(SIDE_EFFECT_CALL, "logging.getLogger() of a name that is not known")
     logger = logging.getLogger(name.constant())  # type: ignore[arg-type]  # a name or None; makes it, as eager does
@@ -52,7 +52,7 @@ def _get_logger(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 
 @calls(logging.Logger.isEnabledFor)
 def _is_enabled(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    level = ctx.real(args[1] if len(args) > 1 else kwargs["level"])
+    level = ctx.realize(args[1] if len(args) > 1 else kwargs["level"])
     if not level.is_constant():
         raise Break(SIDE_EFFECT_CALL, "isEnabledFor() of a level that is not known")
     return Constant(_ask(ctx, _logger(ctx, args[0]), "isEnabledFor", level.constant()))
@@ -65,7 +65,7 @@ def _effective_level(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> 
 
 @calls(logging.getLevelName)
 def _level_name(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    level: Any = ctx.real(args[0]).constant()
+    level: Any = ctx.realize(args[0]).constant()
     return Constant(logging.getLevelName(level))
 
 
@@ -82,7 +82,7 @@ for _name in _LEVELS:
 
 @calls(logging.Logger.log)
 def _log(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    level = ctx.real(args[1])
+    level = ctx.realize(args[1])
     if not level.is_constant() or _ask(ctx, _logger(ctx, args[0]), "isEnabledFor", level.constant()):
         raise Break(SIDE_EFFECT_CALL, "logging.Logger.log")
     return Constant(None)

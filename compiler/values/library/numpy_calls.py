@@ -41,9 +41,9 @@ where zeros zeros_like
 
 
 def _pure_functions() -> dict[int, object]:
-    found = [getattr(numpy, name) for name in _PURE if hasattr(numpy, name)]
-    found += [value for value in vars(numpy).values() if isinstance(value, numpy.ufunc)]
-    return {id(function): function for function in found}
+    functions = [getattr(numpy, name) for name in _PURE if hasattr(numpy, name)]
+    functions += [value for value in vars(numpy).values() if isinstance(value, numpy.ufunc)]
+    return {id(function): function for function in functions}
 
 
 _FUNCTIONS = _pure_functions()
@@ -55,7 +55,7 @@ def numpy_function_rule(function: object) -> CallRule | None:
         return None
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        values = [ctx.real(arg) for arg in args]
+        values = [ctx.realize(arg) for arg in args]
         if function is numpy.asarray and len(values) == 1 and not kwargs and isinstance(values[0], TensorValue):
             return array_of(ctx, values[0])
         if any(isinstance(value, TensorArray) for value in values) and not kwargs and function in _OPERATIONS:
@@ -99,11 +99,11 @@ def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value
     takes = 2 if operation is torch.clamp else 0
     if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
         raise Break(NUMPY, f"a function of {array.describe()}")
-    found = ctx.call_torch("call_function", operation, [array.tensor, *rest], {})
+    result = ctx.call_torch("call_function", operation, [array.tensor, *rest], {})
     if operation is torch.sign:  # of nan NumPy gives nan
         is_nan = ctx.call_torch("call_function", torch.isnan, [array.tensor], {})
-        found = ctx.call_torch("call_function", torch.where, [is_nan, array.tensor, found], {})
-    return array.over(ctx, found)
+        result = ctx.call_torch("call_function", torch.where, [is_nan, array.tensor, result], {})
+    return array.over(ctx, result)
 
 
 @constructs(*SCALARS, numpy.finfo, numpy.iinfo)
@@ -127,7 +127,7 @@ def _numpy(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Ke
 
 @calls(torch.from_numpy)
 def _from_numpy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return _shared(ctx, ctx.real(args[0]))
+    return _shared(ctx, ctx.realize(args[0]))
 
 
 def _shared(ctx: CaptureContext, value: Value) -> Value:
@@ -168,7 +168,7 @@ _TENSOR_DTYPES = (
 
 def _making(function: object) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        value = ctx.real(args[0]) if len(args) == 1 else None
+        value = ctx.realize(args[0]) if len(args) == 1 else None
         if isinstance(value, KnownArray | TensorArray):
             return _from_array(ctx, value, kwargs, shared=function is torch.as_tensor)
         if isinstance(value, SizeValue):
@@ -190,23 +190,23 @@ calls(torch.as_tensor)(_making(torch.as_tensor))
 
 
 def _from_array(ctx: CaptureContext, value: Value, kwargs: Keywords, *, shared: bool) -> Value:
-    device = ctx.real(kwargs.get("device", Constant(None)))
+    device = ctx.realize(kwargs.get("device", Constant(None)))
     if kwargs.keys() - {"dtype", "device"} or str(device.constant()) not in ("None", "cpu"):
         raise Break(NUMPY, f"a tensor of {value.describe()} with settings of its own")
     if isinstance(value, KnownArray):
-        made = _constant_tensor(ctx, value, shared=shared and "dtype" not in kwargs)
+        tensor = _constant_tensor(ctx, value, shared=shared and "dtype" not in kwargs)
     else:
-        made = _shared(ctx, value)
+        tensor = _shared(ctx, value)
         if not shared:
-            made = ctx.call_torch("call_method", "clone", [made], {})
-    return ctx.call_torch("call_method", "to", [made, kwargs["dtype"]], {}) if "dtype" in kwargs else made
+            tensor = ctx.call_torch("call_method", "clone", [tensor], {})
+    return ctx.call_torch("call_method", "to", [tensor, kwargs["dtype"]], {}) if "dtype" in kwargs else tensor
 
 
 def _tensor_dtype(dtype: Any) -> torch.dtype:
-    found = next((ours for ours in _TENSOR_DTYPES if dtype_of(ours) == dtype), None)
-    if found is None:
+    tensor_dtype = next((ours for ours in _TENSOR_DTYPES if dtype_of(ours) == dtype), None)
+    if tensor_dtype is None:
         raise Break(NUMPY, f"a tensor of {dtype}")
-    return found
+    return tensor_dtype
 
 
 def _holds_numpy(ctx: CaptureContext, value: Value) -> bool:
@@ -226,6 +226,6 @@ def _are_numbers(ctx: CaptureContext, value: SequenceValue) -> bool:
 
 @tensor_method("new_tensor")
 def _new_tensor(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
-    if any(_holds_numpy(ctx, ctx.real(arg)) for arg in args):
+    if any(_holds_numpy(ctx, ctx.realize(arg)) for arg in args):
         raise Break(NUMPY, "new_tensor of NumPy objects")
     return None

@@ -88,8 +88,8 @@ class NumpyScalar(Value):
                 AttributeError,
                 f"'{type(self.value).__module__}.{type(self.value).__name__}' object has no attribute '{name}'",
             )
-        found = getattr(self.value, name)
-        return MethodOf(self, name) if callable(found) else known_value(ctx, found)
+        attribute = getattr(self.value, name)
+        return MethodOf(self, name) if callable(attribute) else known_value(ctx, attribute)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run the method now."""
@@ -153,7 +153,7 @@ class KnownArray(Value):
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate an operator on known operands."""
         if inplace or isinstance(left, TensorValue) or isinstance(right, TensorValue):
-            self.no("an operator", NUMPY)
+            self.unsupported("an operator", NUMPY)
         return fold_known(ctx, function, [left, right], {})
 
     def length(self, ctx: CaptureContext) -> Value:
@@ -171,7 +171,7 @@ class KnownArray(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method or a known attribute."""
         if name in ("base", "data", "flags", "ctypes", "flat") or not hasattr(self.array, name):
-            self.no(f"attribute {name!r}", NUMPY)
+            self.unsupported(f"attribute {name!r}", NUMPY)
         if callable(getattr(self.array, name)):
             return MethodOf(self, name)
         if name in ("shape", "dtype", "ndim", "size"):
@@ -181,7 +181,7 @@ class KnownArray(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run a method that leaves the array as it is."""
         if name not in _PURE_METHODS:
-            self.no(f"method {name!r}", NUMPY)
+            self.unsupported(f"method {name!r}", NUMPY)
 
         def method(array: Any, *rest: Any, **named: Any) -> Any:
             return getattr(array, name)(*rest, **named)
@@ -191,7 +191,7 @@ class KnownArray(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Copy the array, so that each call has its own."""
         if self.memory.has_tensor or any(seen is out for seen in self.memory.writers):
-            self.no("leaving the function with another over the same memory", NUMPY)
+            self.unsupported("leaving the function with another over the same memory", NUMPY)
         self.memory.writers.append(out)
         name = out.fresh()
         out.line(f"{name} = {out.inject(self.array)}.copy('K')")
@@ -256,12 +256,12 @@ def known_value(ctx: CaptureContext, value: Any) -> Value:
 
 def fold_known(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> Value:
     """Run NumPy code on known values now; Break where it warns or fails, so that eager does it at every call."""
-    values = [ctx.real(arg) for arg in args]
-    named = {name: ctx.real(value) for name, value in kwargs.items()}
-    given = [value for value in (*values, *named.values()) if isinstance(value, KnownArray)]
+    values = [ctx.realize(arg) for arg in args]
+    named = {name: ctx.realize(value) for name, value in kwargs.items()}
+    arrays = [value for value in (*values, *named.values()) if isinstance(value, KnownArray)]
     if not all(value.is_constant() for value in (*values, *named.values())):
         raise Break(NUMPY, "NumPy code over values that are not known")
-    if any(value.memory.has_tensor for value in given):
+    if any(value.memory.has_tensor for value in arrays):
         raise Break(NUMPY, "an array that a tensor may have changed")
     try:
         with numpy.errstate(all="raise"):
@@ -270,14 +270,14 @@ def fold_known(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keyw
         raise Break(NUMPY, f"{type(error).__name__}: {error}") from None
     if function is tuple:
         return _rows(ctx, values[0], result)
-    made = known_value(ctx, result)
-    if isinstance(made, KnownArray):
-        for value in given:
+    answer = known_value(ctx, result)
+    if isinstance(answer, KnownArray):
+        for value in arrays:
             if value.array is result:
                 return value
             if numpy.may_share_memory(value.array, result):
-                made = KnownArray(result.copy("K"), value.memory)
-    return made
+                answer = KnownArray(result.copy("K"), value.memory)
+    return answer
 
 
 def _rows(ctx: CaptureContext, value: Value, rows: tuple[Any, ...]) -> Value:
@@ -356,10 +356,10 @@ class TensorArray(Value):
             elif isinstance(value, Constant) and type(value.value) in (int, float):
                 operands.append(value)
             else:
-                self.no("an operator", NUMPY)
+                self.unsupported("an operator", NUMPY)
         exact = (function in _EXACT or function in _COMPARISONS) and len(dtypes) == 1 and dtypes <= FLOATS
         if not exact or (inplace and not isinstance(left, TensorArray)):
-            self.no("an operator", NUMPY)
+            self.unsupported("an operator", NUMPY)
         chosen = _EXACT[function] if inplace else function
         return self.over(ctx, ctx.call_torch("call_function", chosen, operands, {}), left)
 
@@ -370,17 +370,17 @@ class TensorArray(Value):
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Give the view of a row or a range."""
         if not _is_basic(key):
-            self.no("subscript", NUMPY)
+            self.unsupported("subscript", NUMPY)
         return self.over(ctx, self.tensor.get_item(ctx, key))
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Write a number, or an array of the same dtype, into floating-point rows."""
-        value = ctx.real(value)
+        value = ctx.realize(value)
         dtype = self.tensor.fake.dtype
         number = isinstance(value, Constant) and type(value.value) in (int, float)
         alike = isinstance(value, TensorArray) and value.tensor.fake.dtype == dtype
         if not _is_basic(key) or not (number or alike) or dtype not in FLOATS:
-            self.no("item assignment", NUMPY)
+            self.unsupported("item assignment", NUMPY)
         self.tensor.set_item(ctx, key, value.tensor if isinstance(value, TensorArray) else value)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -414,7 +414,7 @@ class TensorArray(Value):
             return self.over(ctx, ctx.call_torch("call_method", "clone", [self.tensor], {}))
         if name == "reshape" and not kwargs and self.tensor.fake.is_contiguous():
             return self.over(ctx, ctx.call_torch("call_method", "reshape", [self.tensor, *args], {}))
-        self.no(f"method {name!r}", NUMPY)
+        self.unsupported(f"method {name!r}", NUMPY)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Give the array over the tensor's memory."""
@@ -496,7 +496,7 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
     fits = value.dtype in _DTYPES.values() and value.flags.writeable and value.dtype.isnative
     if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
         return OpaqueValue(value, source)
-    tensor = ctx.real(ctx.wrap(memory_of(value), ArrayMemory(source)))
+    tensor = ctx.realize(ctx.wrap(memory_of(value), ArrayMemory(source)))
     assert isinstance(tensor, TensorValue)
     return TensorArray(tensor, source, value)
 

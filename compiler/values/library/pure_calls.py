@@ -64,8 +64,8 @@ def _rule(function: Callable[..., object]) -> CallRule:
 
 def _found_in_turn(function: Callable[..., Any]) -> CallRule:
     """Return the rule of a function that gives an iterator: a new one at every call, over what is found now."""
-    found = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
-    return lambda ctx, args, kwargs: found(ctx, args, kwargs).iterate(ctx)
+    in_turn = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
+    return lambda ctx, args, kwargs: in_turn(ctx, args, kwargs).iterate(ctx)
 
 
 calls(re.finditer)(_found_in_turn(re.finditer))

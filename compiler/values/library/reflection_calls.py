@@ -24,7 +24,7 @@ from .environment import EnvironmentValue
 
 @calls(inspect.signature)
 def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    target = ctx.real(args[0])
+    target = ctx.realize(args[0])
     if isinstance(target, BoundMethod) and isinstance(target.function, FunctionValue) and target.function.real:
         return fold(ctx, inspect.signature, types.MethodType(target.function.real, object()))
     if isinstance(target, FunctionValue) and target.real is not None:
@@ -40,13 +40,13 @@ def _plain_copy(function: FunctionValue) -> types.FunctionType:
     """Return a real function with the parameters of one made while capturing; Break if a default is not known."""
     defaults = tuple(value.constant() for value in function.defaults)
     cells = tuple(types.CellType() for _ in function.cells)
-    made = types.FunctionType(function.code, function.namespace, function.name, defaults or None, cells)
+    copy = types.FunctionType(function.code, function.namespace, function.name, defaults or None, cells)
     if function.keyword_defaults:
-        made.__kwdefaults__ = {name: value.constant() for name, value in function.keyword_defaults.items()}
+        copy.__kwdefaults__ = {name: value.constant() for name, value in function.keyword_defaults.items()}
     annotations = function.attributes.get("__annotations__")
     if annotations is not None:
-        made.__annotations__ = annotations.constant()  # type: ignore[assignment]  # a dictionary
-    return made
+        copy.__annotations__ = annotations.constant()  # type: ignore[assignment]  # a dictionary
+    return copy
 
 
 @calls(os.getenv)
@@ -80,7 +80,7 @@ class FrameView(Value):
         if name == "f_back":
             ctx.calling_frame(self.depth + 1)
             return FrameView(self.depth + 1)
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
 
 @calls(builtins.globals)
@@ -97,7 +97,7 @@ def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if not args:
         return _locals(ctx, args, kwargs)
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     try:
         return value.get_attr(ctx, "__dict__")
     except Raised as raised:
@@ -110,13 +110,13 @@ def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if not args:
         return ListValue([Constant(name) for name in sorted(ctx.calling_locals())])
-    value = ctx.real(args[0])
+    value = ctx.realize(args[0])
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__dir__")
         if method is not None:
             return ListValue(sort_values(ctx, ctx.unpack(ctx.call(method, [], {})), {}))
         if class_lookup(value.kind, "__dir__")[0] is not object:
-            value.no("dir")
+            value.unsupported("dir")
         own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
         return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
     if value.is_constant() and not isinstance(value.constant(), list | dict | set):
@@ -126,11 +126,11 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     """Return the names of a class, a module or a literal, which are asked for again at every entry."""
-    found = dir(owner)
+    names = dir(owner)
     if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
-        text = repr(found).replace("{", "{{").replace("}", "}}")
+        text = repr(names).replace("{", "{{").replace("}", "}}")
         ctx.guard(Injected(owner), GuardKind.EXPRESSION, f"dir({{0}}) == {text}")
-    return found
+    return names
 
 
 @calls(sys._getframe)

@@ -20,11 +20,11 @@ def dispatch_rule(function: object) -> CallRule | None:
     dispatch: Callable[[type], object] = function  # type: ignore[assignment]  # by its code
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        kind = ctx.real(args[0])
+        kind = ctx.realize(args[0])
         if not isinstance(kind, ClassValue):
             raise Break(UNKNOWN_CALLEE, f"dispatch on {kind.describe()}")
-        found = dispatch(kind.kind)
-        ctx.guard(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, found))
-        return ctx.wrap(found, Injected(found))
+        implementation = dispatch(kind.kind)
+        ctx.guard(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, implementation))
+        return ctx.wrap(implementation, Injected(implementation))
 
     return rule

@@ -19,7 +19,7 @@ from .objects.instances import OF_OWN_CLASS, ObjectValue
 
 def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool = False) -> Value:
     """Evaluate `left <symbol> right`, or `left <symbol>= right`."""
-    left, right = ctx.real(left), ctx.real(right)
+    left, right = ctx.realize(left), ctx.realize(right)
     record = BINARY[symbol]
     function = record.assigning if inplace else record.function
     if left.precedes_methods:
@@ -47,8 +47,8 @@ def _on_contents(ctx: CaptureContext, record: Binary, left: Value, right: Value,
     if any(held(value) is not value and held(value).python_type() in OF_OWN_CLASS for value in (left, right)):
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}")
     _refuse_by_name(ctx, record.symbol, record.assigning if inplace else record.function, left, right)
-    made = binary(ctx, record.symbol, held(left), held(right), inplace=inplace)
-    return left if inplace and made is held(left) else made
+    result = binary(ctx, record.symbol, held(left), held(right), inplace=inplace)
+    return left if inplace and result is held(left) else result
 
 
 def _on_sequences(ctx: CaptureContext, symbol: str, left: Value, right: Value, inplace: bool) -> Value | None:
@@ -94,7 +94,7 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
             if owner is left and method_name == f"__{name}__" and held(left).answers_operator(held(right), method_name):
                 return None
             continue
-        result = ctx.real(ctx.call(method, [other], {}))
+        result = ctx.realize(ctx.call(method, [other], {}))
         if not _is_not_implemented(result):
             return result
     return None
@@ -127,7 +127,7 @@ def _method(ctx: CaptureContext, owner: Value, name: str) -> Value | None:
 
 def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
     """Evaluate `-value`, `+value` or `~value`."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     record = UNARY[symbol]
     answer = value.unary(ctx, record)
     if answer is not None:
@@ -148,7 +148,7 @@ def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
 
 def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Value:
     """Evaluate a comparison."""
-    left, right = ctx.real(left), ctx.real(right)
+    left, right = ctx.realize(left), ctx.realize(right)
     record = COMPARISONS[symbol]
     if left.precedes_methods:
         answer = left.compare(ctx, record, right, False)
@@ -180,11 +180,11 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
         method = _method(ctx, owner, name)
         equality = _method(ctx, owner, "__eq__") if method is None and name == "__ne__" else None
         if equality is not None:
-            equal_to_other = ctx.real(ctx.call(equality, [other], {}))
+            equal_to_other = ctx.realize(ctx.call(equality, [other], {}))
             if not _is_not_implemented(equal_to_other):
                 return Constant(not equal_to_other.truth(ctx))
         if method is not None:
-            result = ctx.real(ctx.call(method, [other], {}))
+            result = ctx.realize(ctx.call(method, [other], {}))
             if not _is_not_implemented(result):
                 return result
     return None
@@ -192,7 +192,7 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
 
 def equal(ctx: CaptureContext, left: Value, right: Value) -> bool:
     """Evaluate `left is right or left == right`."""
-    left, right = ctx.real(left), ctx.real(right)
+    left, right = ctx.realize(left), ctx.realize(right)
     if left.identity() is right.identity():
         return True
-    return ctx.real(compare(ctx, "==", left, right)).truth(ctx)
+    return ctx.realize(compare(ctx, "==", left, right)).truth(ctx)

@@ -107,7 +107,7 @@ class OuterIterator(OpaqueValue):
         ctx.guard(left, GuardKind.EXPRESSION, f"len({{0}}) > {self.steps}")
         ctx.mutated(self)
         self.steps += 1
-        return ctx.real(ctx.lazy(element, Item(left, self.steps - 1)))
+        return ctx.realize(ctx.lazy(element, Item(left, self.steps - 1)))
 
     def _require_unchanged(self, ctx: CaptureContext) -> None:
         assert self.source is not None
@@ -117,7 +117,7 @@ class OuterIterator(OpaqueValue):
         assert owner.source is not None
         places = [Item(owner.source, index) for index in range(len(sequence))]
         if self.ended or [item.source for item in owner.items] != places:
-            self.no("going on over a list that has changed", UNSUPPORTED_OBJECT)
+            self.unsupported("going on over a list that has changed", UNSUPPORTED_OBJECT)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate explicit `__next__` and `__iter__`."""

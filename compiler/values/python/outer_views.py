@@ -52,7 +52,7 @@ def _view(ctx: CaptureContext, value: object, source: Source) -> Value:
     mapping = viewed(value)
     if type(mapping) is not dict:
         return OpaqueValue(value, source)
-    owner = ctx.real(ctx.wrap(mapping, Viewed(source)))
+    owner = ctx.realize(ctx.wrap(mapping, Viewed(source)))
     if not isinstance(owner, DictValue):
         return OpaqueValue(value, source)
     return OuterView(value, owner, _PARTS[type(value)], source)

@@ -26,7 +26,7 @@ _KEPT: dict[Callable[..., object], Callable[..., object]] = {
 
 def size_call(ctx: CaptureContext, function: Callable[..., object], args: Arguments) -> Value | None:
     """Return a pure function of symbolic numbers as a symbolic number, None where it has no such form."""
-    values = [ctx.real(arg) for arg in args]
+    values = [ctx.realize(arg) for arg in args]
     twin = _KEPT.get(function)
     if twin is None or not any(isinstance(value, SizeValue) for value in values):
         return None
@@ -51,9 +51,9 @@ def select_item(ctx: CaptureContext, tensor: Value, rank: int, key: Value) -> tu
 
     None without symbolic positions, or beside index tensors and masks.
     """
-    key = ctx.real(key)
+    key = ctx.realize(key)
     parts = key.elements(ctx) if isinstance(key, TupleValue) else [key]
-    parts = [ctx.real(part) for part in parts]
+    parts = [ctx.realize(part) for part in parts]
     if not any(_is_position(part) for part in parts) or not all(_is_plain(part) for part in parts):
         return None
     consuming = [part for part in parts if not (isinstance(part, Constant) and part.value in (None, Ellipsis))]
@@ -70,10 +70,10 @@ def select_item(ctx: CaptureContext, tensor: Value, rank: int, key: Value) -> tu
         elif not (isinstance(part, Constant) and part.value is None):
             dimension += 1
         rest.append(part)
-    made = tensor
+    selection = tensor
     for place, part in reversed(selections):
-        made = ctx.call_torch("call_function", torch.select, [made, Constant(place), part], {})
-    return made, TupleValue(rest) if rest else Constant(Ellipsis)
+        selection = ctx.call_torch("call_function", torch.select, [selection, Constant(place), part], {})
+    return selection, TupleValue(rest) if rest else Constant(Ellipsis)
 
 
 def _is_position(part: Value) -> bool:
@@ -90,8 +90,8 @@ def tensor_of_size(ctx: CaptureContext, value: SizeValue, kwargs: dict[str, Valu
     """Return `torch.tensor(n)` of a symbolic number: one element that the graph fills."""
     kind = torch.int64 if value.kind is int else torch.bool if value.kind is bool else torch.get_default_dtype()
     dtype = kwargs.get("dtype")
-    wanted = ctx.known(kind) if dtype is None or ctx.real(dtype).constant() is None else dtype
-    return ctx.call_torch("call_function", torch.full, [TupleValue([]), value], {**kwargs, "dtype": wanted})
+    dtype_value = ctx.known(kind) if dtype is None or ctx.realize(dtype).constant() is None else dtype
+    return ctx.call_torch("call_function", torch.full, [TupleValue([]), value], {**kwargs, "dtype": dtype_value})
 
 
 def flattens_first(fake: torch.Tensor, args: Arguments, ctx: CaptureContext) -> bool:
@@ -102,12 +102,12 @@ def flattens_first(fake: torch.Tensor, args: Arguments, ctx: CaptureContext) -> 
     """
     if fake.dim() < 2 or not any(isinstance(size, torch.SymInt) for size in fake.shape) or not fake.is_contiguous():
         return False
-    given = [ctx.real(arg) for arg in args]
-    if len(given) == 1 and isinstance(given[0], SequenceValue):
-        given = [ctx.real(part) for part in given[0].elements(ctx)]
-    if len(given) < 2:
+    sizes = [ctx.realize(arg) for arg in args]
+    if len(sizes) == 1 and isinstance(sizes[0], SequenceValue):
+        sizes = [ctx.realize(part) for part in sizes[0].elements(ctx)]
+    if len(sizes) < 2:
         return False
-    ends = ((given[0], fake.shape[0]), (given[-1], fake.shape[-1]))
+    ends = ((sizes[0], fake.shape[0]), (sizes[-1], fake.shape[-1]))
     return not any(_is_size(value, size) for value, size in ends)
 
 

@@ -48,9 +48,9 @@ class Shown:
 
 
 def _real_text(value: Value) -> str:
-    found = value.constant()
-    assert isinstance(found, str)
-    return found
+    text = value.constant()
+    assert isinstance(text, str)
+    return text
 
 
 _NUMBERS = (
@@ -77,7 +77,7 @@ def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
 def _number(name: str) -> Any:
     def convert(self: Shown) -> object:
         ctx, value = self._asked
-        return ctx.real(value.call_method(ctx, name, [], {})).constant()
+        return ctx.realize(value.call_method(ctx, name, [], {})).constant()
 
     return convert
 
@@ -92,7 +92,7 @@ def _shown_object(ctx: CaptureContext, value: Value) -> object:
 
 def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = None) -> Any:
     """Return a real object with the text of a value: the object itself, or one that asks the program."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen[id(value)]
@@ -117,14 +117,14 @@ def _str(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
     if not args and not kwargs:
         return Constant("")
     if len(args) == 1 and not kwargs:
-        return text_of(ctx, ctx.real(args[0]), "__str__")
+        return text_of(ctx, ctx.realize(args[0]), "__str__")
     reals = [shown(ctx, arg) for arg in args]
     return fold(ctx, str, *reals, **{name: shown(ctx, value) for name, value in kwargs.items()})
 
 
 @calls(repr)
 def _repr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return text_of(ctx, ctx.real(args[0]), "__repr__")
+    return text_of(ctx, ctx.realize(args[0]), "__repr__")
 
 
 @calls(ascii)
@@ -134,7 +134,7 @@ def _ascii(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(format)
 def _format(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return formatted(ctx, ctx.real(args[0]), shown(ctx, args[1]) if len(args) > 1 else "")
+    return formatted(ctx, ctx.realize(args[0]), shown(ctx, args[1]) if len(args) > 1 else "")
 
 
 def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
@@ -142,10 +142,10 @@ def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
     if isinstance(value, ObjectValue):
         return _text_of_object(ctx, value, method_name)
     if not value.has_text:
-        value.no(f"{method_name}()")
+        value.unsupported(f"{method_name}()")
     real = shown(ctx, value)
     if isinstance(real, Shown):
-        value.no(f"{method_name}()")
+        value.unsupported(f"{method_name}()")
     return fold(ctx, str if method_name == "__str__" else repr, real)
 
 
@@ -157,23 +157,23 @@ def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -
         owner = class_lookup(value.kind, name)[0]
         method = value.method(ctx, name)
         if method is not None:
-            found = ctx.real(ctx.call(method, [], {}))
-            if not issubclass(found.python_type(), str):
-                kind = found.python_type().__name__
+            answer = ctx.realize(ctx.call(method, [], {}))
+            if not issubclass(answer.python_type(), str):
+                kind = answer.python_type().__name__
                 ctx.throw(TypeError, f"{name} returned non-string (type {kind})")
-            return found
+            return answer
         if owner is not object and isinstance(value, ExceptionValue):
             return _exception_text(ctx, value, name)
         if owner in _TELL_THEIR_CLASS:
-            value.no(f"{name}()")
+            value.unsupported(f"{name}()")
         if owner is not object and value.contents is not None:
             return text_of(ctx, value.contents, name)
         if owner is types.SimpleNamespace:
             fields = {entry.key: entry.value for entry in value.namespace.read_all(ctx).values()}
-            made = types.SimpleNamespace(**{str(key.constant()): shown(ctx, item) for key, item in fields.items()})
-            text = repr(made).removeprefix("namespace") if value.kind is types.SimpleNamespace else ""
-            return Constant(f"namespace{text}") if text else value.no(f"{name}()")
-    value.no(f"{method_name}()")
+            namespace = types.SimpleNamespace(**{str(key.constant()): shown(ctx, item) for key, item in fields.items()})
+            text = repr(namespace).removeprefix("namespace") if value.kind is types.SimpleNamespace else ""
+            return Constant(f"namespace{text}") if text else value.unsupported(f"{name}()")
+    value.unsupported(f"{method_name}()")
 
 
 def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
@@ -185,7 +185,7 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
     if isinstance(value, GroupValue):
         return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
     if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
-        value.no("the text of an exception from outside, whose fields may have been set")
+        value.unsupported("the text of an exception from outside, whose fields may have been set")
     number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
     if isinstance(number, Constant) and value.given[0] != value.args:
         return fold(
@@ -205,10 +205,10 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__format__")
         if method is not None:
-            found = ctx.real(ctx.call(method, [Constant(specification)], {}))
-            if not issubclass(found.python_type(), str):
-                ctx.throw(TypeError, f"__format__ must return a str, not {found.python_type().__name__}")
-            return found
+            answer = ctx.realize(ctx.call(method, [Constant(specification)], {}))
+            if not issubclass(answer.python_type(), str):
+                ctx.throw(TypeError, f"__format__ must return a str, not {answer.python_type().__name__}")
+            return answer
         if not specification:
             return text_of(ctx, value, "__str__")
         if isinstance(value.contents, Constant):
@@ -232,7 +232,7 @@ def _fill_in(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kw
 
 def _operand(ctx: CaptureContext, value: Value) -> object:
     """Return what stands for the right side of `%`: mappings of the user's are asked item by item."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     return shown(ctx, value.contents) if isinstance(value.contents, DictValue) else shown(ctx, value)
 
 
@@ -242,8 +242,8 @@ def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwarg
         text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args)
     parts = []
     for part in ctx.unpack(args[0]):
-        held = ctx.real(part).contents
-        parts.append(held.constant() if isinstance(held, Constant) else shown(ctx, part))
+        contents = ctx.realize(part).contents
+        parts.append(contents.constant() if isinstance(contents, Constant) else shown(ctx, part))
     joined: Any = text.value
     return fold(ctx, joined.join, parts)
 

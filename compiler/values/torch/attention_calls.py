@@ -65,7 +65,7 @@ class _IndexByTensors(TorchFunctionMode):
 def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 7 or kwargs:
         raise Break(UNKNOWN_CALLEE, "flex_attention's operator in another form")
-    query, key, value, score, blocks, scale, settings = map(ctx.real, args)
+    query, key, value, score, blocks, scale, settings = map(ctx.realize, args)
     known = scale.is_constant() and isinstance(settings, DictValue) and settings.is_constant()
     if not known or not isinstance(blocks, SequenceValue) or not isinstance(query, TensorValue):
         raise Break(UNKNOWN_CALLEE, "flex_attention with settings that are not known")
@@ -75,15 +75,15 @@ def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
     with _IndexByTensors():
         score_body = ctx.evaluate_apart(score, (number, *indices), {})
         mask_body = ctx.evaluate_apart(mask, tuple(indices), {})
-    pairs = [ctx.real(part).graph_argument(ctx) for part in (query, key, value, *rows)]
+    pairs = [ctx.realize(part).graph_argument(ctx) for part in (query, key, value, *rows)]
     nodes, fakes = [node for node, _ in pairs], [fake for _, fake in pairs]
     numbers: Any = (scale.constant(), settings.constant())
     target = AttentionCall(score_body[1], mask_body[1], *numbers)
     lifted = (score_body[2], mask_body[2])
-    given: Any = [tuple(node.meta["example_value"] for node in part) for part in lifted]
+    examples: Any = [tuple(node.meta["example_value"] for node in part) for part in lifted]
 
     def run(query: Any, key: Any, value: Any, *parts: Any) -> Any:
-        return target(query, key, value, parts, given)
+        return target(query, key, value, parts, examples)
 
     result = ctx.fake_run(run, fakes, {}, "flex_attention")
     return ctx.add_call(target, (*nodes[:3], tuple(nodes[3:]), lifted), result)

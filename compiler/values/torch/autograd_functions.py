@@ -57,15 +57,17 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     The node runs the user's forward and backward as they are. Evaluating both first, and dropping the operations,
     finds every guard they rely on, and refuses what has effects.
     """
-    owner = ctx.real(args[0])
+    owner = ctx.realize(args[0])
     if kwargs or not isinstance(owner, ClassValue):
         raise Break(AUTOGRAD_CALL, "apply of an autograd function with keywords")
     kind: Any = owner.kind
     if class_lookup(kind, "vjp")[1] is not torch.autograd.Function.__dict__.get("vjp", class_lookup(kind, "vjp")[1]):
         raise Break(AUTOGRAD_CALL, f"{kind.__qualname__} with a vjp of its own")
-    values = [ctx.real(arg) for arg in args[1:]]
+    values = [ctx.realize(arg) for arg in args[1:]]
     ctx.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
-    fixed = {position: found for position, value in enumerate(values) if (found := _callable(ctx, value)) is not None}
+    fixed = {
+        position: function for position, value in enumerate(values) if (function := _callable(ctx, value)) is not None
+    }
     if not fixed:
         target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
         return ctx.call_torch("call_function", target, values, {})
@@ -76,8 +78,8 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None:
     """Return the function or class that an argument is, which graphs cannot carry."""
     if isinstance(value, Known | ClassValue):
-        found = value.constant()
-        return found if callable(found) and not isinstance(found, enum.Enum) else None
+        constant = value.constant()
+        return constant if callable(constant) and not isinstance(constant, enum.Enum) else None
     if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
         ctx.guard(value.source, GuardKind.IDENTITY, value.real)
         return value.real
@@ -88,16 +90,16 @@ def _with_fixed(function: Callable[..., object], fixed: dict[int, Callable[..., 
     """Return the function with some of its arguments given, by position."""
 
     def call(*rest: object) -> object:
-        given = iter(rest)
+        arguments = iter(rest)
         count = len(rest) + len(fixed)
-        return function(*(fixed[position] if position in fixed else next(given) for position in range(count)))
+        return function(*(fixed[position] if position in fixed else next(arguments) for position in range(count)))
 
     call.__name__ = getattr(function, "__name__", "apply")
     return call
 
 
 def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
-    state = ctx.real(ctx.call(ctx.known(DryContext), [], {}))
+    state = ctx.realize(ctx.call(ctx.known(DryContext), [], {}))
     needs = [Constant(isinstance(value, TensorValue) and value.fake.requires_grad) for value in values]
     state.set_attr(ctx, "needs_input_grad", TupleValue(list[Value](needs)))
     forward = ctx.wrap(kind.forward, Injected(kind.forward))
@@ -115,7 +117,7 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
         ctx.call_torch("call_function", torch.zeros_like, [value], {})
         if isinstance(value, TensorValue)
         else Constant(None)
-        for value in map(ctx.real, outputs)
+        for value in map(ctx.realize, outputs)
     ]
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})
@@ -129,18 +131,18 @@ _CHECKPOINT_SETTINGS = frozenset(
 @calls(torch.utils.checkpoint.checkpoint)
 def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate the function itself: the values are the same, and partitioning decides what is computed again."""
-    known = {name: ctx.real(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
+    known = {name: ctx.realize(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
     reentrant = known.get("use_reentrant")
     is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
-    selects = "context_fn" not in kwargs or _chooses_what_is_kept(ctx.real(kwargs["context_fn"]))
+    selects = "context_fn" not in kwargs or _chooses_what_is_kept(ctx.realize(kwargs["context_fn"]))
     if not is_known or "debug" in kwargs or not selects:
         raise Break(UNKNOWN_CALLEE, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
     if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
         return ctx.call(args[0], args[1:], rest)
-    if rest or not any(map(_needs_gradient, map(ctx.real, args[1:]))):
+    if rest or not any(map(_needs_gradient, map(ctx.realize, args[1:]))):
         raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint, which cuts the history of what is not an argument")
-    result = ctx.real(ctx.call(args[0], args[1:], {}))
+    result = ctx.realize(ctx.call(args[0], args[1:], {}))
     outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
     if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
         raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint with results that need no gradient")

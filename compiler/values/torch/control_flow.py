@@ -24,8 +24,8 @@ class Body:
         if any(map(_writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
-        given = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
-        places = {storage_key(tensor) for tensor in given}
+        inputs = tensors_in(operands) + tensors_in([node.meta.get("example_value") for node in self.lifted])
+        places = {storage_key(tensor) for tensor in inputs}
         if any(storage_key(leaf) in places for leaf in self.leaves):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} gives what it was given, in a branch")
 
@@ -76,15 +76,15 @@ class LoopCall:
 
 @calls(torch.cond)
 def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    given = {**dict(zip(("pred", "true_fn", "false_fn", "operands"), args, strict=False)), **kwargs}
-    predicate, operands = ctx.real(given["pred"]), ctx.real(given.get("operands", Constant(())))
+    arguments = {**dict(zip(("pred", "true_fn", "false_fn", "operands"), args, strict=False)), **kwargs}
+    predicate, operands = ctx.realize(arguments["pred"]), ctx.realize(arguments.get("operands", Constant(())))
     if predicate.is_constant():
-        return ctx.call(given["true_fn" if predicate.truth(ctx) else "false_fn"], ctx.unpack(operands), {})
+        return ctx.call(arguments["true_fn" if predicate.truth(ctx) else "false_fn"], ctx.unpack(operands), {})
     if not isinstance(predicate, TensorValue) or predicate.fake.numel() != 1:
         raise Break(DATA_DEPENDENT_BRANCH, "torch.cond by something that is not a single number")
-    pairs = [ctx.real(value).graph_argument(ctx) for value in ctx.unpack(operands)]
+    pairs = [ctx.realize(value).graph_argument(ctx) for value in ctx.unpack(operands)]
     fakes = [fake for _, fake in pairs]
-    chosen, other = (Body(ctx, ctx.real(given[name]), fakes) for name in ("true_fn", "false_fn"))
+    chosen, other = (Body(ctx, ctx.realize(arguments[name]), fakes) for name in ("true_fn", "false_fn"))
     alike = [_looks(leaf) for leaf in chosen.leaves] == [_looks(leaf) for leaf in other.leaves]
     if not alike or not chosen.leaves or _shape(chosen.result) != _shape(other.result):
         raise Break(DATA_DEPENDENT_BRANCH, "torch.cond over branches that give unlike results")
@@ -96,13 +96,13 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(while_loop)
 def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    given = {**dict(zip(("cond_fn", "body_fn", "carried_inputs"), args, strict=False)), **kwargs}
-    carried = [ctx.real(value) for value in ctx.unpack(given["carried_inputs"])]
+    arguments = {**dict(zip(("cond_fn", "body_fn", "carried_inputs"), args, strict=False)), **kwargs}
+    carried = [ctx.realize(value) for value in ctx.unpack(arguments["carried_inputs"])]
     if not carried or not all(isinstance(value, TensorValue) for value in carried):
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop over something that is not a tensor")
-    pairs = [ctx.real(value).graph_argument(ctx) for value in carried]
+    pairs = [ctx.realize(value).graph_argument(ctx) for value in carried]
     fakes = [fake for _, fake in pairs]
-    condition, body = (Body(ctx, ctx.real(given[name]), fakes) for name in ("cond_fn", "body_fn"))
+    condition, body = (Body(ctx, ctx.realize(arguments[name]), fakes) for name in ("cond_fn", "body_fn"))
     decides = condition.leaves[0] if isinstance(condition.result, torch.Tensor) else None
     if decides is None or decides.dim() or decides.dtype is not torch.bool:
         raise Break(DATA_DEPENDENT_BRANCH, "while_loop with a condition that is not a truth value")

@@ -1,4 +1,4 @@
-"""What torch.distributions does on its classes: a lazy property, asked for on the class, is created on each access."""
+"""What torch.distributions does on its classes: a lazy property, asked for on the class, is made again each time."""
 
 from ...base.torch_facts import lazy_class_property
 from ..python.objects.classes import constructs
@@ -10,8 +10,10 @@ from ..value import Arguments, CaptureContext, Keywords, Value
 
 @constructs(lazy_class_property)
 def _lazy_class_property(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    wrapped = ctx.real(args[0]) if len(args) == 1 and not kwargs else None
+    wrapped = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(wrapped, FunctionValue) or wrapped.real is None:
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__} around something other than a plain function")
-    made = kind(wrapped.real)
-    return ctx.wrap(made, Injected(made))
+        raise Break(
+            UNKNOWN_CALLEE, f"construction of {kind.__name__} around something that is not a function of its own"
+        )
+    lazy = kind(wrapped.real)
+    return ctx.wrap(lazy, Injected(lazy))

@@ -44,19 +44,21 @@ def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 
 def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
-    named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+    pairs = [ctx.realize(arg).graph_argument(ctx) for arg in args]
+    named = {name: ctx.realize(value).graph_argument(ctx) for name, value in kwargs.items()}
 
     def run(*given: Any, **settings: Any) -> Any:
         return torch.autograd.grad(*given, **settings)
 
     result = ctx.fake_run(run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad")
     nodes = tuple(node for node, _ in pairs)
-    made = ctx.add_call(torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()})
-    for value in ctx.unpack(made):
+    gradient_values = ctx.add_call(
+        torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()}
+    )
+    for value in ctx.unpack(gradient_values):
         if isinstance(value, TensorValue):
             WALKED[value.node.graph] = list(ctx.graph_leaves())
-    return made
+    return gradient_values
 
 
 @tensor_method("backward")
@@ -66,9 +68,11 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     The engine's own place for that (the accumulating node of a leaf) may have hooks that nobody can see from Python:
     data-parallel training puts some there, so it is left alone.
     """
-    given = dict(zip(("gradient", "retain_graph", "create_graph"), args, strict=False)) | kwargs
-    known = {name: ctx.real(given[name]) for name in ("retain_graph", "create_graph") if name in given}
-    plain = given.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.is_apart()
+    settings_values = dict(zip(("gradient", "retain_graph", "create_graph"), args, strict=False)) | kwargs
+    known = {
+        name: ctx.realize(settings_values[name]) for name in ("retain_graph", "create_graph") if name in settings_values
+    }
+    plain = settings_values.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.is_apart()
     creates, keeps = (known.get(name, Constant(None)) for name in ("create_graph", "retain_graph"))
     if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
         return None
@@ -77,10 +81,10 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
     if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
         return None
-    gradient = ctx.real(given.get("gradient", Constant(None)))
+    gradient = ctx.realize(settings_values.get("gradient", Constant(None)))
     settings: Keywords = {"allow_unused": Constant(True), "retain_graph": keeps}
-    found = _add_grad(ctx, [tensor, TupleValue(list(leaves)), gradient], settings)
-    pairs = list(zip(leaves, ctx.unpack(found), strict=True))
+    gradients = _add_grad(ctx, [tensor, TupleValue(list(leaves)), gradient], settings)
+    pairs = list(zip(leaves, ctx.unpack(gradients), strict=True))
     with torch.no_grad():
         for leaf, value in pairs:
             if isinstance(value, TensorValue):
@@ -113,11 +117,11 @@ def _accumulate(ctx: CaptureContext, leaf: TensorValue, gradient: TensorValue) -
         ctx.call_torch("call_method", "add_", [before, gradient], {})
         return
     if gradient.fake.stride() != leaf.fake.stride():  # the engine gives a gradient the strides of its leaf
-        made = ctx.call_torch("call_function", torch.empty_like, [leaf], {})
-        if not isinstance(made, TensorValue) or made.fake.stride() != leaf.fake.stride():
+        buffer = ctx.call_torch("call_function", torch.empty_like, [leaf], {})
+        if not isinstance(buffer, TensorValue) or buffer.fake.stride() != leaf.fake.stride():
             raise Break(AUTOGRAD_CALL, "backward to a leaf with gaps in its memory")
-        ctx.call_torch("call_method", "copy_", [made, gradient], {})
-        gradient = made
+        ctx.call_torch("call_method", "copy_", [buffer, gradient], {})
+        gradient = buffer
     leaf.set_attr(ctx, "grad", gradient)
 
 
@@ -142,7 +146,7 @@ class GradientHook:
 def _register_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
     if kwargs or len(args) != 1:
         return None
-    function = ctx.real(args[0])
+    function = ctx.realize(args[0])
     return (
         _on_intermediate(ctx, tensor, function)
         if tensor.source is None
@@ -154,17 +158,17 @@ def _register_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kw
 def _register_late_hook(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
     if kwargs or len(args) != 1 or tensor.source is None:
         return None
-    return _on_input(ctx, tensor, "register_post_accumulate_grad_hook", ctx.real(args[0]))
+    return _on_input(ctx, tensor, "register_post_accumulate_grad_hook", ctx.realize(args[0]))
 
 
 def _on_input(ctx: CaptureContext, tensor: TensorValue, name: str, function: Value) -> Value | None:
     """Keep a hook on a leaf from outside, to be registered when the graph has run: gradients come later still."""
     if not tensor.fake.is_leaf or not tensor.fake.requires_grad or tensor.has_new_data:
         return None
-    made = TensorHook(tensor, name, function)
-    tensor.hooks.append(made)
+    hook = TensorHook(tensor, name, function)
+    tensor.hooks.append(hook)
     ctx.mutated(tensor)
-    return made
+    return hook
 
 
 def _on_intermediate(ctx: CaptureContext, tensor: TensorValue, function: Value) -> Value | None:

@@ -28,7 +28,7 @@ _ENTERED = _Entered()
 
 
 class EnterBlock:
-    """A node of a graph: enters a block, created by its function."""
+    """A node of a graph: enters a block, which its function makes each time."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self.function = function
@@ -169,7 +169,7 @@ def block_of(value: Value) -> DeviceBlock | GraphBlock | None:
 
 @constructs(inference_block)
 def _inference_block(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    mode = ctx.real(args[0]) if len(args) == 1 and not kwargs else None
+    mode = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(mode, Constant) or type(mode.value) is not bool:
         raise Break(UNKNOWN_CALLEE, "an inference block by a value that is not known")
     return GraphBlock(kind, (mode.value,), kind)
@@ -179,17 +179,17 @@ def _inference_block(ctx: CaptureContext, kind: type, args: Arguments, kwargs: K
 def _attention_kernels(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Limit the kernels of scaled dot product attention: an operation is traced by the kernel that it would take."""
     values = dict(zip(("backends", "set_priority"), args, strict=False)) | kwargs
-    given = {name: ctx.real(value) for name, value in values.items()}
-    if not all(value.is_constant() for value in given.values()):
+    arguments = {name: ctx.realize(value) for name, value in values.items()}
+    if not all(value.is_constant() for value in arguments.values()):
         raise Break(UNKNOWN_CALLEE, "sdpa_kernel with kernels that are not known")
-    settings: dict[str, Any] = {name: value.constant() for name, value in given.items()}
-    made = partial(attention.sdpa_kernel, **settings)
-    return GraphBlock(made, (), contextlib._GeneratorContextManager)
+    settings: dict[str, Any] = {name: value.constant() for name, value in arguments.items()}
+    block = partial(attention.sdpa_kernel, **settings)
+    return GraphBlock(block, (), contextlib._GeneratorContextManager)
 
 
 @calls(set_default_dtype)
 def _set_default_dtype(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    dtype = ctx.real(args[0]).constant() if len(args) == 1 and ctx.real(args[0]).is_constant() else None
+    dtype = ctx.realize(args[0]).constant() if len(args) == 1 and ctx.realize(args[0]).is_constant() else None
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise Break(UNKNOWN_CALLEE, "a default dtype that is not known")
     ctx.set_default_dtype(dtype)

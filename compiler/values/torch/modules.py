@@ -27,9 +27,9 @@ class ModuleValue(ObjectValue):
         for table in ("_parameters", "_buffers", "_modules"):
             holder = self.table(ctx, table)
             if holder is not None and self._has(holder, name):
-                found = holder.find(ctx, Constant(name))
-                if found is not None:
-                    return found
+                member = holder.find(ctx, Constant(name))
+                if member is not None:
+                    return member
         self.guard_missing(ctx, name)
         for table in ("_parameters", "_buffers", "_modules"):
             holder = self.table(ctx, table)
@@ -39,8 +39,8 @@ class ModuleValue(ObjectValue):
 
     def table(self, ctx: CaptureContext, name: str) -> DictValue | None:
         """Return one of the three registries."""
-        found = self.namespace.find(ctx, Constant(name))
-        return found if isinstance(found, DictValue) else None
+        registry = self.namespace.find(ctx, Constant(name))
+        return registry if isinstance(registry, DictValue) else None
 
     @staticmethod
     def _has(holder: DictValue, name: str) -> bool:
@@ -53,7 +53,7 @@ class ModuleValue(ObjectValue):
         if class_lookup(self.kind, "__setattr__")[1] is not torch.nn.Module.__setattr__:
             super().set_attr(ctx, name, value)
             return
-        value = ctx.real(value)
+        value = ctx.realize(value)
         kind = value.python_type()
         if issubclass(kind, torch.nn.Parameter | torch.nn.Module):
             self._register(ctx, name, value, "_modules" if issubclass(kind, torch.nn.Module) else "_parameters")
@@ -62,7 +62,7 @@ class ModuleValue(ObjectValue):
             holder = self.table(ctx, table)
             if holder is not None and self._has(holder, name):
                 if kind is not type(None):
-                    self.no(f"replacing the registered {name!r}", TENSOR_STATE)
+                    self.unsupported(f"replacing the registered {name!r}", TENSOR_STATE)
                 holder.set_item(ctx, Constant(name), value)
                 return
         buffers = self.table(ctx, "_buffers")
@@ -75,7 +75,7 @@ class ModuleValue(ObjectValue):
         """Put a parameter or submodule into its registry and take the name out of the others."""
         holder = self.table(ctx, table)
         if holder is None or module_registration_hooks():
-            self.no(f"registering {name!r}", TENSOR_STATE)
+            self.unsupported(f"registering {name!r}", TENSOR_STATE)
         others = [self.table(ctx, other) for other in ("_parameters", "_buffers", "_modules") if other != table]
         for other in (self.namespace, *others):
             if other is not None and self._has(other, name):
@@ -95,7 +95,7 @@ class ModuleValue(ObjectValue):
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `module[key]`; a slice of a ModuleList stays symbolic, so that no module is made."""
         getter = class_lookup(self.kind, "__getitem__")[1]
-        key = ctx.real(key)
+        key = ctx.realize(key)
         if getter is torch.nn.ModuleList.__getitem__ and isinstance(key, Constant) and isinstance(key.value, slice):
             modules = self.table(ctx, "_modules")
             if modules is not None:
@@ -114,8 +114,8 @@ class ModuleValue(ObjectValue):
         names = ("_backward_hooks", "_backward_pre_hooks")
         if not any(unread.get(name) for name in names) or any(name in self.namespace.entries for name in names):
             return False
-        found = [self.namespace.find(ctx, Constant(name)) for name in names]
-        return any(isinstance(hooks, DictValue) and hooks.truth(ctx) for hooks in found)
+        registries = [self.namespace.find(ctx, Constant(name)) for name in names]
+        return any(isinstance(hooks, DictValue) and hooks.truth(ctx) for hooks in registries)
 
     def _has_no_hooks(self, ctx: CaptureContext) -> bool:
         names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -56,5 +56,5 @@ def with_spent_history(tensor: torch.Tensor, words: str, *leaves: torch.Tensor) 
     """
     anchors = [*leaves, torch.zeros((), requires_grad=True, device="cpu")]
     with torch.enable_grad():
-        made: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
-    return made
+        result: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
+    return result

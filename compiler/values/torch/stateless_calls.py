@@ -23,7 +23,7 @@ _NAMES = ("module", "parameter_and_buffer_dicts", "args", "kwargs")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TensorSlot:
     """Where a module keeps a tensor: the registry and the entry in it."""
 
     table: DictValue
@@ -32,20 +32,20 @@ class Place:
 
 @calls(torch.func.functional_call)
 def _functional_call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    given = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
-    module = ctx.real(given["module"])
+    arguments = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
+    module = ctx.realize(arguments["module"])
     if not isinstance(module, ModuleValue):
         raise Break(UNKNOWN_CALLEE, f"functional_call of {module.describe()}")
-    if ctx.real(given.get("strict", Constant(False))).truth(ctx):
+    if ctx.realize(arguments.get("strict", Constant(False))).truth(ctx):
         raise Break(UNKNOWN_CALLEE, "functional_call that checks the names")
-    tie = ctx.real(given.get("tie_weights", Constant(True))).truth(ctx)
-    positional = ctx.real(given.get("args", Constant(None)))
+    tie = ctx.realize(arguments.get("tie_weights", Constant(True))).truth(ctx)
+    positional = ctx.realize(arguments.get("args", Constant(None)))
     inner = _arguments(ctx, positional)
-    keywords = ctx.real(given.get("kwargs", Constant(None)))
+    keywords = ctx.realize(arguments.get("kwargs", Constant(None)))
     named: Keywords = {}
     if isinstance(keywords, DictValue):
         named = {str(entry.key.constant()): entry.value for entry in keywords.read_all(ctx).values()}
-    tensors = _tensors(ctx, ctx.real(given["parameter_and_buffer_dicts"]))
+    tensors = _tensors(ctx, ctx.realize(arguments["parameter_and_buffer_dicts"]))
     places = _places(ctx, module, "")
     if len({id(place.entry) for place in places.values()}) != len(places):  # eager leaves what it was given in there
         raise Break(UNKNOWN_CALLEE, "functional_call of a module that has one part under two names")
@@ -53,8 +53,8 @@ def _functional_call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> 
     with _swapped(ctx, places, _tied(ctx, places, replaced) if tie else replaced):
         result = ctx.call(module, inner, named)
         for name, value in replaced.items():
-            kept = any(entry is places[name].entry for entry in places[name].table.entries.values())
-            if not kept or places[name].entry.value is not value:
+            registered = any(entry is places[name].entry for entry in places[name].table.entries.values())
+            if not registered or places[name].entry.value is not value:
                 raise Break(UNKNOWN_CALLEE, f"functional_call of a module that sets {name!r}")
     return result
 
@@ -67,38 +67,38 @@ def _arguments(ctx: CaptureContext, value: Value) -> list[Value]:
 
 def _tensors(ctx: CaptureContext, value: Value) -> dict[str, Value]:
     """Return the tensors by name, from one dictionary or several."""
-    found: dict[str, Value] = {}
+    tensors: dict[str, Value] = {}
     for holder in value.elements(ctx) if isinstance(value, SequenceValue) else [value]:
         if not isinstance(holder, DictValue):
             raise Break(UNKNOWN_CALLEE, f"functional_call with {holder.describe()}")
         for entry in holder.read_all(ctx).values():
-            name, tensor = str(entry.key.constant()), ctx.real(entry.value)
-            if not isinstance(tensor, TensorValue) or name in found:
+            name, tensor = str(entry.key.constant()), ctx.realize(entry.value)
+            if not isinstance(tensor, TensorValue) or name in tensors:
                 raise Break(UNKNOWN_CALLEE, f"functional_call with {tensor.describe()} for {name!r}")
-            found[name] = tensor
-    return found
+            tensors[name] = tensor
+    return tensors
 
 
-def _places(ctx: CaptureContext, module: ModuleValue, prefix: str) -> dict[str, Place]:
+def _places(ctx: CaptureContext, module: ModuleValue, prefix: str) -> dict[str, TensorSlot]:
     """Return name -> place of every parameter and buffer, under each name that leads to it."""
-    found: dict[str, Place] = {}
+    slots: dict[str, TensorSlot] = {}
     for name in ("_parameters", "_buffers"):
         table = module.table(ctx, name)
         entries = table.read_all(ctx).values() if table is not None else ()
         for entry in entries:
             assert table is not None
-            entry.value = ctx.real(entry.value)
+            entry.value = ctx.realize(entry.value)
             if isinstance(entry.value, TensorValue):
-                found[prefix + str(entry.key.constant())] = Place(table, entry)
+                slots[prefix + str(entry.key.constant())] = TensorSlot(table, entry)
     modules = module.table(ctx, "_modules")
     for entry in modules.read_all(ctx).values() if modules is not None else ():
-        part = entry.value = ctx.real(entry.value)
+        part = entry.value = ctx.realize(entry.value)
         if isinstance(part, ModuleValue):
-            found |= _places(ctx, part, f"{prefix}{entry.key.constant()}.")
-    return found
+            slots |= _places(ctx, part, f"{prefix}{entry.key.constant()}.")
+    return slots
 
 
-def _tied(ctx: CaptureContext, places: dict[str, Place], replaced: dict[str, Value]) -> dict[str, Value]:
+def _tied(ctx: CaptureContext, places: dict[str, TensorSlot], replaced: dict[str, Value]) -> dict[str, Value]:
     """Return the replacements with those of names that share a tensor; which names do is guarded."""
     names: dict[int, list[str]] = {}
     for name, place in places.items():
@@ -109,15 +109,15 @@ def _tied(ctx: CaptureContext, places: dict[str, Place], replaced: dict[str, Val
         ctx.guard(None, GuardKind.DISTINCT, "distinct", sources)
     tied = dict(replaced)
     for group in names.values():
-        given = [replaced[name] for name in group if name in replaced]
-        if any(value is not given[0] for value in given):
+        replacements = [replaced[name] for name in group if name in replaced]
+        if any(value is not replacements[0] for value in replacements):
             raise Break(UNKNOWN_CALLEE, "functional_call with several tensors for one")
-        tied |= dict.fromkeys(group, given[0]) if given else {}
+        tied |= dict.fromkeys(group, replacements[0]) if replacements else {}
     return tied
 
 
 @contextmanager
-def _swapped(ctx: CaptureContext, places: dict[str, Place], values: dict[str, Value]) -> Iterator[None]:
+def _swapped(ctx: CaptureContext, places: dict[str, TensorSlot], values: dict[str, Value]) -> Iterator[None]:
     """Put tensors into the tables for the block."""
     before = {name: places[name].entry.value for name in values}
     for name, value in values.items():

@@ -265,9 +265,9 @@ class TensorValue(Value):
         """Add an indexing operation."""
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
-            made, rest = selected
+            selection, rest = selected
             whole = isinstance(rest, Constant)
-            return made if whole else ctx.call_torch("call_function", operator.getitem, [made, rest], {})
+            return selection if whole else ctx.call_torch("call_function", operator.getitem, [selection, rest], {})
         return ctx.call_torch("call_function", operator.getitem, [self, key], {})
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
@@ -317,7 +317,7 @@ class TensorValue(Value):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
-        value = ctx.real(value)
+        value = ctx.realize(value)
         is_none = isinstance(value, Constant) and value.value is None
         if name == "grad" and (is_none or self._takes_gradient(value)):
             self.attributes["grad"] = value
@@ -342,13 +342,17 @@ class TensorValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""
         rule = _METHODS.get(name)
-        found = rule(ctx, self, args, kwargs) if rule is not None else None
-        if found is not None:
-            return found
+        answer = rule(ctx, self, args, kwargs) if rule is not None else None
+        if answer is not None:
+            return answer
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
             raise Break(reason, f"{name}() of {self.describe()}")
-        if name in ("addcdiv_", "addcmul_") and isinstance(ctx.real(kwargs.get("value", self)), TensorValue) and kwargs:
+        if (
+            name in ("addcdiv_", "addcmul_")
+            and isinstance(ctx.realize(kwargs.get("value", self)), TensorValue)
+            and kwargs
+        ):
             return self._add_scaled(ctx, name, args, kwargs["value"])
         if name == "__len__":
             return self.length(ctx)
@@ -381,7 +385,7 @@ class TensorValue(Value):
             wrapped = out.fresh()  # graphs give plain tensors; a leaf that requires grad is what the node made
             out.line(f"{wrapped} = {out.inject(self.kind)}({name}, requires_grad=False)")
             name = wrapped
-        out.know(self, name)
+        out.bind(self, name)
         for key, value in self.attributes.items():
             out.line(f"{name}.{key} = {out.value(value)}")
         return name

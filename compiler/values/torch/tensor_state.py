@@ -87,20 +87,20 @@ def _set_data(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
 @tensor_method("requires_grad_")
 def _requires_grad(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
     """Make a leaf of the graph require grad; of an input only if nothing changes."""
-    wanted = ctx.real(args[0] if args else kwargs.get("requires_grad", Constant(True)))
-    if not wanted.is_constant():
+    requires_grad = ctx.realize(args[0] if args else kwargs.get("requires_grad", Constant(True)))
+    if not requires_grad.is_constant():
         return None
     fake = tensor.fake
-    if bool(wanted.constant()) == fake.requires_grad:
+    if bool(requires_grad.constant()) == fake.requires_grad:
         return tensor
     floating = fake.is_floating_point() or fake.is_complex()
     if not fake.is_leaf or not floating or fake.is_inference():
         return None
     if tensor.source is not None:
-        flag = bool(wanted.constant())
+        flag = bool(requires_grad.constant())
         leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(flag), [fake], {}, "requires_grad_")
         return tensor if _change_leaf(ctx, tensor, _SET_REQUIRES_GRAD, flag, leaf) else None
-    return ctx.call_torch("call_method", "requires_grad_", [tensor, wanted], {})
+    return ctx.call_torch("call_method", "requires_grad_", [tensor, requires_grad], {})
 
 
 @tensor_setter("requires_grad")
@@ -186,7 +186,7 @@ _LEGACY: dict[type, torch.dtype] = {
 @constructs(torch.Tensor, *_LEGACY)
 def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `torch.Tensor(...)` of sizes, or of nested lists of numbers; it knows no default device."""
-    values = [ctx.real(arg) for arg in args]
+    values = [ctx.realize(arg) for arg in args]
     settings = {"dtype": ctx.known(_LEGACY.get(kind, torch.get_default_dtype())), "device": ctx.known("cpu")}
     shape = values[0] if len(values) == 1 else None
     is_shape = isinstance(shape, SequenceValue) and shape.kind is torch.Size
@@ -234,15 +234,16 @@ def _grad_fn(ctx: CaptureContext, tensor: TensorValue) -> Value | None:
 @constructs(torch.nn.Parameter)
 def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Make a parameter over the memory of a tensor: a new leaf."""
-    given = dict(zip(("data", "requires_grad"), args, strict=False)) | kwargs
-    data, wanted = (
-        ctx.real(given.get(name, Constant(default))) for name, default in (("data", None), ("requires_grad", True))
+    arguments = dict(zip(("data", "requires_grad"), args, strict=False)) | kwargs
+    data, flags = (
+        ctx.realize(arguments.get(name, Constant(default)))
+        for name, default in (("data", None), ("requires_grad", True))
     )
-    plain = isinstance(data, TensorValue) and not data.fake.is_inference() and len(given) == len(args) + len(kwargs)
-    if not plain or not isinstance(wanted, Constant):
+    plain = isinstance(data, TensorValue) and not data.fake.is_inference() and len(arguments) == len(args) + len(kwargs)
+    if not plain or not isinstance(flags, Constant):
         raise Break(UNKNOWN_CALLEE, "construction of Parameter")
-    if wanted.value:
+    if flags.value:
         return ctx.call_torch("call_function", torch.nn.Parameter, [data], {})
-    made = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))
-    made.kind = torch.nn.Parameter
-    return made
+    parameter = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))
+    parameter.kind = torch.nn.Parameter
+    return parameter

@@ -93,12 +93,12 @@ _NOT_GRAPH_FUNCTIONS = frozenset(
 
 
 def _functions_of(namespace: types.ModuleType, names: list[str]) -> list[object]:
-    found = []
+    functions = []
     for name in names:
         value = getattr(namespace, name, None)
         if callable(value) and not isinstance(value, type) and name not in _NOT_GRAPH_FUNCTIONS:
-            found.append(value)
-    return found
+            functions.append(value)
+    return functions
 
 
 def _collect() -> dict[int, object]:
@@ -196,7 +196,7 @@ def _target_of(function: object) -> object:
 
 def graph_function_rule(function: object) -> CallRule | None:
     if is_graph_break_mark(function):
-        return None  # a mark, though it stands in stock's table of what is disallowed
+        return None  # a mark, though it is in stock's table of what is disallowed
     if is_disallowed(function):
 
         def refuse(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -220,8 +220,8 @@ def constant_result_rule(function: object) -> CallRule | None:
         return None
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        given = [_known_object(ctx, arg) for arg in args]
-        result = function(*given, **{name: _known_object(ctx, value) for name, value in kwargs.items()})
+        arguments = [_known_object(ctx, arg) for arg in args]
+        result = function(*arguments, **{name: _known_object(ctx, value) for name, value in kwargs.items()})
         return ctx.known(result) if type(result) in LITERAL_TYPES else ctx.wrap(result, Injected(result))
 
     return rule
@@ -229,14 +229,14 @@ def constant_result_rule(function: object) -> CallRule | None:
 
 def _known_object(ctx: CaptureContext, value: Value) -> object:
     """Return the real object of a value that is known at capture; raises Break for one that the graph computes."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if value.is_constant():
         return value.constant()
-    found = value.identity()
-    if value.source is None or isinstance(found, Value):
-        value.no("a result assumed constant: an argument")
-    ctx.guard(value.source, GuardKind.IDENTITY, found)
-    return found
+    real = value.identity()
+    if value.source is None or isinstance(real, Value):
+        value.unsupported("a result assumed constant: an argument")
+    ctx.guard(value.source, GuardKind.IDENTITY, real)
+    return real
 
 
 def tensor_descriptor_rule(function: object) -> CallRule | None:
@@ -246,18 +246,18 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
     name, kind = function.__name__, function.__objclass__
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        owner = ctx.real(args[0])
+        owner = ctx.realize(args[0])
         if not issubclass(owner.python_type(), kind):
             ctx.throw(TypeError, f"descriptor '{name}' requires a '{kind.__name__}' object")
         if kind is object and name == "__setattr__" and hasattr(owner, "set_plain"):
-            owner.set_plain(ctx, str(ctx.real(args[1]).constant()), args[2])
+            owner.set_plain(ctx, str(ctx.realize(args[1]).constant()), args[2])
             return Constant(None)
         if kind is object and name == "__init__":
             return Constant(None)
         if owner.contents is not None:
             return owner.contents.call_method(ctx, name, args[1:], kwargs)
         if kind is object:
-            owner.no(f"method {name!r}")
+            owner.unsupported(f"method {name!r}")
         return owner.call_method(ctx, name, args[1:], kwargs)
 
     return rule
@@ -293,7 +293,7 @@ _register_constants()
 
 def _query(function: Callable[..., object]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [ctx.real(arg).constant() for arg in args if ctx.real(arg).is_constant()]
+        known = [ctx.realize(arg).constant() for arg in args if ctx.realize(arg).is_constant()]
         if len(known) != len(args) or kwargs:
             raise Break(UNKNOWN_CALLEE, f"{function.__name__} with arguments that are not known")
         return fold(ctx, function, *known)
@@ -323,7 +323,7 @@ for _function in (
 
 def _setter(name: str, function: Callable[..., object]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = tuple(ctx.real(arg) for arg in args)
+        known = tuple(ctx.realize(arg) for arg in args)
         if kwargs or not all(arg.is_constant() for arg in known):
             raise Break(UNKNOWN_CALLEE, f"{name} with a value that is not known")
         ctx.set_state(name, function, tuple(arg.constant() for arg in known))
@@ -363,18 +363,18 @@ def _profiler_label(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Ke
 
 @calls(torch.is_tensor)
 def _is_tensor(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(issubclass(ctx.real(args[0]).python_type(), torch.Tensor))
+    return Constant(issubclass(ctx.realize(args[0]).python_type(), torch.Tensor))
 
 
 @constructs(torch.device)
 def _device(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    known = [ctx.real(arg).constant() for arg in args]
-    return fold(ctx, torch.device, *known, **{k: ctx.real(v).constant() for k, v in kwargs.items()})
+    known = [ctx.realize(arg).constant() for arg in args]
+    return fold(ctx, torch.device, *known, **{k: ctx.realize(v).constant() for k, v in kwargs.items()})
 
 
 @constructs(torch.finfo, torch.iinfo)
 def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return fold(ctx, kind, *[ctx.real(arg).constant() for arg in args])
+    return fold(ctx, kind, *[ctx.realize(arg).constant() for arg in args])
 
 
 @constructs(torch.Size)
@@ -384,17 +384,17 @@ def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 
 @calls(expect_true)
 def _expect_true(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return Constant(ctx.real(args[0]).truth(ctx))
+    return Constant(ctx.realize(args[0]).truth(ctx))
 
 
 @calls(foreach_add_quotients)
 def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Take a tensor of scalars apart, tensor by tensor: fake kernels refuse it."""
-    if len(args) != 4 or not isinstance(ctx.real(args[3]), TensorValue):
+    if len(args) != 4 or not isinstance(ctx.realize(args[3]), TensorValue):
         return ctx.call_torch("call_function", foreach_add_quotients, args, kwargs)
     rows = [ctx.unpack(arg) for arg in args]
     for target, numerator, denominator, scale in zip(*rows, strict=True):
-        ctx.real(target).call_method(ctx, "addcdiv_", [numerator, denominator], {"value": scale})
+        ctx.realize(target).call_method(ctx, "addcdiv_", [numerator, denominator], {"value": scale})
     return Constant(None)
 
 
@@ -402,28 +402,28 @@ def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keyword
 def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Sort lists of tensors by device and dtype of the first list's."""
     lists = [ctx.unpack(row) for row in ctx.unpack(args[0])]
-    wanted = ctx.real(args[1] if len(args) > 1 else kwargs.get("with_indices", Constant(False)))
+    with_indices = ctx.realize(args[1] if len(args) > 1 else kwargs.get("with_indices", Constant(False)))
     groups: dict[tuple[object, object], list[int]] = {}
     for position, value in enumerate(lists[0]):
-        tensor = ctx.real(value)
+        tensor = ctx.realize(value)
         if not isinstance(tensor, TensorValue):
             raise Break(UNKNOWN_CALLEE, f"grouping of {tensor.describe()}")
         groups.setdefault((tensor.fake.device, tensor.fake.dtype), []).append(position)
     pairs: list[tuple[Value, Value]] = []
     for key, positions in groups.items():
         chosen: list[Value] = [ListValue([row[p] for p in positions]) if row else ListValue([]) for row in lists]
-        indices = list[Value](Constant(p) for p in positions) if wanted.truth(ctx) else []
+        indices = list[Value](Constant(p) for p in positions) if with_indices.truth(ctx) else []
         pairs.append((ctx.known(key), TupleValue([ListValue(chosen), ListValue(indices)])))
     return DictValue.of(ctx, pairs)
 
 
 @calls(torch_assertion)
 def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    condition = ctx.real(args[0])
+    condition = ctx.realize(args[0])
     if isinstance(condition, TensorValue) and ctx.assume(condition, True):
         return Constant(None)
     if not condition.truth(ctx):
-        ctx.throw(AssertionError, *[ctx.real(arg).constant() for arg in args[1:]])
+        ctx.throw(AssertionError, *[ctx.realize(arg).constant() for arg in args[1:]])
     return Constant(None)
 
 
@@ -431,7 +431,7 @@ def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 2 or kwargs:
         raise Break(UNKNOWN_CALLEE, "torch.jit.annotate by keywords")
-    return ctx.real(args[1])
+    return ctx.realize(args[1])
 
 
 def mark_on_sizes_rule(function: object) -> CallRule | None:

@@ -26,9 +26,9 @@ def tensors_in(structure: object) -> list[Any]:
     if isinstance(structure, torch.Tensor | fx.Node):
         return [structure]
     if isinstance(structure, tuple | list):
-        return [found for item in structure for found in tensors_in(item)]
+        return [tensors for item in structure for tensors in tensors_in(item)]
     if isinstance(structure, dict):
-        return [found for item in structure.values() for found in tensors_in(item)]
+        return [tensors for item in structure.values() for tensors in tensors_in(item)]
     return []
 
 
@@ -103,8 +103,8 @@ class PullBack(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Add the call."""
-        pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
-        named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+        pairs = [ctx.realize(arg).graph_argument(ctx) for arg in args]
+        named = {name: ctx.realize(value).graph_argument(ctx) for name, value in kwargs.items()}
 
         def run(*fakes: object, **named_fakes: object) -> object:
             return self.fake(*fakes, **named_fakes)
@@ -144,8 +144,8 @@ class TransformValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the transformed function."""
-        pairs = [ctx.real(arg).graph_argument(ctx) for arg in args]
-        named = {name: ctx.real(value).graph_argument(ctx) for name, value in kwargs.items()}
+        pairs = [ctx.realize(arg).graph_argument(ctx) for arg in args]
+        named = {name: ctx.realize(value).graph_argument(ctx) for name, value in kwargs.items()}
         bodies: list[tuple[fx.GraphModule, tuple[fx.Node, ...]]] = []
 
         def function(*inner: object, **inner_named: object) -> object:
@@ -177,7 +177,7 @@ class TransformValue(Value):
 
 
 def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:
-    known = {key: ctx.real(value) for key, value in values.items()}
+    known = {key: ctx.realize(value) for key, value in values.items()}
     if not all(value.is_constant() for value in known.values()):
         raise Break(UNKNOWN_CALLEE, f"{name} with settings that are not known")
     return {key: value.constant() for key, value in known.items()}
@@ -197,9 +197,9 @@ def _rule(transform: Transform, positional: tuple[str, ...]) -> None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if not args or len(args) > 1 + len(positional):
             raise Break(UNKNOWN_CALLEE, f"{getattr(transform, '__name__', '')} without a function")
-        given = {**dict(zip(positional, args[1:], strict=False)), **kwargs}
-        settings = _settings(ctx, getattr(transform, "__name__", ""), given)
-        return TransformValue(transform, ctx.real(args[0]), settings)
+        arguments = {**dict(zip(positional, args[1:], strict=False)), **kwargs}
+        settings = _settings(ctx, getattr(transform, "__name__", ""), arguments)
+        return TransformValue(transform, ctx.realize(args[0]), settings)
 
     calls(transform)(rule)
 
@@ -212,12 +212,12 @@ for _transform, _names in _POSITIONAL.items():
 def _jvp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 3:
         raise Break(UNKNOWN_CALLEE, "jvp with arguments by name")
-    return TransformValue(jvp, ctx.real(args[0]), _settings(ctx, "jvp", kwargs)).call(ctx, args[1:], {})
+    return TransformValue(jvp, ctx.realize(args[0]), _settings(ctx, "jvp", kwargs)).call(ctx, args[1:], {})
 
 
 @calls(torch.func.vjp)
 def _vjp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return TransformValue(vjp, ctx.real(args[0]), _settings(ctx, "vjp", kwargs)).call(ctx, args[1:], {})
+    return TransformValue(vjp, ctx.realize(args[0]), _settings(ctx, "vjp", kwargs)).call(ctx, args[1:], {})
 
 
 # Functions that a transform has made before the call: their code tells which, their closure the settings.

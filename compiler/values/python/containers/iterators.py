@@ -68,7 +68,7 @@ class IteratorValue(Value):
         """Give the next element."""
         for element in self.steps:
             self.given += 1
-            return ctx.real(element)
+            return ctx.realize(element)
         ctx.throw(StopIteration)
 
     def call_method(self, ctx: CaptureContext, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:  # type: ignore[override]  # narrower than Sequence is enough here
@@ -77,12 +77,12 @@ class IteratorValue(Value):
             return self.next(ctx)
         if name == "__iter__":
             return self
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
         if not self.pure and not self.parts:
-            self.no("continuing an iterator across a break")
+            self.unsupported("continuing an iterator across a break")
         if not self.pure:
             return self._made_again(out)
         rest = TupleValue(list(self.steps))
@@ -93,11 +93,11 @@ class IteratorValue(Value):
 
     def _made_again(self, out: Rebuilder) -> str:
         """Make it of its parts, which stand where it has moved them to."""
-        given = [out.value(part) for part in self.parts]
-        given += [str(self.count + self.given)] if self.count is not None else []
-        given += [self.options] if self.options else []
+        arguments = [out.value(part) for part in self.parts]
+        arguments += [str(self.count + self.given)] if self.count is not None else []
+        arguments += [self.options] if self.options else []
         name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind)}({', '.join(given)})")
+        out.line(f"{name} = {out.inject(self.kind)}({', '.join(arguments)})")
         return name
 
 
@@ -161,7 +161,7 @@ def filtered(ctx: CaptureContext, function: Value, iterator: Value, keep: bool =
     """Give the steps of filter(), or of filterfalse()."""
     for element in elements_of(ctx, iterator):
         is_none = isinstance(function, Constant) and function.value is None
-        verdict = element if is_none else ctx.real(ctx.call(function, [element], {}))
+        verdict = element if is_none else ctx.realize(ctx.call(function, [element], {}))
         if verdict.truth(ctx) is keep:
             yield element
 
@@ -169,13 +169,13 @@ def filtered(ctx: CaptureContext, function: Value, iterator: Value, keep: bool =
 def chained(ctx: CaptureContext, iterables: Iterator[Value]) -> Iterator[Value]:
     """Give the steps of itertools.chain()."""
     for iterable in iterables:
-        yield from elements_of(ctx, ctx.real(iterable).iterate(ctx))
+        yield from elements_of(ctx, ctx.realize(iterable).iterate(ctx))
 
 
 def called_until(ctx: CaptureContext, function: Value, sentinel: Value) -> Iterator[Value]:
     """Give the steps of iter(function, sentinel)."""
     while True:
-        element = ctx.real(ctx.call(function, [], {}))
+        element = ctx.realize(ctx.call(function, [], {}))
         if ctx.equal(element, sentinel):
             return
         yield element
@@ -189,7 +189,7 @@ def accumulated(
     if total is not None:
         yield total
     for element in elements_of(ctx, iterator):
-        total = element if total is None else ctx.real(add(total, element))
+        total = element if total is None else ctx.realize(add(total, element))
         yield total
 
 
@@ -205,9 +205,9 @@ class Groups:
 
     def _take(self) -> bool:
         for element in self.steps:
-            real = self.ctx.real(element)
-            found = real if self.key is None else self.ctx.real(self.ctx.call(self.key, [real], {}))
-            self.waiting = (found, real)
+            real = self.ctx.realize(element)
+            key = real if self.key is None else self.ctx.realize(self.ctx.call(self.key, [real], {}))
+            self.waiting = (key, real)
             return True
         self.waiting = None
         return False

@@ -56,11 +56,11 @@ class DictValue(SetOperand):
     @classmethod
     def of(cls, ctx: CaptureContext, pairs: list[tuple[Value, Value]], kind: type = dict) -> "DictValue":
         """Return a new dictionary with the pairs."""
-        made = cls(kind)
+        dictionary = cls(kind)
         for key, value in pairs:
-            known = made.entries.setdefault(ctx.real(key).hash_token(ctx), Entry(ctx.real(key), value))
+            known = dictionary.entries.setdefault(ctx.realize(key).hash_token(ctx), Entry(ctx.realize(key), value))
             known.value = value  # an equal key stays what it was
-        return made
+        return dictionary
 
     def python_type(self) -> type:
         """Return the class."""
@@ -110,17 +110,18 @@ class DictValue(SetOperand):
         """Return a dictionary of the kind."""
         entries = self.read_all(ctx).values()
         factory: Any = None if self.factory is None else self.factory.constant()
-        made: Any = collections.defaultdict(factory) if self.kind is collections.defaultdict else {}
-        made = collections.OrderedDict() if self.kind is collections.OrderedDict else made
-        seen[id(self)] = made
+        mapping: Any = collections.defaultdict(factory) if self.kind is collections.defaultdict else {}
+        mapping = collections.OrderedDict() if self.kind is collections.OrderedDict else mapping
+        seen[id(self)] = mapping
         for entry in list(entries):
-            made[part(entry.key)] = part(entry.value)
-        return types.MappingProxyType(made) if self.kind is types.MappingProxyType else made
+            mapping[part(entry.key)] = part(entry.value)
+        return types.MappingProxyType(mapping) if self.kind is types.MappingProxyType else mapping
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a dictionary of the entries' arguments."""
         entries = [
-            (entry.key.constant(), ctx.real(entry.value).graph_argument(ctx)) for entry in self.read_all(ctx).values()
+            (entry.key.constant(), ctx.realize(entry.value).graph_argument(ctx))
+            for entry in self.read_all(ctx).values()
         ]
         return {key: node for key, (node, _) in entries}, {key: fake for key, (_, fake) in entries}
 
@@ -177,11 +178,11 @@ class DictValue(SetOperand):
 
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:
         """Return the value under a key, None if there is none; guards only this key."""
-        key = key_among(ctx, self, ctx.real(key))
+        key = key_among(ctx, self, ctx.realize(key))
         token = key.hash_token(ctx)
         entry = self.entries.get(token)
         if entry is not None:
-            entry.value = ctx.real(entry.value)
+            entry.value = ctx.realize(entry.value)
             return entry.value
         if self.unread is None or token in self.deleted:
             return None
@@ -218,32 +219,32 @@ class DictValue(SetOperand):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""
-        key = key_among(ctx, self, ctx.real(item))
+        key = key_among(ctx, self, ctx.realize(item))
         token = key.hash_token(ctx)
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
-            found = key.constant() in self.unread
-            ctx.guard(self.source, GuardKind.HAS_KEY if found else GuardKind.LACKS_KEY, key.constant())
-            return found
+            present = key.constant() in self.unread
+            ctx.guard(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
+            return present
         return self.find(ctx, key) is not None
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return the value under the key; defaultdict makes one."""
-        found = self.find(ctx, key)
-        if found is not None:
-            return found
+        value = self.find(ctx, key)
+        if value is not None:
+            return value
         factory = self.factory
         if self.kind is collections.defaultdict and factory is not None and not _is_none(factory):
-            made = ctx.call(factory, [], {})
-            self.set_item(ctx, key, made)
-            return made
+            default = ctx.call(factory, [], {})
+            self.set_item(ctx, key, default)
+            return default
         missing(ctx, key)
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Set a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
-        key = key_among(ctx, self, ctx.real(key))
+        key = key_among(ctx, self, ctx.realize(key))
         token = key.hash_token(ctx)
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
@@ -261,7 +262,7 @@ class DictValue(SetOperand):
             self.refuse(ctx, "item deletion", operator.delitem, key)
         if self.find(ctx, key) is None:
             missing(ctx, key)
-        key = key_among(ctx, self, ctx.real(key))
+        key = key_among(ctx, self, ctx.realize(key))
         token = key.hash_token(ctx)
         del self.entries[token]
         if self.unread is not None:
@@ -299,7 +300,7 @@ class DictValue(SetOperand):
             return _update(self, ctx, args, kwargs)
         if hasattr(self.kind, name):
             return call_dunder(ctx, self, name, args)
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new dict; created empty first, so that it may contain itself."""
@@ -310,7 +311,7 @@ class DictValue(SetOperand):
             out.line(f"{name} = {out.inject(self.kind)}({out.value(self.factory or Constant(None))})")
         else:
             out.line(f"{name} = {out.inject(self.kind)}()")
-        out.know(self, name)
+        out.bind(self, name)
         for entry in self.entries.values():
             key, value = out.value(entry.key), out.value(entry.value)
             out.line(f"{name}[{key}] = {value}")
@@ -371,49 +372,49 @@ def _is_none(value: Value) -> bool:
 
 
 def _get(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    found = self.find(ctx, args[0])
-    return found if found is not None else (ctx.real(args[1]) if len(args) > 1 else Constant(None))
+    value = self.find(ctx, args[0])
+    return value if value is not None else (ctx.realize(args[1]) if len(args) > 1 else Constant(None))
 
 
 def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    found = self.find(ctx, args[0])
+    value = self.find(ctx, args[0])
     default = args[1] if len(args) > 1 else kwargs.get("default")
-    if found is None:
+    if value is None:
         if default is not None:
-            return ctx.real(default)
+            return ctx.realize(default)
         missing(ctx, args[0])
     self.del_item(ctx, args[0])
-    return found
+    return value
 
 
 def missing(ctx: CaptureContext, key: Value) -> NoReturn:
     """Raise KeyError for a key."""
-    raise Raised(ctx.call(ctx.known(KeyError), [ctx.real(key)], {}))
+    raise Raised(ctx.call(ctx.known(KeyError), [ctx.realize(key)], {}))
 
 
 def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     entries = self.read_all(ctx)
-    last = ctx.real(args[0] if args else kwargs.get("last", Constant(True))).truth(ctx)
+    last = ctx.realize(args[0] if args else kwargs.get("last", Constant(True))).truth(ctx)
     if not entries:
         what = "dictionary" if self.kind is collections.OrderedDict else "popitem(): dictionary"
         ctx.throw(KeyError, f"{what} is empty")
     entry = list(entries.values())[-1 if last else 0]
-    pair = TupleValue([entry.key, ctx.real(entry.value)])
+    pair = TupleValue([entry.key, ctx.realize(entry.value)])
     self.del_item(ctx, entry.key)
     return pair
 
 
 def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    found = self.find(ctx, args[0])
-    if found is None:
-        found = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
-        self.set_item(ctx, args[0], found)
-    return ctx.real(found)
+    value = self.find(ctx, args[0])
+    if value is None:
+        value = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
+        self.set_item(ctx, args[0], value)
+    return ctx.realize(value)
 
 
 def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for arg in args:
-        for key, value in pairs_of(ctx, ctx.real(arg), self.kind):
+        for key, value in pairs_of(ctx, ctx.realize(arg), self.kind):
             self.set_item(ctx, key, value)
     for name, value in kwargs.items():
         self.set_item(ctx, Constant(name), value)
@@ -444,7 +445,7 @@ def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple
         return [(key, value.get_item(ctx, key)) for key in keys]
     pairs = []
     for position, item in enumerate(ctx.unpack(value)):
-        parts = _pair(ctx, kind, position, ctx.real(item))
+        parts = _pair(ctx, kind, position, ctx.realize(item))
         pairs.append((parts[0], parts[1]))
     return pairs
 
@@ -456,20 +457,20 @@ def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: K
 
 
 def _dict_copy(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    made = DictValue.of(ctx, pairs_of(ctx, self), self.kind)
-    made.factory = self.factory
-    return made
+    copy = DictValue.of(ctx, pairs_of(ctx, self), self.kind)
+    copy.factory = self.factory
+    return copy
 
 
 def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    last = ctx.real(args[1] if len(args) > 1 else kwargs.get("last", Constant(True))).truth(ctx)
+    last = ctx.realize(args[1] if len(args) > 1 else kwargs.get("last", Constant(True))).truth(ctx)
     self.read_all(ctx)
-    token = ctx.real(args[0]).hash_token(ctx)
+    token = ctx.realize(args[0]).hash_token(ctx)
     if token not in self.entries:
         missing(ctx, args[0])
     moved = {token: self.entries.pop(token)}
     self.entries = self.entries | moved if last else moved | self.entries
-    self._write(ctx, "end" if last else "front", ctx.real(args[0]), None)
+    self._write(ctx, "end" if last else "front", ctx.realize(args[0]), None)
     return Constant(None)
 
 
@@ -510,17 +511,17 @@ class DictView(SetOperand):
             return dict.fromkeys(map(pool.token, self.elements(pool.ctx))).keys()
         if self.part == "values":
             return [pool.token(element) for element in pool.ctx.unpack(self)]
-        made: dict[Hashable, Hashable] = {}
+        tokens: dict[Hashable, Hashable] = {}
         entries = self.owner.read_all(pool.ctx).values()
         for entry in entries:
             try:
-                made[pool.token(entry.key)] = pool.token(pool.ctx.real(entry.value))
+                tokens[pool.token(entry.key)] = pool.token(pool.ctx.realize(entry.value))
             except Raised:
                 raise Break(UNSUPPORTED_OBJECT, "a set operation on items that do not hash") from None
         for entry in entries:
-            pair = (entry.key.hash_token(pool.ctx), pool.ctx.real(entry.value).hash_token(pool.ctx))
+            pair = (entry.key.hash_token(pool.ctx), pool.ctx.realize(entry.value).hash_token(pool.ctx))
             pool.pairs[pair] = TupleValue([entry.key, entry.value])
-        return made.items()
+        return tokens.items()
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Evaluate the operators of sets, with any iterable on the other side."""
@@ -543,7 +544,7 @@ class DictView(SetOperand):
         if self.part == "keys":
             return [entry.key for entry in entries]
         for entry in entries:
-            entry.value = ctx.real(entry.value)
+            entry.value = ctx.realize(entry.value)
         if self.part == "values":
             return [entry.value for entry in entries]
         return [TupleValue([entry.key, entry.value]) for entry in entries]
@@ -596,7 +597,7 @@ class DictView(SetOperand):
             return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
         if hasattr(self.python_type(), name):
             return call_dunder(ctx, self, name, args)
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the view of the dictionary."""
@@ -733,10 +734,10 @@ def _merged(ctx: CaptureContext, left: Value, right: Value, inplace: bool) -> Va
         return first
     mixed: Any = (left.stand_in(), right.stand_in())
     kind = type(mixed[0] | mixed[1])
-    made = DictValue.of(ctx, pairs_of(ctx, first), kind)
-    made.factory = first.factory if first.kind is kind else getattr(right, "factory", None)
-    made.call_method(ctx, "update", [right], {})
-    return made
+    result = DictValue.of(ctx, pairs_of(ctx, first), kind)
+    result.factory = first.factory if first.kind is kind else getattr(right, "factory", None)
+    result.call_method(ctx, "update", [right], {})
+    return result
 
 
 def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool:
@@ -745,4 +746,4 @@ def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool
         return False
     if left.kind is right.kind is collections.OrderedDict and list(first) != list(second):
         return False
-    return all(ctx.equal(ctx.real(entry.value), ctx.real(second[token].value)) for token, entry in first.items())
+    return all(ctx.equal(ctx.realize(entry.value), ctx.realize(second[token].value)) for token, entry in first.items())

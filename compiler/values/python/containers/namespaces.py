@@ -24,16 +24,16 @@ class GlobalsValue(Value):
         return True
 
     def _name(self, ctx: CaptureContext, key: Value) -> str:
-        key = ctx.real(key)
+        key = ctx.realize(key)
         name = key.constant() if key.is_constant() else None
-        return name if isinstance(name, str) else self.no("a key that is not a known name")
+        return name if isinstance(name, str) else self.unsupported("a key that is not a known name")
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `globals()[name]`."""
-        found = ctx.own_global(self.namespace, self._name(ctx, key))
-        if found is None:
+        value = ctx.own_global(self.namespace, self._name(ctx, key))
+        if value is None:
             ctx.throw(KeyError, self._name(ctx, key))
-        return found
+        return value
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Assign a global."""
@@ -50,11 +50,11 @@ class GlobalsValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate get and the explicit special methods."""
         if name == "get" and 1 <= len(args) <= 2:
-            found = ctx.own_global(self.namespace, self._name(ctx, args[0]))
-            return found or ctx.real(args[1] if len(args) == 2 else Constant(None))
+            value = ctx.own_global(self.namespace, self._name(ctx, args[0]))
+            return value or ctx.realize(args[1] if len(args) == 2 else Constant(None))
         if name in ("__getitem__", "__contains__", "__setitem__"):
             return call_dunder(ctx, self, name, args)
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return the dictionary."""

@@ -57,9 +57,9 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
         value.del_item(ctx, args[0])
         return Constant(None)
     if name not in _OPERATORS:
-        value.no(f"method {name!r}")
+        value.unsupported(f"method {name!r}")
     try:
-        answer = getattr(value.stand_in(), name)(*(ctx.real(arg).stand_in() for arg in args))
+        answer = getattr(value.stand_in(), name)(*(ctx.realize(arg).stand_in() for arg in args))
     except TypeError:
         answer = None
     if answer is NotImplemented:
@@ -118,7 +118,7 @@ class SequenceIterator(Value):
             return self
         if name == "__length_hint__":
             return Constant(max(0, len(self.owner.items) - self.position))
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -127,7 +127,7 @@ class SequenceIterator(Value):
         return MethodOf(self, name)
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Make an iterator that stands at the same place."""
+        """Make an iterator at the same position."""
         name = out.fresh()
         out.line(f"{name} = {out.inject(iter)}({out.value(self.owner)})")
         if self.position:
@@ -161,9 +161,9 @@ class SequenceValue(Value):
 
     def element(self, ctx: CaptureContext, position: int) -> Value:
         """Return one element, wrapped now if it was lazy."""
-        found = ctx.real(self.items[position])
-        self.items[position] = found
-        return found
+        element = ctx.realize(self.items[position])
+        self.items[position] = element
+        return element
 
     def elements(self, ctx: CaptureContext) -> list[Value]:
         """Return all elements."""
@@ -171,7 +171,7 @@ class SequenceValue(Value):
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a list or tuple of the elements' arguments."""
-        pairs = [ctx.real(item).graph_argument(ctx) for item in self.elements(ctx)]
+        pairs = [ctx.realize(item).graph_argument(ctx) for item in self.elements(ctx)]
         kind = list if self.kind is list else tuple
         if self.kind not in (list, tuple, torch.Size):
             return super().graph_argument(ctx)
@@ -196,7 +196,7 @@ class SequenceValue(Value):
         return self.sliced(self.items * self._repetitions(ctx, count, reflected, inplace))
 
     def _repetitions(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> int:
-        number = ctx.real(count).as_index(ctx)
+        number = ctx.realize(count).as_index(ctx)
         times = number.constant() if number.is_constant() else None
         odd = reflected and inplace and isinstance(count, Known)  # it asks a class made in Python for a `*=` of its own
         if reflected and (odd or not isinstance(times, int)):
@@ -240,11 +240,11 @@ class SequenceValue(Value):
 
     def index_of(self, ctx: CaptureContext, key: Value) -> int | slice:
         """Return the known index."""
-        key = ctx.real(key).as_index(ctx)
+        key = ctx.realize(key).as_index(ctx)
         if not key.is_constant():
             if not issubclass(key.python_type(), torch.Tensor):
                 self.refuse(ctx, "subscript", operator.getitem, key)
-            self.no("subscript by a value that is not known", DATA_DEPENDENT_VALUE)
+            self.unsupported("subscript by a value that is not known", DATA_DEPENDENT_VALUE)
         index = key.constant()
         if not isinstance(index, int | slice) and hasattr(type(index), "__index__"):
             index = operator.index(index)  # type: ignore[arg-type]  # it has the method
@@ -284,17 +284,17 @@ class SequenceValue(Value):
             return self._index(ctx, args)
         if name == "count":
             return Constant(sum(ctx.equal(item, args[0]) for item in self.elements(ctx)))
-        self.no(f"method {name!r}")
+        self.unsupported(f"method {name!r}")
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
-        bounds = [ctx.real(arg).constant() for arg in args[1:]]
+        bounds = [ctx.realize(arg).constant() for arg in args[1:]]
         for position in range(*slice(*[*bounds, None, None][:2]).indices(len(self.items))):
             if ctx.equal(self.element(ctx, position), args[0]):
                 return Constant(position)
-        wanted = ctx.real(args[0])
+        item = ctx.realize(args[0])
         if not isinstance(self, ListValue):
             ctx.throw(ValueError, "tuple.index(x): x not in tuple")
-        text = repr(wanted.constant()) if wanted.is_constant() else self.no("the words for what is not in it")
+        text = repr(item.constant()) if item.is_constant() else self.unsupported("the words for what is not in it")
         ctx.throw(ValueError, f"{text} is not in {self.kind.__name__}")
 
 
@@ -335,23 +335,23 @@ class ListValue(SequenceValue):
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a new list of copies."""
-        made = ListValue([], kind=self.kind, maximum=self.maximum)
-        memo[id(self)] = made
-        made.items += [deep_copied(ctx, item, memo) for item in self.elements(ctx)]
-        return made
+        copy = ListValue([], kind=self.kind, maximum=self.maximum)
+        memo[id(self)] = copy
+        copy.items += [deep_copied(ctx, item, memo) for item in self.elements(ctx)]
+        return copy
 
     def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
         """Return a list or deque."""
-        made: Any = [] if self.kind is list else collections.deque(maxlen=self.maximum)
-        seen[id(self)] = made
-        made.extend([part(item) for item in self.elements(ctx)])
-        return made
+        container: Any = [] if self.kind is list else collections.deque(maxlen=self.maximum)
+        seen[id(self)] = container
+        container.extend([part(item) for item in self.elements(ctx)])
+        return container
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a new list, or a deque."""
-        made = ListValue(list(items), kind=self.kind, maximum=self.maximum)
-        made.trim(left=False)
-        return made
+        sequence = ListValue(list(items), kind=self.kind, maximum=self.maximum)
+        sequence.trim(left=False)
+        return sequence
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return an element or a slice; deques have no slices."""
@@ -376,7 +376,7 @@ class ListValue(SequenceValue):
         if isinstance(index, slice):
             if self.kind is collections.deque:
                 self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
-            if type(ctx.real(value)).iterate is Value.iterate:
+            if type(ctx.realize(value)).iterate is Value.iterate:
                 ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
             try:
                 self.items[index] = ctx.unpack(value)
@@ -419,7 +419,7 @@ class ListValue(SequenceValue):
         name = out.fresh()
         bound = f", {self.maximum}" if self.kind is collections.deque else ""
         out.line(f"{name} = []" if self.kind is list else f"{name} = {out.inject(self.kind)}((){bound})")
-        out.know(self, name)
+        out.bind(self, name)
         if self.items:
             out.line(f"{name}.extend(({', '.join(out.value(item) for item in self.items)},))")
         return name
@@ -468,7 +468,7 @@ def _insert(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value, *others: Value) -> int:
     """Return a known argument that has to be a whole number."""
-    value = ctx.real(value).as_index(ctx)
+    value = ctx.realize(value).as_index(ctx)
     number = value.constant() if value.is_constant() else None
     if not isinstance(number, int):
         self.refuse(ctx, f"method {name!r}", lambda owner, *args: getattr(owner, name)(*args), value, *others)
@@ -496,10 +496,10 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
             del self.items[position]
             ctx.mutated(self)
             return Constant(None)
-    wanted = ctx.real(args[0])
+    target = ctx.realize(args[0])
     if self.kind is list:
         ctx.throw(ValueError, "list.remove(x): x not in list")
-    text = repr(wanted.constant()) if wanted.is_constant() else self.no("the words for what is not in it")
+    text = repr(target.constant()) if target.is_constant() else self.unsupported("the words for what is not in it")
     ctx.throw(ValueError, f"{text} is not in deque")
 
 
@@ -527,14 +527,14 @@ def _sort(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keyword
 
 def sort_values(ctx: CaptureContext, items: list[Value], kwargs: Keywords) -> list[Value]:
     """Return the items in the order of `sorted(items, key=, reverse=)`; the keys must be known."""
-    key = ctx.real(kwargs.get("key", Constant(None)))
-    reverse = ctx.real(kwargs.get("reverse", Constant(False)))
+    key = ctx.realize(kwargs.get("key", Constant(None)))
+    reverse = ctx.realize(kwargs.get("reverse", Constant(False)))
     no_key = isinstance(key, Constant) and key.value is None
-    keys = [item if no_key else ctx.real(ctx.call(key, [item], {})) for item in items]
-    if all(found.is_constant() for found in keys):
-        known: list[Any] = [found.constant() for found in keys]
+    keys = [item if no_key else ctx.realize(ctx.call(key, [item], {})) for item in items]
+    if all(value.is_constant() for value in keys):
+        known: list[Any] = [value.constant() for value in keys]
     else:
-        known = [_SortKey(ctx, found) for found in keys]
+        known = [_SortKey(ctx, value) for value in keys]
     order = fold(ctx, sorted, range(len(items)), key=lambda i: known[i], reverse=bool(reverse.constant()))
     return [items[i] for i in order.constant()]  # type: ignore[attr-defined]  # a list of positions
 
@@ -672,7 +672,7 @@ class TupleValue(SequenceValue):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Raise what Python raises; instances of subclasses may have attributes, which are not kept."""
         if getattr(self.kind, "__dictoffset__", 0):
-            self.no(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}")
         self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None))
 
     def class_name(self, out: Rebuilder) -> str:
@@ -718,7 +718,7 @@ class SliceValue(Value):
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a slice of the bounds' arguments."""
-        pairs = [ctx.real(part).graph_argument(ctx) for part in self.parts]
+        pairs = [ctx.realize(part).graph_argument(ctx) for part in self.parts]
         return slice(*(node for node, _ in pairs)), slice(*(fake for _, fake in pairs))
 
     def is_constant(self) -> bool:
@@ -731,14 +731,14 @@ class SliceValue(Value):
 
     def as_index(self, ctx: CaptureContext) -> Value:
         """Ask bounds that are objects for their number."""
-        return SliceValue([ctx.real(part).as_index(ctx) for part in self.parts])
+        return SliceValue([ctx.realize(part).as_index(ctx) for part in self.parts])
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return start, stop or step."""
         names = ("start", "stop", "step")
         if name in names:
             return self.parts[names.index(name)]
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the slice."""

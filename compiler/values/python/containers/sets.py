@@ -14,7 +14,7 @@ from ...guard import GuardKind
 from ...identities import HashToken, token_among
 from ...operator_table import Binary, Comparison
 from ...reasons import UNSUPPORTED_OBJECT
-from ...source import Listed, Source
+from ...source import SetOrder, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
 
@@ -78,20 +78,20 @@ class SetValue(SetOperand):
     @classmethod
     def of(cls, ctx: CaptureContext, items: Iterable[Value], kind: type = set) -> "SetValue":
         """Return a new set of the items, added one after the other."""
-        made = cls(kind)
+        result = cls(kind)
         for item in items:
-            value = ctx.real(item)
-            made.members.setdefault(value.hash_token(ctx), value)
-        made.tokens = kind(list(made.members))  # from a dict it would be laid out otherwise
-        return made
+            value = ctx.realize(item)
+            result.members.setdefault(value.hash_token(ctx), value)
+        result.tokens = kind(list(result.members))  # from a dict it would be laid out otherwise
+        return result
 
     @classmethod
     def like(cls, ctx: CaptureContext, real: Any) -> "SetValue":
         """Return a set with the members and the layout of a real one, which nobody else changes."""
-        made = cls(type(real))
-        made.tokens = real
-        made.members = {item: ctx.known(item) for item in real}
-        return made
+        result = cls(type(real))
+        result.tokens = real
+        result.members = {item: ctx.known(item) for item in real}
+        return result
 
     def has_set_operators(self) -> bool:
         """Return True."""
@@ -163,15 +163,17 @@ class SetValue(SetOperand):
             return list(self.members.values())
         if self.source is None:
             if not self.exact:
-                self.no("iteration over a set made of one from outside, whose layout is not known", UNSUPPORTED_OBJECT)
+                self.unsupported(
+                    "iteration over a set made of one from outside, whose layout is not known", UNSUPPORTED_OBJECT
+                )
             if not self._hashes_are_real():
-                self.no("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
+                self.unsupported("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
             return [self.members[token] for token in self.tokens]
         if self.log:
-            self.no("iteration over a set from outside that was changed", UNSUPPORTED_OBJECT)
+            self.unsupported("iteration over a set from outside that was changed", UNSUPPORTED_OBJECT)
         members = list(self.members.values())  # in the order of the original: so it was wrapped
         if any(member.source is None for member in members):
-            ctx.guard(Listed(self.source), GuardKind.EQUALS, tuple(member.constant() for member in members))
+            ctx.guard(SetOrder(self.source), GuardKind.EQUALS, tuple(member.constant() for member in members))
         return members
 
     def iterate(self, ctx: CaptureContext) -> Value:
@@ -180,7 +182,7 @@ class SetValue(SetOperand):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test by hash; a set is looked for as the frozen set that is equal to it."""
-        value = ctx.real(item)
+        value = ctx.realize(item)
         if isinstance(value, SetValue) and value.kind is set:
             return frozenset(value.tokens) in self.tokens
         return token_among(ctx, self, value) in self.tokens
@@ -205,13 +207,13 @@ class SetValue(SetOperand):
         if name in _CHANGES:
             known = self.exact and self.source is None and self._hashes_are_real()
             if name == "pop" and len(self.members) > 1 and not known:
-                self.no("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
+                self.unsupported("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
             one = name in ("add", "discard", "remove")
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
-            self.no(f"method {name!r}")
+            self.unsupported(f"method {name!r}")
         pool, reals = TokenPool(ctx, self), [self.tokens]
-        reals += [pool.real(ctx.real(arg)) for arg in args]
+        reals += [pool.real(ctx.realize(arg)) for arg in args]
         return pool.result(lambda: getattr(reals[0], name)(*reals[1:]))
 
     def change(
@@ -219,18 +221,18 @@ class SetValue(SetOperand):
     ) -> Value:
         """Change the set by a real operation on the tokens; by_token: the arguments are members."""
         pool = TokenPool(ctx, self)
-        reals = [pool.token(ctx.real(arg)) if by_token else pool.real(ctx.real(arg)) for arg in args]
+        reals = [pool.token(ctx.realize(arg)) if by_token else pool.real(ctx.realize(arg)) for arg in args]
         before = dict(self.members)
-        found = pool.run(lambda: act(self.tokens, *reals))
+        answer = pool.run(lambda: act(self.tokens, *reals))
         self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
         self.exact = self.exact and pool.exact
         if self.source is not None:
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]
         ctx.mutated(self)
-        if found is None or isinstance(found, tuple):
+        if answer is None or isinstance(answer, tuple):
             return Constant(None)
-        return self if found is self.tokens else pool.value(found)
+        return self if answer is self.tokens else pool.value(answer)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new set."""
@@ -241,13 +243,13 @@ class SetValue(SetOperand):
 
     def _insertion_order(self) -> list[Hashable]:
         """Return an order of adding the members that gives a set the order of iteration that this one has."""
-        wanted = list(self.tokens)
+        tokens = list(self.tokens)
         if not self._hashes_are_real() or not self.exact:
-            return wanted
-        for order in itertools.islice(itertools.permutations(wanted), _TRIES):
-            if list(self.kind(order)) == wanted:
+            return tokens
+        for order in itertools.islice(itertools.permutations(tokens), _TRIES):
+            if list(self.kind(order)) == tokens:
                 return list(order)
-        self.no("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
+        self.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the changes on the original."""
@@ -300,8 +302,8 @@ class TokenPool:
 
     def value(self, token: Any) -> Value:
         """Return the value behind a token."""
-        found = self.values.get(id(token))
-        return found[1] if found is not None else self.ctx.known(token)
+        row = self.values.get(id(token))
+        return row[1] if row is not None else self.ctx.known(token)
 
     def real(self, value: Value, *, operand: bool = False) -> Any:
         """Return a real container of tokens; operand: only what operators of sets take is looked into."""
@@ -324,18 +326,18 @@ class TokenPool:
 
     def _thrown(self, token: Any) -> object:
         value = self.value(token)
-        return value.constant() if value.is_constant() else value.no("the words of a KeyError")
+        return value.constant() if value.is_constant() else value.unsupported("the words of a KeyError")
 
     def result(self, act: Callable[[], object]) -> Value:
         """Return the value of what a real operation gives: a set of tokens, or a verdict."""
-        found = self.run(act)
-        if not isinstance(found, set | frozenset):
-            return Constant(found)
-        made = SetValue(type(found))
-        made.tokens = found
-        made.exact = self.exact
-        made.members = {token: self._member(token) for token in found}
-        return made
+        answer = self.run(act)
+        if not isinstance(answer, set | frozenset):
+            return Constant(answer)
+        result = SetValue(type(answer))
+        result.tokens = answer
+        result.exact = self.exact
+        result.members = {token: self._member(token) for token in answer}
+        return result
 
     def _member(self, token: Any) -> Value:
         return self.pairs[token] if token in self.pairs else self.value(token)
@@ -358,7 +360,7 @@ def copy_of_set(value: SetValue, kind: type) -> SetValue:
     """Evaluate `kind(value)`; a frozen set of a frozen set is itself."""
     if kind is frozenset is value.kind:
         return value
-    made = SetValue(kind)
-    made.tokens, made.members = kind(value.tokens), dict(value.members)
-    made.exact = value.exact
-    return made
+    copy = SetValue(kind)
+    copy.tokens, copy.members = kind(value.tokens), dict(value.members)
+    copy.exact = value.exact
+    return copy

@@ -107,12 +107,12 @@ def may_change(kind: type) -> bool:
     return bool(kind.__flags__ & HEAP_TYPE) and not fixed
 
 
-def guard_bases(ctx: CaptureContext, kind: type, wanted: object) -> None:
+def guard_bases(ctx: CaptureContext, kind: type, candidates: object) -> None:
     """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
     if not may_change(kind):
         return
     ctx.guard(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
-    classes = wanted if isinstance(wanted, tuple) else (wanted,)
+    classes = candidates if isinstance(candidates, tuple) else (candidates,)
     if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
         verdict = issubclass(kind, classes)
         ctx.guard(Injected(issubclass), GuardKind.ANSWER, Answer((kind, classes), {}, verdict))
@@ -127,7 +127,7 @@ def is_torch_class(kind: type) -> bool:
 def bind_raw(ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type) -> Value:
     """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
     if isinstance(raw, Held):
-        return ctx.real(raw.value)
+        return ctx.realize(raw.value)
     if isinstance(raw, types.FunctionType):
         function = ctx.wrap(raw, Injected(raw))
         return function if instance is None else BoundMethod(function, instance)

@@ -39,14 +39,14 @@ class ClassChanges(Value):
 
 def as_raw(ctx: CaptureContext, value: Value) -> object:
     """Return the object that stands for a value in the namespace of a class."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     if isinstance(value, FunctionValue):
         if value.real is not None:
             return value.real
         cells = tuple(types.CellType() for _ in value.cells)
-        made = types.FunctionType(value.code, value.namespace, value.name, None, cells)
-        ctx.stand_for(made, value)
-        return made
+        function = types.FunctionType(value.code, value.namespace, value.name, None, cells)
+        ctx.stand_for(function, value)
+        return function
     descriptor = getattr(value, "as_descriptor", None)
     return Held(value) if descriptor is None else descriptor(ctx)
 

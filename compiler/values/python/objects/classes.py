@@ -125,10 +125,10 @@ class ClassValue(Value):
 
     def _description(self, ctx: CaptureContext, name: str) -> Value:
         """Return what every class says of itself; a user may rename a class, or give it other bases."""
-        found = getattr(self.kind, name)
-        if may_change(self.kind) and isinstance(found, str | tuple):
-            ctx.guard(Attribute(Injected(self.kind), name), GuardKind.EQUALS, found)
-        return ctx.known(found)
+        attribute = getattr(self.kind, name)
+        if may_change(self.kind) and isinstance(attribute, str | tuple):
+            ctx.guard(Attribute(Injected(self.kind), name), GuardKind.EQUALS, attribute)
+        return ctx.known(attribute)
 
     def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
         owner, raw = class_lookup(type(self.kind), name)
@@ -140,10 +140,10 @@ class ClassValue(Value):
             return bind_raw(ctx, raw, owner, name, self, type(self.kind))
         if not hasattr(self.kind, name):
             self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
-        found = getattr(self.kind, name)
-        if callable(found) or owner is type:
-            return ctx.known(found)
-        self.no(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
+        attribute = getattr(self.kind, name)
+        if callable(attribute) or owner is type:
+            return ctx.known(attribute)
+        self.unsupported(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute, on the class when the graph has run."""
@@ -182,9 +182,11 @@ class ClassValue(Value):
         if name == "__call__":
             return self.construct(ctx, args, kwargs)
         if name == "__getattribute__":
-            return self.get_attr(ctx, str(ctx.real(args[0]).constant()))
+            return self.get_attr(ctx, str(ctx.realize(args[0]).constant()))
         if name in ("__instancecheck__", "__subclasscheck__"):
-            kind = ctx.real(args[0]).python_type() if name == "__instancecheck__" else ctx.real(args[0]).constant()
+            kind = (
+                ctx.realize(args[0]).python_type() if name == "__instancecheck__" else ctx.realize(args[0]).constant()
+            )
             assert isinstance(kind, type)
             return Constant(type.__subclasscheck__(self.kind, kind))
         if name in ("__init__", "__init_subclass__"):
@@ -196,7 +198,7 @@ class ClassValue(Value):
         owner, raw = class_lookup(type(self.kind), name)
         if owner is None or owner.__module__ == "enum" or not isinstance(raw, types.FunctionType):
             return None
-        return ctx.real(ctx.call(bind_raw(ctx, raw, owner, name, self, type(self.kind)), list(args), {}))
+        return ctx.realize(ctx.call(bind_raw(ctx, raw, owner, name, self, type(self.kind)), list(args), {}))
 
     def stand_in(self) -> object:
         """Return the class."""
@@ -241,42 +243,42 @@ class ClassValue(Value):
 
 def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
-    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.real(arg).is_constant() for arg in args):
-        return fold(ctx, kind, *(ctx.real(arg).constant() for arg in args))
+    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.realize(arg).is_constant() for arg in args):
+        return fold(ctx, kind, *(ctx.realize(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")
     if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
-        found = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
-        if not issubclass(found.python_type(), kind) or not isinstance(found, ObjectValue):
-            return found
-        made = found
+        new = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
+        if not issubclass(new.python_type(), kind) or not isinstance(new, ObjectValue):
+            return new
+        instance = new
     else:
-        found = native_new(ctx, kind, args, kwargs, checked=maker is not object.__new__)
-        if not isinstance(found, ObjectValue):
-            return found
-        made = found
+        new = native_new(ctx, kind, args, kwargs, checked=maker is not object.__new__)
+        if not isinstance(new, ObjectValue):
+            return new
+        instance = new
     owner, raw = class_lookup(kind, "__init__")
     if isinstance(raw, types.FunctionType) and owner is not None:
-        ctx.initialise(made, ctx.wrap(raw, Injected(raw)), args, kwargs)
+        ctx.initialise(instance, ctx.wrap(raw, Injected(raw)), args, kwargs)
     elif owner is types.SimpleNamespace:
-        made.namespace.call_method(ctx, "update", args, kwargs)
-    elif made.contents is not None and not isinstance(made.contents, Constant):
-        _initialise(ctx, made, args, kwargs)
+        instance.namespace.call_method(ctx, "update", args, kwargs)
+    elif instance.contents is not None and not isinstance(instance.contents, Constant):
+        _initialise(ctx, instance, args, kwargs)
     elif (args or kwargs) and maker is object.__new__:
         ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
-    return made
+    return instance
 
 
-def _initialise(ctx: CaptureContext, made: ObjectValue, args: Arguments, kwargs: Keywords) -> None:
+def _initialise(ctx: CaptureContext, instance: ObjectValue, args: Arguments, kwargs: Keywords) -> None:
     """Evaluate the `__init__` of a builtin container on an instance of a subclass."""
-    contents = made.contents
+    contents = instance.contents
     if isinstance(contents, SetValue) and contents.kind is frozenset:
         return
     if isinstance(contents, DictValue) and contents.kind is collections.defaultdict:
-        contents.factory = ctx.real(args[0]) if args else Constant(None)
+        contents.factory = ctx.realize(args[0]) if args else Constant(None)
         args = args[1:]
     if isinstance(contents, ListValue) and contents.kind is collections.deque:
-        limit = ctx.real(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
+        limit = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
         contents.maximum = limit if isinstance(limit, int) else None
         args, kwargs = args[:1], {}
     assert contents is not None
@@ -305,14 +307,14 @@ def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     _require_constructible(ctx, kind)
     if issubclass(kind, tuple):
         return TupleValue(list(ctx.unpack(args[0])) if args else [], kind=kind)
-    made = new_object(kind)
+    instance = new_object(kind)
     base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)
     if base is not None:
         contents = ctx.call(ctx.known(base), args, kwargs)
-        made.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
-        if not isinstance(made.contents, Constant | SetValue):
+        instance.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
+        if not isinstance(instance.contents, Constant | SetValue):
             raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__} of a value that is not known")
-    return made
+    return instance
 
 
 def _require_constructible(ctx: CaptureContext, kind: type) -> None:
@@ -348,8 +350,10 @@ class SuperValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Look the name up in the classes after `start`."""
         if name in ("__thisclass__", "__self__", "__self_class__"):
-            found = self.instance if isinstance(self.instance, ClassValue) else ctx.known(self.instance.python_type())
-            return {"__thisclass__": ctx.known(self.start), "__self__": self.instance}.get(name, found)
+            kind_value = (
+                self.instance if isinstance(self.instance, ClassValue) else ctx.known(self.instance.python_type())
+            )
+            return {"__thisclass__": ctx.known(self.start), "__self__": self.instance}.get(name, kind_value)
         owner_class = self.instance.kind if isinstance(self.instance, ClassValue) else None
         of_class = owner_class is not None and issubclass(owner_class, self.start)
         kind = owner_class if of_class and owner_class is not None else self.instance.python_type()
@@ -375,15 +379,15 @@ class NewMethod(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Return a fresh instance of the class given."""
-        kind = ctx.real(args[0])
+        kind = ctx.realize(args[0])
         if not isinstance(kind, ClassValue):
-            self.no("call", UNKNOWN_CALLEE)
+            self.unsupported("call", UNKNOWN_CALLEE)
         if issubclass(kind.kind, torch.nn.Module):
             return new_object(kind.kind)
         if issubclass(kind.kind, BaseException):
-            made = new_object(kind.kind)
-            made.call_native(ctx, NativeMethod(made, BaseException, "__init__"), args[1:], kwargs)
-            return made
+            instance = new_object(kind.kind)
+            instance.call_native(ctx, NativeMethod(instance, BaseException, "__init__"), args[1:], kwargs)
+            return instance
         return native_new(ctx, kind.kind, args[1:], kwargs)
 
 

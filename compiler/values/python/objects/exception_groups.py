@@ -51,9 +51,9 @@ class GroupValue(ExceptionValue):
 
 def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:
     """Evaluate the construction of a group; Python itself checks the arguments."""
-    given = [ctx.real(arg) for arg in args]
-    inside = [ctx.real(item) for item in ctx.unpack(given[1])] if len(given) > 1 else []
-    reals: list[object] = [given[0].stand_in() if given else None]
+    values = [ctx.realize(arg) for arg in args]
+    inside = [ctx.realize(item) for item in ctx.unpack(values[1])] if len(values) > 1 else []
+    reals: list[object] = [values[0].stand_in() if values else None]
     reals.append(
         [
             native_of(item.python_type())()
@@ -68,25 +68,25 @@ def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:
     )
     native = native_of(kind)
     try:
-        made = native.__new__(native, *reals[: len(given)])
+        real = native.__new__(native, *reals[: len(values)])
     except (TypeError, ValueError) as error:
         ctx.throw(type(error), *error.args)
-    group = GroupValue(type(made) if kind is native else kind, given)
+    group = GroupValue(type(real) if kind is native else kind, values)
     group.members = tuple(item for item in inside if isinstance(item, ExceptionValue))
     return group
 
 
-def condition(ctx: CaptureContext, wanted: Value) -> Matches:
+def condition(ctx: CaptureContext, classes: Value) -> Matches:
     """Return the test that split and subgroup make of their argument."""
-    wanted = ctx.real(wanted)
-    if isinstance(wanted, TupleValue):
-        tests = [condition(ctx, item) for item in wanted.elements(ctx)]
+    classes = ctx.realize(classes)
+    if isinstance(classes, TupleValue):
+        tests = [condition(ctx, item) for item in classes.elements(ctx)]
         return lambda exception: any(test(exception) for test in tests)
-    if isinstance(wanted, ClassValue):
-        kind = wanted.kind
+    if isinstance(classes, ClassValue):
+        kind = classes.kind
         return lambda exception: issubclass(exception.kind, kind)
-    if isinstance(wanted, FunctionValue | BoundMethod | ObjectValue):
-        return lambda exception: ctx.real(ctx.call(wanted, [exception], {})).truth(ctx)
+    if isinstance(classes, FunctionValue | BoundMethod | ObjectValue):
+        return lambda exception: ctx.realize(ctx.call(classes, [exception], {})).truth(ctx)
     ctx.throw(TypeError, "expected a function, exception type or tuple of exception types")
 
 
@@ -107,20 +107,25 @@ def split(
 def _derived(ctx: CaptureContext, group: GroupValue, members: list[ExceptionValue]) -> ExceptionValue | None:
     if not members:
         return None
-    made = ctx.real(group.call_method(ctx, "derive", [ListValue(list(members))], {}))
-    assert isinstance(made, ExceptionValue)
-    made.cause, made.context, made.suppressed, made.raised = group.cause, group.context, group.suppressed, group.raised
+    derived = ctx.realize(group.call_method(ctx, "derive", [ListValue(list(members))], {}))
+    assert isinstance(derived, ExceptionValue)
+    derived.cause, derived.context, derived.suppressed, derived.raised = (
+        group.cause,
+        group.context,
+        group.suppressed,
+        group.raised,
+    )
     notes = group.namespace.entries.get("__notes__")
     if notes is not None:
-        made.namespace.set_item(ctx, notes.key, ListValue(ctx.unpack(notes.value)))
-    return made
+        derived.namespace.set_item(ctx, notes.key, ListValue(ctx.unpack(notes.value)))
+    return derived
 
 
-def match_group(ctx: CaptureContext, exception: Value, wanted: Value) -> tuple[Value, Value]:
+def match_group(ctx: CaptureContext, exception: Value, classes: Value) -> tuple[Value, Value]:
     """Return (rest, match) of an `except*` clause."""
     if not isinstance(exception, ExceptionValue):
         return NONE, NONE
-    matches = condition(ctx, wanted)
+    matches = condition(ctx, classes)
     if matches(exception):
         if isinstance(exception, GroupValue):
             return NONE, exception
@@ -135,13 +140,13 @@ def match_group(ctx: CaptureContext, exception: Value, wanted: Value) -> tuple[V
 
 def what_remains(ctx: CaptureContext, original: Value, raised: list[Value]) -> Value:
     """Return what is raised after all `except*` clauses: what no clause took, and what they raised."""
-    found = [item for item in raised if isinstance(item, ExceptionValue)]
-    if not found:
+    exceptions = [item for item in raised if isinstance(item, ExceptionValue)]
+    if not exceptions:
         return NONE
     if not isinstance(original, GroupValue):
-        return found[0]
-    again = {id(leaf) for item in found if _is_part(item, original) for leaf in _leaves(item)}
-    new = [item for item in found if not _is_part(item, original)]
+        return exceptions[0]
+    again = {id(leaf) for item in exceptions if _is_part(item, original) for leaf in _leaves(item)}
+    new = [item for item in exceptions if not _is_part(item, original)]
     rest = split(ctx, original, lambda exception: id(exception) in again)[0] if again else None
     if not new:
         return rest or NONE

@@ -71,7 +71,7 @@ class ExceptionValue(ObjectValue):
 
     def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
-        self.args = [ctx.real(arg) for arg in args]
+        self.args = [ctx.realize(arg) for arg in args]
         self.given, self.fields = (list(self.args), dict(kwargs)), None
         if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
             self.native_fields(ctx)
@@ -83,27 +83,27 @@ class ExceptionValue(ObjectValue):
         holders: dict[int, Value] = {}
 
         def real(value: Value) -> object:
-            value = ctx.real(value)
+            value = ctx.realize(value)
             if value.is_constant():
                 return value.constant()
             holder = _Holder()
             holders[id(holder)] = value
-            kept.append(holder)
+            stand_ins.append(holder)
             return holder
 
-        kept: list[object] = []
+        stand_ins: list[object] = []
         native = native_of(self.kind)
         try:
-            made = native(*map(real, self.given[0]), **{name: real(value) for name, value in self.given[1].items()})
+            instance = native(*map(real, self.given[0]), **{name: real(value) for name, value in self.given[1].items()})
         except TypeError as error:
             ctx.throw(TypeError, *(str(arg).replace(native.__name__, self.kind.__name__) for arg in error.args))
-        if type(made) is not native and self.kind is native:
-            self.kind = type(made)
-        if isinstance(made, OSError):
-            self.args = [holders[id(arg)] if id(arg) in holders else ctx.known(arg) for arg in made.args]
-        found = {name: getattr(made, name, None) for name in _field_names(native)}
+        if type(instance) is not native and self.kind is native:
+            self.kind = type(instance)
+        if isinstance(instance, OSError):
+            self.args = [holders[id(arg)] if id(arg) in holders else ctx.known(arg) for arg in instance.args]
+        fields = {name: getattr(instance, name, None) for name in _field_names(native)}
         self.fields = {
-            name: holders[id(value)] if id(value) in holders else ctx.known(value) for name, value in found.items()
+            name: holders[id(value)] if id(value) in holders else ctx.known(value) for name, value in fields.items()
         }
         return self.fields
 
@@ -115,9 +115,9 @@ class ExceptionValue(ObjectValue):
             return TupleValue(list(self.args))
         if self.real is not MISSING:
             if name in _CHAIN and getattr(self, _CHAIN[name]) is None and self.source is not None:
-                return ctx.real(ctx.wrap(getattr(self.real, name), Attribute(self.source, name)))
+                return ctx.realize(ctx.wrap(getattr(self.real, name), Attribute(self.source, name)))
             if name in ("__traceback__", "__suppress_context__"):
-                self.no(f"attribute {name!r}")
+                self.unsupported(f"attribute {name!r}")
         if name in _CHAIN:
             return getattr(self, _CHAIN[name]) or Constant(None)
         if name == "__suppress_context__":
@@ -125,21 +125,21 @@ class ExceptionValue(ObjectValue):
         if name == "__traceback__":
             return TracebackValue(self) if self.raised else Constant(None)
         if name in self.set_fields:
-            return ctx.real(self.set_fields[name])
+            return ctx.realize(self.set_fields[name])
         if self.real is MISSING and name in _field_names(native_of(self.kind)):
             return self.native_fields(ctx)[name]
         return super().get_attr(ctx, name)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep chain and fields; whoever raises it creates the traceback."""
+        """Keep chain and fields; a traceback is made again by whoever raises."""
         if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
-            self.no(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}")
         if name in _CHAIN:
-            is_none = isinstance(ctx.real(value), Constant)
-            setattr(self, _CHAIN[name], None if is_none else ctx.real(value))
+            is_none = isinstance(ctx.realize(value), Constant)
+            setattr(self, _CHAIN[name], None if is_none else ctx.realize(value))
             self.suppressed = self.suppressed or name == "__cause__"
         elif name == "__suppress_context__":
-            self.suppressed = ctx.real(value).truth(ctx)
+            self.suppressed = ctx.realize(value).truth(ctx)
         elif name == "args":
             self.args = list(ctx.unpack(value))
         elif name in _field_names(native_of(self.kind)) and self.source is None:
@@ -181,8 +181,8 @@ class ExceptionValue(ObjectValue):
         if method.name == "with_traceback":
             return self
         if method.name == "add_note" and len(args) == 1:
-            if not issubclass(ctx.real(args[0]).python_type(), str):
-                kind = ctx.real(args[0]).python_type().__name__
+            if not issubclass(ctx.realize(args[0]).python_type(), str):
+                kind = ctx.realize(args[0]).python_type().__name__
                 ctx.throw(TypeError, f"note must be a str, not '{kind}'")
             notes = self.namespace.find(ctx, Constant("__notes__"))
             if notes is None:
@@ -199,7 +199,7 @@ class ExceptionValue(ObjectValue):
         args = "".join(f", {out.value(arg)}" for arg in self.given[0])
         named = "".join(f", {key}={out.value(value)}" for key, value in self.given[1].items())
         out.line(f"{name} = {native}.__new__({out.class_name(self.kind)}{args})")
-        out.know(self, name)
+        out.bind(self, name)
         out.line(f"{native}.__init__({name}{args}{named})")
         if self.args != self.given[0]:
             out.line(f"{name}.args = ({''.join(f'{out.value(arg)}, ' for arg in self.args)})")
@@ -237,16 +237,16 @@ def make_exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     init = class_lookup(kind, "__init__")[1]
     function = maker.__func__ if isinstance(maker, staticmethod) else None
     if isinstance(function, types.FunctionType):
-        made = ctx.call(ctx.known(function), [ctx.known(kind), *args], kwargs)
-        if not isinstance(made, ExceptionValue) or not issubclass(made.kind, kind):
-            return made
+        exception = ctx.call(ctx.known(function), [ctx.known(kind), *args], kwargs)
+        if not isinstance(exception, ExceptionValue) or not issubclass(exception.kind, kind):
+            return exception
     else:
-        made = ExceptionValue(kind, [ctx.real(arg) for arg in args])
+        exception = ExceptionValue(kind, [ctx.realize(arg) for arg in args])
     if isinstance(init, types.FunctionType):
-        ctx.call(ctx.known(init), [made, *args], kwargs)
+        ctx.call(ctx.known(init), [exception, *args], kwargs)
     else:
-        made.initialise(ctx, args, kwargs)
-    return made
+        exception.initialise(ctx, args, kwargs)
+    return exception
 
 
 INSTANCES[BaseException] = lambda kind: ExceptionValue(kind, [])

@@ -35,13 +35,13 @@ class CellValue(Value):
         """Return the content."""
         if self.content is None:
             ctx.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value")
-        self.content = ctx.real(self.content)
+        self.content = ctx.realize(self.content)
         return self.content
 
     def store(self, ctx: CaptureContext, value: Value | None) -> None:
         """Replace the content; None empties the cell."""
         if self.read_later:
-            self.no("assigning to a variable that a hook has read")
+            self.unsupported("assigning to a variable that a hook has read")
         self.content = value
         ctx.mutated(self)
 
@@ -49,13 +49,13 @@ class CellValue(Value):
         """Give `cell_contents`."""
         if name == "cell_contents":
             return self.load(ctx, name)
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new cell; made before its content, which may refer back to it."""
         name = out.fresh()
         out.line(f"{name} = {out.inject(types.CellType)}()")
-        out.know(self, name)
+        out.bind(self, name)
         if self.content is not None:
             out.line(f"{name}.cell_contents = {out.value(self.content)}")
         return name
@@ -150,9 +150,9 @@ class FunctionValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give names, defaults and attributes set on the function."""
         if name in self.attributes:
-            return ctx.real(self.attributes[name])
-        if self.dictionary is not None and (found := self.dictionary.find(ctx, Constant(name))) is not None:
-            return found
+            return ctx.realize(self.attributes[name])
+        if self.dictionary is not None and (attribute := self.dictionary.find(ctx, Constant(name))) is not None:
+            return attribute
         if name in ("__get__", "__call__"):
             return MethodOf(self, name)
         simple: dict[str, object] = {
@@ -165,9 +165,9 @@ class FunctionValue(Value):
         if self.real is None:
             if name in simple:
                 return ctx.known(simple[name])
-            found = self._made_attr(ctx, name)
-            if found is not None:
-                return found
+            attribute = self._made_attr(ctx, name)
+            if attribute is not None:
+                return attribute
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if not hasattr(self.real, name):
             if self.source is not None:
@@ -200,7 +200,7 @@ class FunctionValue(Value):
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute of a function made while capturing."""
         if self.real is not None or name in _SPECIAL:
-            self.no(f"deleting attribute {name!r}")
+            self.unsupported(f"deleting attribute {name!r}")
         owner = self._made_attr(ctx, "__dict__")
         assert owner is not None
         if not owner.contains(ctx, Constant(name)):
@@ -214,11 +214,11 @@ class FunctionValue(Value):
             return
         fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
         if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
-            self.no(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}")
         if name == "__defaults__":
-            self.defaults = [] if ctx.real(value).identity() is None else list(ctx.unpack(value))
-        elif name in ("__name__", "__qualname__") and ctx.real(value).is_constant():
-            text = str(ctx.real(value).constant())
+            self.defaults = [] if ctx.realize(value).identity() is None else list(ctx.unpack(value))
+        elif name in ("__name__", "__qualname__") and ctx.realize(value).is_constant():
+            text = str(ctx.realize(value).constant())
             self.name, self.qualified_name = (text, self.qualified_name) if name == "__name__" else (self.name, text)
         else:
             self.attributes[name] = value
@@ -228,7 +228,7 @@ class FunctionValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `__get__` and `__call__`."""
         if name == "__get__":
-            owner = ctx.real(args[0])
+            owner = ctx.realize(args[0])
             is_none = isinstance(owner, Constant) and owner.value is None
             return self if is_none else BoundMethod(self, owner)
         if name == "__call__":
@@ -267,9 +267,9 @@ def wrap_function(ctx: CaptureContext, function: Function, source: Source) -> Fu
     cells: list[CellValue] = []
     for position, cell in enumerate(function.__closure__ or ()):
         place = Injected(cell) if isinstance(source, Injected) else Item(Attribute(source, "__closure__"), position)
-        found = ctx.wrap(cell, place)
-        assert isinstance(found, CellValue)
-        cells.append(found)
+        cell_value = ctx.wrap(cell, place)
+        assert isinstance(cell_value, CellValue)
+        cells.append(cell_value)
     defaults: list[Value] = []
     for position, default in enumerate(function.__defaults__ or ()):
         defaults.append(ctx.lazy(default, Item(Attribute(source, "__defaults__"), position)))
@@ -296,12 +296,12 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     names = code.co_varnames
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     bound: dict[str, Value] = dict(zip(names[:positional], args, strict=False))
-    given = dict(kwargs)
+    keywords = dict(kwargs)
     for parameter in names[code.co_posonlyargcount : positional + keyword_only]:
-        if parameter in given:
+        if parameter in keywords:
             if parameter in bound:
                 ctx.throw(TypeError, f"{name}() got multiple values for argument '{parameter}'")
-            bound[parameter] = given.pop(parameter)
+            bound[parameter] = keywords.pop(parameter)
     first_default = positional - len(function.defaults)
     for position in range(first_default, positional):
         bound.setdefault(names[position], function.defaults[position - first_default])
@@ -316,9 +316,9 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
         by_keyword = sum(parameter in kwargs for parameter in names[positional:slot_end])
         ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args), by_keyword))
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in given.items()])
-    elif given:
-        ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(given))}'")
+        bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in keywords.items()])
+    elif keywords:
+        ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(keywords))}'")
     for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
         missing = [repr(parameter) for parameter in group if parameter not in bound]
         if missing:
@@ -326,16 +326,16 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     return bound
 
 
-def _too_many(name: str, positional: int, defaults: int, given: int, by_keyword: int) -> str:
+def _too_many(name: str, positional: int, defaults: int, count: int, by_keyword: int) -> str:
     """Return Python's message for too many positional arguments."""
     takes = f"from {positional - defaults} to {positional}" if defaults else str(positional)
     plural = "" if positional == 1 and not defaults else "s"
-    found = str(given)
+    count_text = str(count)
     if by_keyword:
-        found += f" positional argument{'s' if given > 1 else ''}"
-        found += f" (and {by_keyword} keyword-only argument{'s' if by_keyword > 1 else ''})"
-    verb = "was" if given == 1 and not by_keyword else "were"
-    return f"{name}() takes {takes} positional argument{plural} but {found} {verb} given"
+        count_text += f" positional argument{'s' if count > 1 else ''}"
+        count_text += f" (and {by_keyword} keyword-only argument{'s' if by_keyword > 1 else ''})"
+    verb = "was" if count == 1 and not by_keyword else "were"
+    return f"{name}() takes {takes} positional argument{plural} but {count_text} {verb} given"
 
 
 def _missing(name: str, kind: str, missing: list[str]) -> str:
@@ -435,13 +435,13 @@ class PartialValue(Value):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep an attribute of a partial made here."""
         if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
-            self.no(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}")
         self.attributes[name] = value
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give func, args and keywords, and attributes set here."""
         if name in self.attributes:
-            return ctx.real(self.attributes[name])
+            return ctx.realize(self.attributes[name])
         if name == "func":
             return self.function
         if name == "args":

@@ -83,20 +83,20 @@ class ObjectValue(Value):
             return ctx.call(hook, [], {})
         slots = self._filled_slots(ctx)
         self._require_plain()
-        made = new_object(self.kind)
-        made.slots = dict(slots)
-        if self.contents is not None and made.contents is not None:
-            made.contents.call_method(ctx, "__init__", [self.contents], {})
-        made.namespace.entries = {
+        copy = new_object(self.kind)
+        copy.slots = dict(slots)
+        if self.contents is not None and copy.contents is not None:
+            copy.contents.call_method(ctx, "__init__", [self.contents], {})
+        copy.namespace.entries = {
             token: Entry(entry.key, entry.value) for token, entry in self.namespace.read_all(ctx).items()
         }
-        return made
+        return copy
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return what `__deepcopy__` gives, or a new instance with a copy of the state."""
         hook = self.method(ctx, "__deepcopy__")
         if hook is not None:
-            memo[id(self)] = ctx.real(ctx.call(hook, [memo[0]], {}))
+            memo[id(self)] = ctx.realize(ctx.call(hook, [memo[0]], {}))
             return memo[id(self)]
         slots = self._filled_slots(ctx)
         self._require_plain()
@@ -114,11 +114,11 @@ class ObjectValue(Value):
         """Raise Break unless copying makes a new instance with the same state, and calls nothing of the class's own."""
         plain = (object, None, types.SimpleNamespace)
         own = any(class_lookup(self.kind, name)[0] not in plain for name in _COPY_HOOKS)
-        held = self.contents is None or type(self.contents) in (ListValue, DictValue)
+        copyable_contents = self.contents is None or type(self.contents) in (ListValue, DictValue)
         written = (types.FunctionType, staticmethod)
         python = any(isinstance(class_lookup(self.kind, name)[1], written) for name in _FILLING)
         filled = python and (self.contents is not None or bool(self.slots))
-        if own or filled or not held or not self.copies_plainly:
+        if own or filled or not copyable_contents or not self.copies_plainly:
             raise Break(UNKNOWN_CALLEE, f"copy of {self.describe()}")
 
     def _filled_slots(self, ctx: CaptureContext) -> dict[str, Value]:
@@ -137,7 +137,7 @@ class ObjectValue(Value):
         if method is not None:
             return ctx.call(method, [], {})
         if self.contents is not None:
-            return ctx.real(self.contents).reversed(ctx)
+            return ctx.realize(self.contents).reversed(ctx)
         if class_lookup(self.kind, "__reversed__")[0] is not None:
             return super().reversed(ctx)
         if self.method(ctx, "__getitem__") is None or self.method(ctx, "__len__") is None:
@@ -181,10 +181,10 @@ class ObjectValue(Value):
             if self.contents.python_type().__hash__ is None:
                 self.refuse(ctx, "hash", hash)
             return self.contents.hash_token(ctx)
-        found = ctx.real(ctx.call(method, [], {})) if method is not None else self
-        number = self.answered(ctx, "__hash__", found, hash).constant() if found is not self else None
+        answer = ctx.realize(ctx.call(method, [], {})) if method is not None else self
+        number = self.answered(ctx, "__hash__", answer, hash).constant() if answer is not self else None
         if not isinstance(number, int):
-            self.no("hash by a rule of its own", UNSUPPORTED_OBJECT)
+            self.unsupported("hash by a rule of its own", UNSUPPORTED_OBJECT)
         return HashToken(ctx, self, number)
 
     def answered(self, ctx: CaptureContext, name: str, answer: Value, function: Callable[[Any], object]) -> Value:
@@ -198,9 +198,9 @@ class ObjectValue(Value):
 
     def as_index(self, ctx: CaptureContext) -> Value:
         """Evaluate `operator.index(object)`."""
-        found = self._special(ctx, "__index__")
-        if found is not None:
-            return self.answered(ctx, "__index__", found, operator.index)
+        answer = self._special(ctx, "__index__")
+        if answer is not None:
+            return self.answered(ctx, "__index__", answer, operator.index)
         return self.contents if isinstance(self.contents, Constant) else self
 
     def method(self, ctx: CaptureContext, name: str) -> Value | None:
@@ -215,9 +215,9 @@ class ObjectValue(Value):
         custom = class_lookup(self.kind, "__getattribute__")[1]
         if isinstance(custom, types.FunctionType):
             return self._custom_attr(ctx, name, custom)
-        found = self.generic_attr(ctx, name)
-        if found is not None:
-            return found
+        attribute = self.generic_attr(ctx, name)
+        if attribute is not None:
+            return attribute
         fallback = class_lookup(self.kind, "__getattr__")[1]
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
@@ -256,13 +256,13 @@ class ObjectValue(Value):
         if isinstance(raw, types.MemberDescriptorType):
             return self._slot(ctx, name)
         if name == "__weakref__":
-            self.no("attribute '__weakref__'", UNSUPPORTED_OBJECT)
+            self.unsupported("attribute '__weakref__'", UNSUPPORTED_OBJECT)
         is_data = owner is not None and hasattr(type(raw), "__set__")
         if is_data and owner is not None:
             return bind_raw(ctx, raw, owner, name, self, self.kind)
-        found = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
-        if found is not None:
-            return found
+        attribute = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
+        if attribute is not None:
+            return attribute
         if owner is None:
             return None
         return bind_raw(ctx, raw, owner, name, self, self.kind)
@@ -275,7 +275,7 @@ class ObjectValue(Value):
 
     def _slot(self, ctx: CaptureContext, name: str) -> Value | None:
         if name in self.slots:
-            self.slots[name] = ctx.real(self.slots[name])
+            self.slots[name] = ctx.realize(self.slots[name])
             return self.slots[name]
         if self.real is MISSING or name in self.written_slots:
             return None
@@ -308,10 +308,10 @@ class ObjectValue(Value):
         elif owner is not None and hasattr(type(raw), "__set__"):
             setter = class_lookup(type(raw), "__set__")[1]
             if not isinstance(setter, types.FunctionType):
-                self.no(f"setting attribute {name!r} through a descriptor written in C")
+                self.unsupported(f"setting attribute {name!r} through a descriptor written in C")
             ctx.call(ctx.wrap(setter, Injected(setter)), [ctx.wrap(raw, Injected(raw)), self, value], {})
         elif name == "__class__" or name == "__dict__":
-            self.no(f"setting {name}")
+            self.unsupported(f"setting {name}")
         elif not _has_namespace(self.kind):
             words = f"'{self.kind.__name__}' object has no attribute '{name}'"
             if owner is not None:
@@ -344,7 +344,7 @@ class ObjectValue(Value):
         elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
             deleter = class_lookup(type(raw), "__delete__")[1]
             if not isinstance(deleter, types.FunctionType):
-                self.no(f"deleting attribute {name!r} through a descriptor")
+                self.unsupported(f"deleting attribute {name!r} through a descriptor")
             ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
         elif self.namespace.find(ctx, Constant(name)) is None:
             fixed = owner is not None and not _has_namespace(self.kind)
@@ -359,12 +359,12 @@ class ObjectValue(Value):
         if method is None:
             if class_lookup(self.kind, "__call__")[0] is None:
                 self.refuse(ctx, "call", lambda value: value())
-            self.no("call", UNKNOWN_CALLEE)
+            self.unsupported("call", UNKNOWN_CALLEE)
         return ctx.hand_on(self, method, args, kwargs)
 
     def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
         method = self.method(ctx, name)
-        return None if method is None else ctx.real(ctx.call(method, list(args), {}))
+        return None if method is None else ctx.realize(ctx.call(method, list(args), {}))
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Evaluate `bool(object)`."""
@@ -378,11 +378,11 @@ class ObjectValue(Value):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Evaluate `iter(object)`."""
-        found = self._special(ctx, "__iter__")
-        if found is not None:
-            if not hasattr(found.python_type(), "__next__"):
-                ctx.throw(TypeError, f"iter() returned non-iterator of type '{found.python_type().__name__}'")
-            return found
+        iterator = self._special(ctx, "__iter__")
+        if iterator is not None:
+            if not hasattr(iterator.python_type(), "__next__"):
+                ctx.throw(TypeError, f"iter() returned non-iterator of type '{iterator.python_type().__name__}'")
+            return iterator
         if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
@@ -391,25 +391,25 @@ class ObjectValue(Value):
 
     def next(self, ctx: CaptureContext) -> Value:
         """Evaluate `next(object)`."""
-        found = self._special(ctx, "__next__")
-        if found is None:
+        element = self._special(ctx, "__next__")
+        if element is None:
             self.refuse(ctx, "next", next)
-        return found
+        return element
 
     def length(self, ctx: CaptureContext) -> Value:
         """Evaluate `len(object)`."""
-        found = self._special(ctx, "__len__")
-        if found is not None:
-            return self.answered(ctx, "__len__", found, len)
+        size = self._special(ctx, "__len__")
+        if size is not None:
+            return self.answered(ctx, "__len__", size, len)
         if self.contents is None or not defines(self.contents.python_type(), "__len__"):
             self.refuse(ctx, "len", len)
         return self.contents.length(ctx)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `object[key]`."""
-        found = self._special(ctx, "__getitem__", key)
-        if found is not None:
-            return found
+        element = self._special(ctx, "__getitem__", key)
+        if element is not None:
+            return element
         if self.contents is None or not defines(self.contents.python_type(), "__getitem__"):
             self.refuse(ctx, "subscript", operator.getitem, key)
         if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
@@ -434,9 +434,9 @@ class ObjectValue(Value):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Evaluate `item in object`."""
-        found = self._special(ctx, "__contains__", item)
-        if found is not None:
-            return found.truth(ctx)
+        answer = self._special(ctx, "__contains__", item)
+        if answer is not None:
+            return answer.truth(ctx)
         if self.contents is not None and defines(self.contents.python_type(), "__contains__"):
             return self.contents.contains(ctx, item)
         if class_lookup(self.kind, "__contains__")[0] is not None or not any(
@@ -451,25 +451,25 @@ class ObjectValue(Value):
         name = method.name
         if self.contents is not None and method.kind is not object:
             if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:
-                self.no(f"method {name!r}")
-            made = self.contents.call_method(ctx, name, args, kwargs)
-            return self if made is self.contents else made
+                self.unsupported(f"method {name!r}")
+            result = self.contents.call_method(ctx, name, args, kwargs)
+            return self if result is self.contents else result
         if name in ("__init__", "__init_subclass__"):
             return Constant(None)
         if name == "__setattr__":
-            self.set_plain(ctx, str(ctx.real(args[0]).constant()), args[1])
+            self.set_plain(ctx, str(ctx.realize(args[0]).constant()), args[1])
             return Constant(None)
         if name == "__delattr__":
-            self.del_plain(ctx, str(ctx.real(args[0]).constant()))
+            self.del_plain(ctx, str(ctx.realize(args[0]).constant()))
             return Constant(None)
         if name in ("__getattribute__", "__getattr__"):
-            attribute = str(ctx.real(args[0]).constant())
-            found = self.generic_attr(ctx, attribute)
-            if found is None:
+            attribute = str(ctx.realize(args[0]).constant())
+            attribute_value = self.generic_attr(ctx, attribute)
+            if attribute_value is None:
                 ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{attribute}'")
-            return found
+            return attribute_value
         if name in ("__eq__", "__ne__"):
-            same = self.identity() is ctx.real(args[0]).identity()
+            same = self.identity() is ctx.realize(args[0]).identity()
             return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
         if name in ("__lt__", "__le__", "__gt__", "__ge__"):
             return Constant(NotImplemented)
@@ -485,16 +485,16 @@ class ObjectValue(Value):
         """Make a new instance and fill it; made first, so that it may refer to itself."""
         name = out.fresh()
         base = next(base for base in self.kind.__mro__ if is_native(base) and base is not Generic)
-        given = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
+        argument = "" if not isinstance(self.contents, Constant) else f", {out.value(self.contents)}"
         if isinstance(self.contents, SetValue) and self.contents.kind is frozenset:
-            given = f", {out.value(self.contents)}"
-        out.line(f"{name} = {out.inject(base)}.__new__({out.class_name(self.kind)}{given})")
-        out.know(self, name)
+            argument = f", {out.value(self.contents)}"
+        out.line(f"{name} = {out.inject(base)}.__new__({out.class_name(self.kind)}{argument})")
+        out.bind(self, name)
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         for slot, value in self.slots.items():
             out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
-        if self.contents is not None and not given:
+        if self.contents is not None and not argument:
             for line in fill_subclass(name, base, self.contents, out):
                 out.line(line)
         return name
@@ -516,15 +516,15 @@ def new_object(kind: type) -> ObjectValue:
     for base, maker in INSTANCES.items():
         if issubclass(kind, base):
             return maker(kind)
-    made = ObjectValue(kind)
-    held: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
-    if held is None:
-        return made
-    if held in (list, collections.deque):
-        made.contents = ListValue([], kind=held)
+    instance = ObjectValue(kind)
+    container: type | None = next((base for base in _CONTAINERS if issubclass(kind, base)), None)
+    if container is None:
+        return instance
+    if container in (list, collections.deque):
+        instance.contents = ListValue([], kind=container)
     else:
-        made.contents = SetValue(held) if held in (set, frozenset) else DictValue(held)
-    return made
+        instance.contents = SetValue(container) if container in (set, frozenset) else DictValue(container)
+    return instance
 
 
 def fill_subclass(name: str, base: type, contents: Value, out: Rebuilder) -> list[str]:
@@ -606,19 +606,19 @@ class OpaqueValue(Value):
         if name == "__class__":
             return ctx.known(type(self.real))
         if not hasattr(type(self.real), name):
-            self.no(f"attribute {name!r}", UNSUPPORTED_OBJECT)
+            self.unsupported(f"attribute {name!r}", UNSUPPORTED_OBJECT)
         if isinstance(class_lookup(type(self.real), name)[1], types.MethodDescriptorType):
             return MethodOf(self, name)
-        self.no(f"attribute {name!r}", UNSUPPORTED_OBJECT)
+        self.unsupported(f"attribute {name!r}", UNSUPPORTED_OBJECT)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Break at the call."""
-        self.no(f"method {name!r}", UNKNOWN_CALLEE)
+        self.unsupported(f"method {name!r}", UNKNOWN_CALLEE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Break at the call."""
-        self.no("call", UNKNOWN_CALLEE)
+        self.unsupported("call", UNKNOWN_CALLEE)
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Break: its rule is not known."""
-        self.no("truth value", UNSUPPORTED_OBJECT)
+        self.unsupported("truth value", UNSUPPORTED_OBJECT)

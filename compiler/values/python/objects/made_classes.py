@@ -44,14 +44,14 @@ class MadeClass(ClassValue):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of the template."""
         if (name.startswith("__") and name.endswith("__")) or self.remake is not None:
-            self.no(f"setting class attribute {name!r}")
+            self.unsupported(f"setting class attribute {name!r}")
         self.namespace[name] = value
         setattr(self.kind, name, _template_part(ctx, value))
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute of the template."""
         if name not in self.namespace or self.remake is not None:
-            self.no(f"deleting class attribute {name!r}")
+            self.unsupported(f"deleting class attribute {name!r}")
         del self.namespace[name]
         delattr(self.kind, name)
 
@@ -62,14 +62,14 @@ class MadeClass(ClassValue):
             out.line(f"{name} = {self.remake(out)}")
             return name
         if type(self.kind) is not type:
-            self.no("making an abstract class after the graph")
+            self.unsupported("making an abstract class after the graph")
         bases = "".join(f"{out.value(base)}, " for base in self.bases)
         at_once = {key: value for key, value in self.namespace.items() if key in _AT_ONCE}
         if "__hash__" in self.kind.__dict__ and self.kind.__dict__["__hash__"] is None:
             at_once["__hash__"] = Constant(None)
-        given = "".join(f"{key!r}: {out.value(value)}, " for key, value in at_once.items())
-        out.line(f"{name} = {out.inject(type)}({self.kind.__name__!r}, ({bases}), {{{given}}})")
-        out.know(self, name)
+        entries = "".join(f"{key!r}: {out.value(value)}, " for key, value in at_once.items())
+        out.line(f"{name} = {out.inject(type)}({self.kind.__name__!r}, ({bases}), {{{entries}}})")
+        out.bind(self, name)
         for key, value in self.namespace.items():
             if key not in at_once:
                 out.line(f"{name}.{key} = {out.value(value)}")
@@ -93,8 +93,8 @@ class DescriptorValue(Value):
 
     def as_descriptor(self, ctx: CaptureContext) -> object:
         """Return a real descriptor over stand-ins of the functions."""
-        made: Any = self.kind
-        return made(*(None if _is_none(part) else _callable_part(ctx, part) for part in self.parts.values()))
+        kind: Any = self.kind
+        return kind(*(None if _is_none(part) else _callable_part(ctx, part) for part in self.parts.values()))
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the parts, and the methods that replace one."""
@@ -104,7 +104,7 @@ class DescriptorValue(Value):
             return self.parts["function"]
         if self.kind is property and name in ("getter", "setter", "deleter"):
             return BoundMethod(_Replacing(f"f{name[:3]}"), self)
-        self.no(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}")
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call a staticmethod."""
@@ -133,7 +133,7 @@ class _Replacing(Value):
         """Return a copy with another part."""
         owner = args[0]
         assert isinstance(owner, DescriptorValue)
-        return DescriptorValue(owner.kind, owner.parts | {self.part: ctx.real(args[1])})
+        return DescriptorValue(owner.kind, owner.parts | {self.part: ctx.realize(args[1])})
 
 
 def _is_none(value: Value) -> bool:
@@ -150,19 +150,19 @@ def _callable_part(ctx: CaptureContext, value: Value) -> object:
 @constructs(property)
 def _property(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     names = ("fget", "fset", "fdel", "doc")
-    given = dict(zip(names, args, strict=False)) | kwargs
-    parts = {name: ctx.real(given.get(name, Constant(None))) for name in names[:3]}
+    functions = dict(zip(names, args, strict=False)) | kwargs
+    parts = {name: ctx.realize(functions.get(name, Constant(None))) for name in names[:3]}
     return DescriptorValue(property, parts)
 
 
 @constructs(staticmethod, classmethod)
 def _wrapped(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return DescriptorValue(kind, {"function": ctx.real(args[0])})
+    return DescriptorValue(kind, {"function": ctx.realize(args[0])})
 
 
 def _template_part(ctx: CaptureContext, value: Value, key: str = "") -> object:
     """Return what stands for a value in a template: known values themselves, so that Python can read them."""
-    value = ctx.real(value)
+    value = ctx.realize(value)
     known = value.is_constant() and (key in _AT_ONCE or value.python_type() is tuple)
     if isinstance(value, Constant | ClassValue) or known:
         return value.constant()
@@ -176,37 +176,37 @@ def make_class(
     if not all(isinstance(base, ClassValue) for base in bases):
         raise Break(UNSUPPORTED_OPERATION, "making a class with a base that is not a class")
     kinds = tuple(base.kind for base in bases if isinstance(base, ClassValue))
-    found = metaclass or type
+    metaclass_so_far = metaclass or type
     for kind in kinds:
-        found = type(kind) if issubclass(type(kind), found) else found
+        metaclass_so_far = type(kind) if issubclass(type(kind), metaclass_so_far) else metaclass_so_far
         hook = class_lookup(kind, "__init_subclass__")[1]
         if isinstance(hook, classmethod) and isinstance(hook.__func__, types.FunctionType):
             raise Break(UNSUPPORTED_OPERATION, f"deriving from {kind.__qualname__}, which has __init_subclass__")
-    if found not in _METACLASSES or any(kind.__module__.startswith("torch") for kind in kinds):
-        raise Break(UNSUPPORTED_OPERATION, f"making a class of metaclass {found.__qualname__}")
+    if metaclass_so_far not in _METACLASSES or any(kind.__module__.startswith("torch") for kind in kinds):
+        raise Break(UNSUPPORTED_OPERATION, f"making a class of metaclass {metaclass_so_far.__qualname__}")
     cell = namespace.pop("__classcell__", None)
     for value in namespace.values():
-        owner = class_lookup(ctx.real(value).python_type(), "__set_name__")[0]
+        owner = class_lookup(ctx.realize(value).python_type(), "__set_name__")[0]
         if owner is not None and not isinstance(value, DescriptorValue | ClassValue):
             raise Break(UNSUPPORTED_OPERATION, "making a class with descriptors that take their name")
     parts = {key: _template_part(ctx, value, key) for key, value in namespace.items()}
     try:
-        template = found(name, kinds, parts)
+        template = metaclass_so_far(name, kinds, parts)
     except (TypeError, ValueError) as error:
         ctx.throw(type(error), *error.args)
-    made = MadeClass(template, bases, namespace)
+    class_value = MadeClass(template, bases, namespace)
     if isinstance(cell, CellValue):
-        cell.store(ctx, made)
-    return made
+        cell.store(ctx, class_value)
+    return class_value
 
 
 @calls(builtins.__build_class__)
 def _build_class(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    body, name, *bases = (ctx.real(arg) for arg in args)
+    body, name, *bases = (ctx.realize(arg) for arg in args)
     if not isinstance(body, FunctionValue) or not set(kwargs) <= {"metaclass"}:
         raise Break(UNSUPPORTED_OPERATION, "making a class with arguments")
-    wanted = ctx.real(kwargs["metaclass"]) if kwargs else None
-    metaclass = wanted.kind if isinstance(wanted, ClassValue) else None
+    metaclass_value = ctx.realize(kwargs["metaclass"]) if kwargs else None
+    metaclass = metaclass_value.kind if isinstance(metaclass_value, ClassValue) else None
     if (metaclass or type) not in _METACLASSES or any(not isinstance(base, ClassValue) for base in bases):
         raise Break(UNSUPPORTED_OPERATION, f"making the class {name.constant()}")
     return make_class(ctx, str(name.constant()), bases, ctx.class_body(body), metaclass)
@@ -214,18 +214,18 @@ def _build_class(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 
 def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
     """Evaluate `type(name, bases, namespace)`."""
-    name, bases, namespace = (ctx.real(arg) for arg in args)
+    name, bases, namespace = (ctx.realize(arg) for arg in args)
     if not isinstance(namespace, DictValue) or not name.is_constant():
         raise Break(UNSUPPORTED_OPERATION, "making a class")
-    pairs = {str(entry.key.constant()): ctx.real(entry.value) for entry in namespace.read_all(ctx).values()}
+    pairs = {str(entry.key.constant()): ctx.realize(entry.value) for entry in namespace.read_all(ctx).values()}
     pairs.setdefault("__module__", Constant(ctx.calling_namespace().get("__name__")))
-    return make_class(ctx, str(name.constant()), [ctx.real(base) for base in ctx.unpack(bases)], pairs)
+    return make_class(ctx, str(name.constant()), [ctx.realize(base) for base in ctx.unpack(bases)], pairs)
 
 
 @calls(collections.namedtuple)
 def _namedtuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    known = [ctx.real(arg) for arg in args]
-    named = {key: ctx.real(value) for key, value in kwargs.items()}
+    known = [ctx.realize(arg) for arg in args]
+    named = {key: ctx.realize(value) for key, value in kwargs.items()}
     named.setdefault("module", Constant(ctx.calling_namespace().get("__name__")))
     if not all(value.is_constant() for value in (*known, *named.values())):
         raise Break(UNKNOWN_CALLEE, "namedtuple() of fields that are not known")
