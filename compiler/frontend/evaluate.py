@@ -6,7 +6,7 @@ import types
 from ..values.constant import Constant, MethodOf
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
-from ..values.reasons import CANNOT_RESUME, UNSUPPORTED_OPERATION, Break, SkipFrame
+from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, Break, SkipFrame
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table
 from .frame import FrameState
@@ -238,7 +238,7 @@ class GeneratorValue(Value):
                 return self.throw_in(exception)
         if name == "close":
             return self._close()
-        raise Break(UNSUPPORTED_OPERATION, f"generator method {name!r}")
+        raise Break(BUILTIN_METHOD, f"generator method {name!r}")
 
     def _close(self) -> Value:
         if self.started and not self.finished:

@@ -21,9 +21,9 @@ from ..values.reasons import (
     DATA_DEPENDENT_SHAPE,
     DATA_DEPENDENT_VALUE,
     DISABLED,
+    FUNCTION_TRANSFORM,
     OPERATION_FAILED,
-    UNKNOWN_CALLEE,
-    UNSUPPORTED_OPERATION,
+    TORCH_CALL_FORM,
     Break,
 )
 from ..values.source import Source
@@ -215,9 +215,9 @@ class GraphBuilding(CaptureContext):
             named = {name: self._entering(value) for name, value in kwargs.items()}
             nodes, fakes = self.realize(self.call(function, values, named)).graph_argument(self)
             if len(self.effects) > effects or len(self.written_globals) > globals_before:
-                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes something outside, under a transform")
+                raise Break(FUNCTION_TRANSFORM, f"{function.describe()} changes something outside, under a transform")
             if self.changed_states - {"grad"} != states - {"grad"} or torch.is_grad_enabled() != grad_mode:
-                raise Break(UNKNOWN_CALLEE, f"{function.describe()} changes a global state, under a transform")
+                raise Break(FUNCTION_TRANSFORM, f"{function.describe()} changes a global state, under a transform")
             results: Any = nodes
             level.graph.output(fx.map_arg(results, self._carried))
         finally:
@@ -247,7 +247,7 @@ class GraphBuilding(CaptureContext):
         if node.graph is level.graph:
             return node
         if -depth >= len(self.levels):
-            raise Break(UNSUPPORTED_OPERATION, "a tensor that has left the transform it was made under")
+            raise Break(FUNCTION_TRANSFORM, "a tensor that has left the transform it was made under")
         outer = self._carried(node, depth - 1)
         if outer not in level.lifted:
             level.lifted[outer] = level.graph.placeholder(f"lifted_{len(level.lifted)}")
@@ -313,7 +313,7 @@ class GraphBuilding(CaptureContext):
             return DictValue.of(self, pairs)
         if result is None:
             return Constant(None)
-        raise Break(UNSUPPORTED_OPERATION, f"{node.target} gives a {type(result).__name__}")
+        raise Break(TORCH_CALL_FORM, f"{node.target} gives a {type(result).__name__}")
 
     def _part(self, node: fx.Node, key: Any, item: object) -> Value:
         """Return the value of a part of what a node gives."""

@@ -13,7 +13,7 @@ from ..values.python.containers.sets import SetValue
 from ..values.python.objects.functions import CellValue
 from ..values.python.operators import binary, compare, unary
 from ..values.python.texts import formatted, text_of
-from ..values.reasons import UNSUPPORTED_OPERATION, Break
+from ..values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ..values.value import Value, defines
 from .frame import NULL, FrameState
 from .opcode_table import opcode
@@ -510,7 +510,7 @@ def function_words(value: Value) -> str:
     name = name or getattr(real, "__qualname__", None)
     module = module or getattr(real, "__module__", None)
     if name is None:
-        raise Break(UNSUPPORTED_OPERATION, f"the name of {value.describe()} in an error")
+        raise Break(TEXT, f"the name of {value.describe()} in an error")
     return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 

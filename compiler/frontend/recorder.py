@@ -34,14 +34,7 @@ from ..values.python.objects.exceptions import ExceptionValue
 from ..values.python.objects.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
 from ..values.python.objects.instances import ObjectValue, OpaqueValue
 from ..values.python.operators import compare, equal
-from ..values.reasons import (
-    DISABLED,
-    LIMIT,
-    UNSUPPORTED_OPERATION,
-    UNSUPPORTED_TENSOR,
-    Break,
-    SkipFrame,
-)
+from ..values.reasons import DISABLED, FRAME_ACCESS, LIMIT, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.rule_tables import CallRule
 from ..values.rules import call_rule
 from ..values.source import Attribute, Injected, Item, Source
@@ -372,8 +365,8 @@ class Recorder(GraphBuilding):
         """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
         if len(self.frames) > 1:
             self.frames[-1].transparent = False
-            raise Break(UNSUPPORTED_OPERATION, what)
-        raise SkipFrame(UNSUPPORTED_OPERATION, what)
+            raise Break(FRAME_ACCESS, what)
+        raise SkipFrame(FRAME_ACCESS, what)
 
     def equal(self, left: Value, right: Value) -> bool:
         """Evaluate `left is right or left == right`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from .guard import GuardKind
 from .operator_table import Binary
-from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -249,7 +249,7 @@ class Known(Value):
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return itself; modules cannot be copied."""
         if isinstance(self.value, types.ModuleType):
-            raise Break(UNKNOWN_CALLEE, "deepcopy of a module")
+            raise Break(COPY, "deepcopy of a module")
         return self
 
     def defines_operators(self) -> bool:
@@ -290,7 +290,7 @@ class Known(Value):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Assign a global of a Python module."""
         if not isinstance(self.value, types.ModuleType):
-            self.unsupported(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         ctx.set_global(vars(self.value), name, value)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
@@ -385,7 +385,7 @@ class MethodOf(Value):
             return Constant(self.name)
         if name == "__self__":
             return self.owner
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the method of the owner."""
@@ -441,7 +441,7 @@ def fold_call(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwa
     real_args = [ctx.realize(arg) for arg in args]
     real_kwargs = {key: ctx.realize(value) for key, value in kwargs.items()}
     if not all(arg.is_constant() for arg in (*real_args, *real_kwargs.values())):
-        owner.unsupported(f"method {name!r} with arguments that are not known")
+        owner.unsupported(f"method {name!r} with arguments that are not known", ARGUMENT_NOT_KNOWN)
     method = getattr(owner.constant(), name, None)
     if method is None:
         ctx.throw(AttributeError, f"'{owner.python_type().__name__}' object has no attribute '{name}'")

@@ -10,8 +10,8 @@ import torch
 
 from .constant import Constant
 from .guard import GuardKind
-from .operator_table import Comparison
-from .reasons import UNSUPPORTED_OPERATION, Break
+from .operator_table import Binary, Comparison
+from .reasons import IDENTITY_NUMBER, Break
 from .rule_tables import calls
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -65,7 +65,7 @@ def key_among(ctx: CaptureContext, container: Value, key: Value) -> Value:
     owner = key.owner if isinstance(key, IdentityValue) else None
     module = owner.identity() if owner is not None else None
     if owner is None or owner.source is None or not isinstance(module, torch.nn.Module):
-        raise Break(UNSUPPORTED_OPERATION, "id(), looked up among keys from outside")
+        raise Break(IDENTITY_NUMBER, "id(), looked up among keys from outside")
     ctx.guard(owner.source, GuardKind.IDENTITY, module)  # which keeps it alive, so the number stays its own
     return Constant(id(module))
 
@@ -100,14 +100,16 @@ class IdentityValue(Value):
         """No object, and no thread, has the number 0."""
         return True
 
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Break: the number is not known."""
+        raise Break(IDENTITY_NUMBER, f"{record.symbol} with an id()")
+
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Compare with another identity; any number else is not known."""
         if isinstance(other, IdentityValue) and record.asks_equality:
             return Constant(self.same(ctx, other) == (record.symbol == "=="))
         left, right = (other, self) if reflected else (self, other)
-        raise Break(
-            UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}, where one is an id()"
-        )
+        raise Break(IDENTITY_NUMBER, f"{left.describe()} {record.symbol} {right.describe()}, where one is an id()")
 
     def same(self, ctx: CaptureContext, other: "IdentityValue") -> bool:
         """Evaluate `self == other`."""

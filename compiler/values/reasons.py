@@ -50,7 +50,43 @@ UNKNOWN_CALLEE = _reason(
     "unknown-callee",
     "a call to code that capture cannot look into",
     "it may do anything, so it runs in plain Python between two graphs",
-    "move the call out of the compiled function",
+    "call it outside and pass its result in, or make it an operator of torch with torch.library.custom_op",
+)
+ARGUMENT_NOT_KNOWN = _reason(
+    "argument-not-known",
+    "an argument that must be known while capturing is not",
+    "it decides what is captured, and its value comes from a tensor or from code that capture cannot run",
+    "pass a literal, or compute the argument outside the compiled function and pass it in",
+)
+CONSTRUCTION = _reason(
+    "construction",
+    "an instance of a class that capture cannot construct",
+    "its class is partly written in C, has a metaclass or a finaliser of its own, or acts outside the program",
+    "construct it outside the compiled function and pass it in, or make the class a plain Python class",
+)
+COPY = _reason(
+    "copy",
+    "a copy of an object that capture cannot copy",
+    "its class has a rule for copying that is not Python, or it holds state that capture does not see",
+    "use clone() for tensors, build the new object from the fields of the old one, or copy it before the call",
+)
+FUNCTION_TRANSFORM = _reason(
+    "function-transform",
+    "a function under torch.func that does more than compute its result",
+    "the transform becomes one node of the graph, which has no place for other effects",
+    "let the function compute from its arguments only, and do the rest after the transform",
+)
+TORCH_CALL_FORM = _reason(
+    "torch-call-form",
+    "a function of torch is called in a form that capture does not take",
+    "only its usual form has a meaning inside a graph; the message names what is unusual",
+    "use the plain form: functional_call without strict, checkpoint with use_reentrant=False, arguments by position",
+)
+TORCH_SETTING = _reason(
+    "torch-setting",
+    "a setting of torch changes in a way that graphs do not carry",
+    "it acts on everything that runs later, not on one block of the program",
+    "use a block instead: `with torch.device(...)`, left in the order in which blocks were entered",
 )
 SIDE_EFFECT_CALL = _reason(
     "side-effect-call",
@@ -105,9 +141,51 @@ UNSUPPORTED_OBJECT = _reason(
 )
 UNSUPPORTED_OPERATION = _reason(
     "unsupported-operation",
-    "a Python operation that capture does not evaluate yet",
+    "an operation for which capture has no rule on this type of value",
     "it runs in plain Python between two graphs",
-    "accept the break, or write it another way",
+    "convert the operands to plain numbers, lists, dictionaries or tensors first",
+)
+BUILTIN_METHOD = _reason(
+    "builtin-method",
+    "a method of a builtin type that capture has no rule for",
+    "it is written in C, and its effect on values that are not known is not described",
+    "use an operator, a comprehension or another method, or call it outside the compiled function",
+)
+ATTRIBUTE = _reason(
+    "attribute",
+    "an attribute that capture cannot read or change",
+    "it belongs to an object that capture describes only in part: a function, a method, an iterator",
+    "keep the state in an attribute of an object of a plain class, or read it outside the compiled function",
+)
+CLASS_DEFINITION = _reason(
+    "class-definition",
+    "a class is defined or changed in a way that capture does not evaluate",
+    "hooks of classes run arbitrary code, which would have to run at every call",
+    "define and change classes at the top of the module",
+)
+TEXT = _reason(
+    "text",
+    "the text of a value that is not known",
+    "it would show the data of a tensor, an address or words made in C",
+    "format it outside the compiled function, or format its shape and dtype",
+)
+IDENTITY_NUMBER = _reason(
+    "identity-number",
+    "calculation with id() or with the number of a thread",
+    "the number is a new one in every call",
+    "compare objects with `is`, and use the objects themselves as keys",
+)
+CANNOT_REBUILD = _reason(
+    "cannot-rebuild",
+    "a value that capture made would have to live on, and cannot be made again",
+    "no Python expression gives an object in the same state",
+    "turn iterators into lists before the break, and return plain values",
+)
+FRAME_ACCESS = _reason(
+    "frame-access",
+    "code looks at the frame that calls it",
+    "the compiled function has another frame, so the function runs eagerly",
+    "pass what it looks up as arguments",
 )
 UNSUPPORTED_BYTECODE = _reason(
     "unsupported-bytecode",

@@ -12,7 +12,19 @@ from torch.fx import GraphModule, Node
 from ..base.options import Options
 from .guard import GuardKind
 from .operator_table import Binary, Comparison, Unary
-from .reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, UNSUPPORTED_TENSOR, Break, BreakReason, Signal
+from .reasons import (
+    ARGUMENT_NOT_KNOWN,
+    ATTRIBUTE,
+    CANNOT_REBUILD,
+    COPY,
+    LIMIT,
+    UNKNOWN_CALLEE,
+    UNSUPPORTED_OPERATION,
+    UNSUPPORTED_TENSOR,
+    Break,
+    BreakReason,
+    Signal,
+)
 from .source import Source
 
 _MOST_ELEMENTS = 100_000  # that an iterator may give while capturing
@@ -93,7 +105,7 @@ class Value:
         """Return a few words for messages."""
         return f"{type(self).__name__}({self.python_type().__name__})"
 
-    def unsupported(self, operation: str, reason: BreakReason = UNSUPPORTED_OPERATION) -> NoReturn:
+    def unsupported(self, operation: str, reason: BreakReason) -> NoReturn:
         """Raise Break: this value does not know the operation."""
         raise Break(reason, f"{operation} on {self.describe()}")
 
@@ -101,8 +113,15 @@ class Value:
         """Return an object of the same type, without the contents: it refuses what the type refuses."""
         raise Break(UNSUPPORTED_OPERATION, f"what {self.describe()} refuses")
 
-    def refuse(self, ctx: "CaptureContext", words: str, operation: Callable[..., object], *others: "Value") -> NoReturn:
-        """Raise what Python raises for operands of these types; Break where it does not refuse them.
+    def refuse(
+        self,
+        ctx: "CaptureContext",
+        words: str,
+        operation: Callable[..., object],
+        *others: "Value",
+        reason: BreakReason = UNSUPPORTED_OPERATION,
+    ) -> NoReturn:
+        """Raise what Python raises for operands of these types; Break for the reason where it does not refuse them.
 
         Python itself is asked, on stand-ins: type and message of the error are its own.
         """
@@ -112,7 +131,7 @@ class Value:
             ctx.throw(type(error), *error.args)
         except Break:
             pass
-        self.unsupported(words)
+        self.unsupported(words, reason)
 
     def is_constant(self) -> bool:
         """Return whether `constant()` can answer."""
@@ -120,7 +139,7 @@ class Value:
 
     def constant(self) -> object:
         """Return the real object, fully known now; containers are given as fresh copies."""
-        raise Break(UNSUPPORTED_OPERATION, f"the value of {self.describe()} is not known")
+        raise Break(ARGUMENT_NOT_KNOWN, f"the value of {self.describe()} is not known")
 
     def graph_argument(self, ctx: "CaptureContext") -> tuple[object, object]:
         """Return the value as (argument of a node, argument for the fake run); Break if a graph cannot carry it."""
@@ -128,15 +147,15 @@ class Value:
 
     def get_attr(self, ctx: "CaptureContext", name: str) -> "Value":
         """Evaluate `value.name`."""
-        self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+        self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
 
     def set_attr(self, ctx: "CaptureContext", name: str, value: "Value") -> None:
         """Evaluate `self.name = value`."""
-        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None))
+        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None), reason=ATTRIBUTE)
 
     def del_attr(self, ctx: "CaptureContext", name: str) -> None:
         """Evaluate `del self.name`."""
-        self.refuse(ctx, f"deleting attribute {name!r}", lambda owner: delattr(owner, name))
+        self.refuse(ctx, f"deleting attribute {name!r}", lambda owner: delattr(owner, name), reason=ATTRIBUTE)
 
     def call(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> "Value":
         """Evaluate `value(*args, **kwargs)`."""
@@ -152,7 +171,7 @@ class Value:
 
     def truth(self, ctx: "CaptureContext") -> bool:
         """Evaluate `bool(value)`."""
-        self.unsupported("truth value")
+        self.unsupported("truth value", UNSUPPORTED_OPERATION)
 
     def defines_operators(self) -> bool:
         """Return whether the class may have operators written in Python."""
@@ -222,7 +241,7 @@ class Value:
                     return elements
                 raise
             if len(elements) > _MOST_ELEMENTS:
-                raise Break(UNSUPPORTED_OPERATION, f"an iterator of more than {_MOST_ELEMENTS} elements")
+                raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
 
     def length(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `len(value)`."""
@@ -261,11 +280,11 @@ class Value:
 
     def shallow_copy(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `copy.copy(value)`."""
-        raise Break(UNKNOWN_CALLEE, f"copy of {self.describe()}")
+        raise Break(COPY, f"copy of {self.describe()}")
 
     def deep_copy(self, ctx: "CaptureContext", memo: dict[int, "Value"]) -> "Value":
         """Evaluate `copy.deepcopy(value)`; memo: the copies made so far, by id of the value."""
-        raise Break(UNKNOWN_CALLEE, f"deepcopy of {self.describe()}")
+        raise Break(COPY, f"deepcopy of {self.describe()}")
 
     def mirrored(self, part: Callable[["Value"], object], seen: dict[int, object], ctx: "CaptureContext") -> object:
         """Return a real container of the same kind over what `part` makes of the elements, None if it is not one.
@@ -280,11 +299,11 @@ class Value:
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return an expression that makes the value at run time; only called for values without a source."""
-        self.unsupported("rebuilding after the graph")
+        self.unsupported("rebuilding after the graph", CANNOT_REBUILD)
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Return the statements that make the original object, reached by `source`, look like this value."""
-        self.unsupported("replaying a change")
+        self.unsupported("replaying a change", CANNOT_REBUILD)
 
 
 def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> Value:

@@ -65,6 +65,104 @@ def with_checksum(x, name, checksum=zlib.crc32(b"layer")):
 """,
         'torch.ones(3), b"layer"',
     ),
+    "argument-not-known": Example(
+        """
+import itertools
+
+
+def first_of(x):
+    return x * sum(itertools.islice([1, 2, 3], x.argmax()))
+""",
+        """
+import itertools
+
+
+def first_of(x):
+    return x * sum(itertools.islice([1, 2, 3], 2))
+""",
+    ),
+    "construction": Example(
+        """
+import datetime
+
+
+def in_seconds(x):
+    return x * datetime.timedelta(minutes=2).total_seconds()
+""",
+        """
+import datetime
+
+STEP = datetime.timedelta(minutes=2).total_seconds()
+
+
+def in_seconds(x):
+    return x * STEP
+""",
+    ),
+    "copy": Example(
+        """
+import copy
+
+
+def shifted(x):
+    return copy.copy(x).add_(1)
+""",
+        """
+def shifted(x):
+    return x.clone().add_(1)
+""",
+    ),
+    "function-transform": Example(
+        """
+ROWS = []
+
+
+def row_sines(x):
+    def sine(row):
+        ROWS.append("row")
+        return row.sin()
+
+    return torch.func.vmap(sine)(x)
+""",
+        """
+ROWS = []
+
+
+def row_sines(x):
+    ROWS.extend(["row"] * len(x))
+    return torch.func.vmap(torch.sin)(x)
+""",
+    ),
+    "torch-call-form": Example(
+        """
+RELU = torch.nn.ReLU()
+
+
+def positive(x):
+    return torch.func.functional_call(RELU, {}, (x,), strict=True)
+""",
+        """
+RELU = torch.nn.ReLU()
+
+
+def positive(x):
+    return torch.func.functional_call(RELU, {}, (x,))
+""",
+    ),
+    "torch-setting": Example(
+        """
+def plus_ones(x):
+    torch.set_default_device(x.device)
+    ones = torch.ones(3)
+    torch.set_default_device(None)
+    return x + ones
+""",
+        """
+def plus_ones(x):
+    with torch.device(x.device):
+        return x + torch.ones(3)
+""",
+    ),
     "side-effect-call": Example(
         """
 def noisy(x):
@@ -212,12 +310,129 @@ def unlocked(x):
     ),
     "unsupported-operation": Example(
         """
+import array
+
+SCALES = array.array("d", [1.0, 2.0])
+
+
+def scaled(x):
+    return x * len(SCALES)
+""",
+        """
+SCALES = [1.0, 2.0]
+
+
+def scaled(x):
+    return x * len(SCALES)
+""",
+    ),
+    "builtin-method": Example(
+        """
+def times_size(x):
+    numbers = [1, 2]
+    return x * numbers.__sizeof__()
+""",
+        """
+def times_size(x):
+    numbers = [1, 2]
+    return x * len(numbers)
+""",
+    ),
+    "attribute": Example(
+        """
+import functools
+
+
+@functools.lru_cache(maxsize=8)
+def weight(number):
+    return number * 2
+
+
+def weighted(x):
+    return x * weight(weight.cache_parameters()["maxsize"])
+""",
+        """
+import functools
+
+LARGEST = 8
+
+
+@functools.lru_cache(maxsize=LARGEST)
+def weight(number):
+    return number * 2
+
+
+def weighted(x):
+    return x * weight(LARGEST)
+""",
+    ),
+    "class-definition": Example(
+        """
+class Settings:
+    pass
+
+
+def doubled(x):
+    Settings.__len__ = lambda self: 2
+    return x * 2
+""",
+        """
+class Settings:
+    def __len__(self):
+        return 2
+
+
+def doubled(x):
+    return x * len(Settings())
+""",
+    ),
+    "text": Example(
+        """
 def labelled(x):
     return x * 2, f"mean {x.mean()}"
 """,
         """
 def with_mean(x):
     return x * 2, x.mean()
+""",
+    ),
+    "identity-number": Example(
+        """
+def first_made(x):
+    y = x.sin()
+    return x if id(x) < id(y) else y
+""",
+        """
+def first_made(x):
+    y = x.sin()
+    return x if x is not y else y
+""",
+    ),
+    "cannot-rebuild": Example(
+        """
+import itertools
+
+
+def with_numbers(x):
+    numbers, _ = itertools.tee([1, 2])
+    return x.sin(), numbers
+""",
+        """
+def with_numbers(x):
+    return x.sin(), [1, 2]
+""",
+    ),
+    "frame-access": Example(
+        """
+import sys
+
+
+def named_by_caller(x):
+    return x * len(sys._getframe(1).f_code.co_name)
+""",
+        """
+def named_by_caller(x, name="caller"):
+    return x * len(name)
 """,
     ),
     "unsupported-bytecode": Example(""),

@@ -26,7 +26,7 @@ from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.objects.made_classes import class_by_call
 from ..python.operators import binary, compare
-from ..reasons import SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
+from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, Break
 from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..source import Injected
@@ -45,7 +45,7 @@ def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
     if len(args) == 3 and not kwargs:
         return class_by_call(ctx, args)
     if len(args) != 1 or kwargs:
-        raise Break(UNSUPPORTED_OPERATION, "making a class")
+        raise Break(CLASS_DEFINITION, "making a class")
     return ctx.known(ctx.realize(args[0]).python_type())
 
 
@@ -165,14 +165,14 @@ def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
     start = ctx.realize(first)
     if not isinstance(start, ClassValue):
-        raise Break(UNSUPPORTED_OPERATION, "super() of something that is not a class")
+        raise Break(CONSTRUCTION, "super() of something that is not a class")
     return SuperValue(start.kind, ctx.realize(second))
 
 
 @constructs(types.MethodType)
 def _method(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 2 or kwargs:
-        raise Break(UNSUPPORTED_OPERATION, "making a method of odd arguments")
+        raise Break(CONSTRUCTION, "making a method of odd arguments")
     return BoundMethod(ctx.realize(args[0]), ctx.realize(args[1]))
 
 
@@ -383,7 +383,7 @@ def make_slice(ctx: CaptureContext, parts: list[Value]) -> Value:
 def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     owner = ctx.realize(args[0])
     if not isinstance(owner, DictValue):
-        raise Break(UNSUPPORTED_OPERATION, f"mappingproxy of {owner.describe()}")
+        raise Break(CONSTRUCTION, f"mappingproxy of {owner.describe()}")
     return ProxyValue(owner)
 
 
@@ -462,7 +462,7 @@ def _reversed(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     kind = ctx.realize(args[0])
     if not isinstance(kind, ClassValue):
-        raise Break(UNSUPPORTED_OPERATION, "tuple.__new__ of something that is not a class")
+        raise Break(CONSTRUCTION, "tuple.__new__ of something that is not a class")
     return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
 
 

@@ -10,7 +10,7 @@ from ..python.containers.mappings import DictValue
 from ..python.objects.classes import ClassValue, constructs
 from ..python.objects.functions import FunctionValue
 from ..python.objects.instances import ObjectValue, OpaqueValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, BUILTIN_METHOD, CANNOT_REBUILD, UNKNOWN_CALLEE, Break
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -48,7 +48,7 @@ class CachedFunctionValue(Value):
         """Give the wrapped function and the names."""
         if name in ("__wrapped__", "__name__", "__qualname__", "__module__", "__doc__"):
             return ctx.known(getattr(self.real, name))
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the cached function now."""
@@ -128,12 +128,12 @@ class MadeCache(Value):
             self.answers.clear()
             self.hits = self.misses = 0
             return Constant(None)
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the function again, while its cache is empty."""
         if self.answers or self.misses:
-            self.unsupported("rebuilding a cache that has answers")
+            self.unsupported("rebuilding a cache that has answers", CANNOT_REBUILD)
         name = out.fresh()
         maker = f"{out.inject(functools.lru_cache)}({self.maximum}, {self.typed})"
         out.line(f"{name} = {maker}({out.value(self.function)})")
@@ -157,7 +157,7 @@ def _real_argument(ctx: CaptureContext, value: Value) -> object:
         return value.real
     if value.is_constant():
         return value.constant()
-    raise Break(UNKNOWN_CALLEE, f"a cached function called with {value.describe()}")
+    raise Break(ARGUMENT_NOT_KNOWN, f"a cached function called with {value.describe()}")
 
 
 @wraps_type(functools._lru_cache_wrapper)

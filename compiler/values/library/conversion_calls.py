@@ -15,7 +15,7 @@ from ..python.objects.instances import ObjectValue
 from ..python.operators import binary
 from ..python.size_calls import size_call
 from ..python.texts import number_of
-from ..reasons import DATA_DEPENDENT_VALUE, UNSUPPORTED_OPERATION, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, DATA_DEPENDENT_VALUE, Break
 from ..rule_tables import calls
 from ..scalar import SizeValue
 from ..torch.tensor import TensorValue
@@ -33,7 +33,7 @@ def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
         try:
             return value.stand_in() if isinstance(value, _NEVER_NUMBERS) else value.constant()
         except Break:
-            raise Break(UNSUPPORTED_OPERATION, f"{what} of {value.describe()}") from None
+            raise Break(ARGUMENT_NOT_KNOWN, f"{what} of {value.describe()}") from None
     return value.constant()
 
 

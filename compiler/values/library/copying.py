@@ -3,7 +3,7 @@
 import copy
 
 from ..python.containers.mappings import DictValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import COPY, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value, deep_copied
 
@@ -16,5 +16,5 @@ def _copy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(copy.deepcopy)
 def _deepcopy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) > 1 or kwargs:
-        raise Break(UNKNOWN_CALLEE, "deepcopy with a memo")
+        raise Break(COPY, "deepcopy with a memo")
     return deep_copied(ctx, args[0], {0: DictValue()})

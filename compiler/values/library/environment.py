@@ -5,6 +5,7 @@ import os
 from ..constant import Constant, MethodOf
 from ..guard import GuardKind
 from ..python.objects.instances import OpaqueValue
+from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -25,7 +26,7 @@ class EnvironmentValue(Value):
         key = ctx.realize(key)
         name = key.constant() if key.is_constant() else None
         if not isinstance(name, str):
-            self.unsupported("a variable whose name is not known")
+            self.unsupported("a variable whose name is not known", ARGUMENT_NOT_KNOWN)
         setting = os.environ.get(name)
         place = Injected(os.environ)
         text = f".get({name!r}) == {setting!r}".replace("{", "{{").replace("}", "}}")
@@ -39,7 +40,7 @@ class EnvironmentValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `get`."""
         if name != "get":
-            self.unsupported(f"method {name!r}")
+            self.unsupported(f"method {name!r}", BUILTIN_METHOD)
         setting = self._read(ctx, args[0])
         default = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
         return Constant(setting) if setting is not None else ctx.realize(default)

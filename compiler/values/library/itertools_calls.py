@@ -9,7 +9,7 @@ from ..python.containers.iterators import Groups, IteratorValue, accumulated, ch
 from ..python.containers.sequences import TupleValue
 from ..python.objects.classes import constructs
 from ..python.operators import binary
-from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 
@@ -23,7 +23,7 @@ def _number(ctx: CaptureContext, value: Value | None, default: int) -> int:
         return default
     number = ctx.realize(value).constant() if ctx.realize(value).is_constant() else None
     if not isinstance(number, int):
-        raise Break(UNSUPPORTED_OPERATION, "itertools with a count that is not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "itertools with a count that is not known")
     return number
 
 
@@ -51,7 +51,7 @@ def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
     bounds = [ctx.realize(arg).constant() for arg in args[1:]]
     numbers = [bound for bound in bounds if bound is None or isinstance(bound, int)]
     if len(numbers) != len(bounds):
-        raise Break(UNSUPPORTED_OPERATION, "islice with bounds that are not whole numbers")
+        raise Break(ARGUMENT_NOT_KNOWN, "islice with bounds that are not whole numbers")
     start, stop, step = (None, numbers[0], None) if len(numbers) == 1 else (*numbers, None)[:3]
     return IteratorValue(kind, itertools.islice(elements_of(ctx, _iterator(ctx, args[0])), start, stop, step), ctx)
 

@@ -15,6 +15,7 @@ from ..python.objects.attributes import class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
+from ..reasons import ATTRIBUTE
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -80,7 +81,7 @@ class FrameView(Value):
         if name == "f_back":
             ctx.calling_frame(self.depth + 1)
             return FrameView(self.depth + 1)
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
 
 @calls(builtins.globals)
@@ -116,7 +117,7 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if method is not None:
             return ListValue(sort_values(ctx, ctx.unpack(ctx.call(method, [], {})), {}))
         if class_lookup(value.kind, "__dir__")[0] is not object:
-            value.unsupported("dir")
+            value.unsupported("dir", ATTRIBUTE)
         own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
         return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
     if value.is_constant() and not isinstance(value.constant(), list | dict | set):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..guard import Answer, GuardKind
 from ..python.objects.classes import ClassValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -22,7 +22,7 @@ def dispatch_rule(function: object) -> CallRule | None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         kind = ctx.realize(args[0])
         if not isinstance(kind, ClassValue):
-            raise Break(UNKNOWN_CALLEE, f"dispatch on {kind.describe()}")
+            raise Break(ARGUMENT_NOT_KNOWN, f"dispatch on {kind.describe()}")
         implementation = dispatch(kind.kind)
         ctx.guard(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, implementation))
         return ctx.wrap(implementation, Injected(implementation))

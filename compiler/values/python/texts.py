@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 from ..constant import Constant, fold, string_method
-from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .containers.mappings import DictValue
@@ -142,10 +142,10 @@ def text_of(ctx: CaptureContext, value: Value, method_name: str) -> Value:
     if isinstance(value, ObjectValue):
         return _text_of_object(ctx, value, method_name)
     if not value.has_text:
-        value.unsupported(f"{method_name}()")
+        value.unsupported(f"{method_name}()", TEXT)
     real = shown(ctx, value)
     if isinstance(real, Shown):
-        value.unsupported(f"{method_name}()")
+        value.unsupported(f"{method_name}()", TEXT)
     return fold(ctx, str if method_name == "__str__" else repr, real)
 
 
@@ -165,15 +165,15 @@ def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -
         if owner is not object and isinstance(value, ExceptionValue):
             return _exception_text(ctx, value, name)
         if owner in _TELL_THEIR_CLASS:
-            value.unsupported(f"{name}()")
+            value.unsupported(f"{name}()", TEXT)
         if owner is not object and value.contents is not None:
             return text_of(ctx, value.contents, name)
         if owner is types.SimpleNamespace:
             fields = {entry.key: entry.value for entry in value.namespace.read_all(ctx).values()}
             namespace = types.SimpleNamespace(**{str(key.constant()): shown(ctx, item) for key, item in fields.items()})
             text = repr(namespace).removeprefix("namespace") if value.kind is types.SimpleNamespace else ""
-            return Constant(f"namespace{text}") if text else value.unsupported(f"{name}()")
-    value.unsupported(f"{method_name}()")
+            return Constant(f"namespace{text}") if text else value.unsupported(f"{name}()", TEXT)
+    value.unsupported(f"{method_name}()", TEXT)
 
 
 def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str) -> Value:
@@ -185,7 +185,7 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
     if isinstance(value, GroupValue):
         return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
     if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
-        value.unsupported("the text of an exception from outside, whose fields may have been set")
+        value.unsupported("the text of an exception from outside, whose fields may have been set", TEXT)
     number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
     if isinstance(number, Constant) and value.given[0] != value.args:
         return fold(
@@ -216,10 +216,10 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
         words = f"unsupported format string passed to {value.kind.__name__}.__format__"
         ctx.throw(TypeError, words)
     if not value.has_text:
-        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
+        raise Break(TEXT, f"formatting of {value.describe()}")
     real = shown(ctx, value)
     if isinstance(real, Shown):
-        raise Break(UNSUPPORTED_OPERATION, f"formatting of {value.describe()}")
+        raise Break(TEXT, f"formatting of {value.describe()}")
     return fold(ctx, format, real, specification)
 
 
@@ -239,7 +239,7 @@ def _operand(ctx: CaptureContext, value: Value) -> object:
 @string_method("join")
 def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 1:
-        text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args)
+        text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args, reason=BUILTIN_METHOD)
     parts = []
     for part in ctx.unpack(args[0]):
         contents = ctx.realize(part).contents

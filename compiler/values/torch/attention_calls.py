@@ -12,7 +12,7 @@ from ..constant import Known
 from ..guard import GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import SequenceValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, TORCH_CALL_FORM, Break
 from ..rule_tables import calls, wraps_type
 from ..source import Source
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -64,11 +64,11 @@ class _IndexByTensors(TorchFunctionMode):
 @calls(flex_attention_operator)
 def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 7 or kwargs:
-        raise Break(UNKNOWN_CALLEE, "flex_attention's operator in another form")
+        raise Break(TORCH_CALL_FORM, "flex_attention's operator in another form")
     query, key, value, score, blocks, scale, settings = map(ctx.realize, args)
     known = scale.is_constant() and isinstance(settings, DictValue) and settings.is_constant()
     if not known or not isinstance(blocks, SequenceValue) or not isinstance(query, TensorValue):
-        raise Break(UNKNOWN_CALLEE, "flex_attention with settings that are not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "flex_attention with settings that are not known")
     *rows, mask = blocks.elements(ctx)
     scalars: Any = ctx.fake_run(_scalars, [query.fake], {}, "scores")
     number, *indices = scalars

@@ -14,7 +14,7 @@ from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import ClassValue
 from ..python.objects.functions import FunctionValue, PartialValue
-from ..reasons import AUTOGRAD_CALL, UNKNOWN_CALLEE, Break
+from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -136,16 +136,16 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
     selects = "context_fn" not in kwargs or _chooses_what_is_kept(ctx.realize(kwargs["context_fn"]))
     if not is_known or "debug" in kwargs or not selects:
-        raise Break(UNKNOWN_CALLEE, "a checkpoint of no known kind, or one with contexts of its own")
+        raise Break(TORCH_CALL_FORM, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
     if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
         return ctx.call(args[0], args[1:], rest)
     if rest or not any(map(_needs_gradient, map(ctx.realize, args[1:]))):
-        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint, which cuts the history of what is not an argument")
+        raise Break(TORCH_CALL_FORM, "a reentrant checkpoint, which cuts the history of what is not an argument")
     result = ctx.realize(ctx.call(args[0], args[1:], {}))
     outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
     if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
-        raise Break(UNKNOWN_CALLEE, "a reentrant checkpoint with results that need no gradient")
+        raise Break(TORCH_CALL_FORM, "a reentrant checkpoint with results that need no gradient")
     return result
 
 

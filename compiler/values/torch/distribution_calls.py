@@ -3,7 +3,7 @@
 from ...base.torch_facts import lazy_class_property
 from ..python.objects.classes import constructs
 from ..python.objects.functions import FunctionValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import CONSTRUCTION, Break
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 
@@ -12,8 +12,6 @@ from ..value import Arguments, CaptureContext, Keywords, Value
 def _lazy_class_property(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     wrapped = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(wrapped, FunctionValue) or wrapped.real is None:
-        raise Break(
-            UNKNOWN_CALLEE, f"construction of {kind.__name__} around something that is not a function of its own"
-        )
+        raise Break(CONSTRUCTION, f"construction of {kind.__name__} around something that is not a function of its own")
     lazy = kind(wrapped.real)
     return ctx.wrap(lazy, Injected(lazy))

@@ -12,7 +12,7 @@ from torch.nn import attention
 from ...base.torch_facts import inference_block, set_default_dtype
 from ..constant import Constant, Known, MethodOf
 from ..python.objects.classes import constructs
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, TORCH_SETTING, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
@@ -102,7 +102,7 @@ class DeviceBlock(Known):
     def leave(self, ctx: CaptureContext) -> None:
         """Make tensors where they were made before."""
         if self.value != ctx.default_device():
-            raise Break(UNKNOWN_CALLEE, "leaving a device block that is not the innermost")
+            raise Break(TORCH_SETTING, "leaving a device block that is not the innermost")
         ctx.leave_device()
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
@@ -171,7 +171,7 @@ def block_of(value: Value) -> DeviceBlock | GraphBlock | None:
 def _inference_block(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     mode = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(mode, Constant) or type(mode.value) is not bool:
-        raise Break(UNKNOWN_CALLEE, "an inference block by a value that is not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "an inference block by a value that is not known")
     return GraphBlock(kind, (mode.value,), kind)
 
 
@@ -181,7 +181,7 @@ def _attention_kernels(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -
     values = dict(zip(("backends", "set_priority"), args, strict=False)) | kwargs
     arguments = {name: ctx.realize(value) for name, value in values.items()}
     if not all(value.is_constant() for value in arguments.values()):
-        raise Break(UNKNOWN_CALLEE, "sdpa_kernel with kernels that are not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "sdpa_kernel with kernels that are not known")
     settings: dict[str, Any] = {name: value.constant() for name, value in arguments.items()}
     block = partial(attention.sdpa_kernel, **settings)
     return GraphBlock(block, (), contextlib._GeneratorContextManager)
@@ -191,14 +191,14 @@ def _attention_kernels(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -
 def _set_default_dtype(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     dtype = ctx.realize(args[0]).constant() if len(args) == 1 and ctx.realize(args[0]).is_constant() else None
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
-        raise Break(UNKNOWN_CALLEE, "a default dtype that is not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "a default dtype that is not known")
     ctx.set_default_dtype(dtype)
     return Constant(None)
 
 
 @calls(torch.set_default_device)
 def _set_default_device(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    raise Break(UNKNOWN_CALLEE, "torch.set_default_device")  # it puts a mode on the stack: one break for all of it
+    raise Break(TORCH_SETTING, "torch.set_default_device")  # it puts a mode on the stack: one break for all of it
 
 
 @calls(torch.get_default_device)

@@ -13,7 +13,7 @@ from ..constant import Constant
 from ..guard import GuardKind
 from ..python.containers.mappings import DictValue, Entry
 from ..python.containers.sequences import SequenceValue
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import TORCH_CALL_FORM, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .modules import ModuleValue
@@ -35,9 +35,9 @@ def _functional_call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> 
     arguments = {**dict(zip(_NAMES, args, strict=False)), **kwargs}
     module = ctx.realize(arguments["module"])
     if not isinstance(module, ModuleValue):
-        raise Break(UNKNOWN_CALLEE, f"functional_call of {module.describe()}")
+        raise Break(TORCH_CALL_FORM, f"functional_call of {module.describe()}")
     if ctx.realize(arguments.get("strict", Constant(False))).truth(ctx):
-        raise Break(UNKNOWN_CALLEE, "functional_call that checks the names")
+        raise Break(TORCH_CALL_FORM, "functional_call that checks the names")
     tie = ctx.realize(arguments.get("tie_weights", Constant(True))).truth(ctx)
     positional = ctx.realize(arguments.get("args", Constant(None)))
     inner = _arguments(ctx, positional)
@@ -48,14 +48,14 @@ def _functional_call(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> 
     tensors = _tensors(ctx, ctx.realize(arguments["parameter_and_buffer_dicts"]))
     places = _places(ctx, module, "")
     if len({id(place.entry) for place in places.values()}) != len(places):  # eager leaves what it was given in there
-        raise Break(UNKNOWN_CALLEE, "functional_call of a module that has one part under two names")
+        raise Break(TORCH_CALL_FORM, "functional_call of a module that has one part under two names")
     replaced = {name: value for name, value in tensors.items() if name in places}
     with _swapped(ctx, places, _tied(ctx, places, replaced) if tie else replaced):
         result = ctx.call(module, inner, named)
         for name, value in replaced.items():
             registered = any(entry is places[name].entry for entry in places[name].table.entries.values())
             if not registered or places[name].entry.value is not value:
-                raise Break(UNKNOWN_CALLEE, f"functional_call of a module that sets {name!r}")
+                raise Break(TORCH_CALL_FORM, f"functional_call of a module that sets {name!r}")
     return result
 
 
@@ -70,11 +70,11 @@ def _tensors(ctx: CaptureContext, value: Value) -> dict[str, Value]:
     tensors: dict[str, Value] = {}
     for holder in value.elements(ctx) if isinstance(value, SequenceValue) else [value]:
         if not isinstance(holder, DictValue):
-            raise Break(UNKNOWN_CALLEE, f"functional_call with {holder.describe()}")
+            raise Break(TORCH_CALL_FORM, f"functional_call with {holder.describe()}")
         for entry in holder.read_all(ctx).values():
             name, tensor = str(entry.key.constant()), ctx.realize(entry.value)
             if not isinstance(tensor, TensorValue) or name in tensors:
-                raise Break(UNKNOWN_CALLEE, f"functional_call with {tensor.describe()} for {name!r}")
+                raise Break(TORCH_CALL_FORM, f"functional_call with {tensor.describe()} for {name!r}")
             tensors[name] = tensor
     return tensors
 
@@ -111,7 +111,7 @@ def _tied(ctx: CaptureContext, places: dict[str, TensorSlot], replaced: dict[str
     for group in names.values():
         replacements = [replaced[name] for name in group if name in replaced]
         if any(value is not replacements[0] for value in replacements):
-            raise Break(UNKNOWN_CALLEE, "functional_call with several tensors for one")
+            raise Break(TORCH_CALL_FORM, "functional_call with several tensors for one")
         tied |= dict.fromkeys(group, replacements[0]) if replacements else {}
     return tied
 

@@ -14,10 +14,12 @@ from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
     AUTOGRAD_CALL,
     DATA_DEPENDENT_BRANCH,
+    DATA_DEPENDENT_SHAPE,
     DATA_DEPENDENT_VALUE,
+    IDENTITY_NUMBER,
     NUMPY,
     TENSOR_STATE,
-    UNSUPPORTED_OPERATION,
+    TEXT,
     Break,
     BreakReason,
 )
@@ -68,7 +70,9 @@ _BREAKING_METHODS: dict[str, BreakReason] = {
         ),
         TENSOR_STATE,
     ),
-    **dict.fromkeys(("__repr__", "__str__", "__format__", "__hash__", "unique_consecutive"), UNSUPPORTED_OPERATION),
+    **dict.fromkeys(("__repr__", "__str__", "__format__"), TEXT),
+    "__hash__": IDENTITY_NUMBER,
+    "unique_consecutive": DATA_DEPENDENT_SHAPE,
 }
 _VIEW_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "real", "imag", "data"})
 _SETTLED_ATTRIBUTES = frozenset(  # guarded metadata, or the same for every tensor: the fake tensor has the answer

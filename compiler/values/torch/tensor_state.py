@@ -11,7 +11,7 @@ from ..constant import Constant
 from ..guard import GuardKind
 from ..python.containers.sequences import SequenceValue, TupleValue
 from ..python.objects.classes import constructs
-from ..reasons import TENSOR_STATE, UNKNOWN_CALLEE, Break
+from ..reasons import CONSTRUCTION, TENSOR_STATE, Break
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .tensor import MethodRule, TensorValue, tensor_attribute, tensor_method, tensor_setter
 
@@ -195,9 +195,9 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
         return ctx.call_torch("call_function", torch.empty, [TupleValue(list(sizes))], settings)
     rows = values[0] if len(values) == 1 else None
     if kwargs or not isinstance(rows, SequenceValue) or rows.kind not in (list, tuple) or not rows.is_constant():
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__}")
+        raise Break(CONSTRUCTION, f"construction of {kind.__name__}")
     if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__name__} from other things than numbers")
+        raise Break(CONSTRUCTION, f"construction of {kind.__name__} from other things than numbers")
     return ctx.call_torch("call_function", torch.tensor, [rows], settings)
 
 
@@ -241,7 +241,7 @@ def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     )
     plain = isinstance(data, TensorValue) and not data.fake.is_inference() and len(arguments) == len(args) + len(kwargs)
     if not plain or not isinstance(flags, Constant):
-        raise Break(UNKNOWN_CALLEE, "construction of Parameter")
+        raise Break(CONSTRUCTION, "construction of Parameter")
     if flags.value:
         return ctx.call_torch("call_function", torch.nn.Parameter, [data], {})
     parameter = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))

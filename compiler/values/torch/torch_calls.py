@@ -27,7 +27,7 @@ from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import ListValue, TupleValue
 from ..python.objects.classes import constructs
 from ..python.objects.exceptions import ExceptionValue
-from ..reasons import DISABLED, EXPLICIT_BREAK, UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD, DISABLED, EXPLICIT_BREAK, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -234,7 +234,7 @@ def _known_object(ctx: CaptureContext, value: Value) -> object:
         return value.constant()
     real = value.identity()
     if value.source is None or isinstance(real, Value):
-        value.unsupported("a result assumed constant: an argument")
+        value.unsupported("a result assumed constant: an argument", ARGUMENT_NOT_KNOWN)
     ctx.guard(value.source, GuardKind.IDENTITY, real)
     return real
 
@@ -257,7 +257,7 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
         if owner.contents is not None:
             return owner.contents.call_method(ctx, name, args[1:], kwargs)
         if kind is object:
-            owner.unsupported(f"method {name!r}")
+            owner.unsupported(f"method {name!r}", BUILTIN_METHOD)
         return owner.call_method(ctx, name, args[1:], kwargs)
 
     return rule
@@ -295,7 +295,7 @@ def _query(function: Callable[..., object]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         known = [ctx.realize(arg).constant() for arg in args if ctx.realize(arg).is_constant()]
         if len(known) != len(args) or kwargs:
-            raise Break(UNKNOWN_CALLEE, f"{function.__name__} with arguments that are not known")
+            raise Break(ARGUMENT_NOT_KNOWN, f"{function.__name__} with arguments that are not known")
         return fold(ctx, function, *known)
 
     return rule
@@ -325,7 +325,7 @@ def _setter(name: str, function: Callable[..., object]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         known = tuple(ctx.realize(arg) for arg in args)
         if kwargs or not all(arg.is_constant() for arg in known):
-            raise Break(UNKNOWN_CALLEE, f"{name} with a value that is not known")
+            raise Break(ARGUMENT_NOT_KNOWN, f"{name} with a value that is not known")
         ctx.set_state(name, function, tuple(arg.constant() for arg in known))
         return Constant(None)
 
@@ -407,7 +407,7 @@ def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Va
     for position, value in enumerate(lists[0]):
         tensor = ctx.realize(value)
         if not isinstance(tensor, TensorValue):
-            raise Break(UNKNOWN_CALLEE, f"grouping of {tensor.describe()}")
+            raise Break(TORCH_CALL_FORM, f"grouping of {tensor.describe()}")
         groups.setdefault((tensor.fake.device, tensor.fake.dtype), []).append(position)
     pairs: list[tuple[Value, Value]] = []
     for key, positions in groups.items():
@@ -430,7 +430,7 @@ def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(torch.jit.annotate)
 def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 2 or kwargs:
-        raise Break(UNKNOWN_CALLEE, "torch.jit.annotate by keywords")
+        raise Break(TORCH_CALL_FORM, "torch.jit.annotate by keywords")
     return ctx.realize(args[1])
 
 

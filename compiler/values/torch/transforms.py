@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ..reasons import UNKNOWN_CALLEE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, FUNCTION_TRANSFORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -150,7 +150,7 @@ class TransformValue(Value):
 
         def function(*inner: object, **inner_named: object) -> object:
             if bodies:
-                raise Break(UNKNOWN_CALLEE, f"{self.describe()} calls its function more than once")
+                raise Break(FUNCTION_TRANSFORM, f"{self.describe()} calls its function more than once")
             result, body, lifted = ctx.evaluate_apart(self.function, inner, inner_named)
             bodies.append((body, lifted))
             return result
@@ -179,7 +179,7 @@ class TransformValue(Value):
 def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:
     known = {key: ctx.realize(value) for key, value in values.items()}
     if not all(value.is_constant() for value in known.values()):
-        raise Break(UNKNOWN_CALLEE, f"{name} with settings that are not known")
+        raise Break(ARGUMENT_NOT_KNOWN, f"{name} with settings that are not known")
     return {key: value.constant() for key, value in known.items()}
 
 
@@ -196,7 +196,7 @@ _POSITIONAL: dict[Any, tuple[str, ...]] = {
 def _rule(transform: Transform, positional: tuple[str, ...]) -> None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if not args or len(args) > 1 + len(positional):
-            raise Break(UNKNOWN_CALLEE, f"{getattr(transform, '__name__', '')} without a function")
+            raise Break(FUNCTION_TRANSFORM, f"{getattr(transform, '__name__', '')} without a function")
         arguments = {**dict(zip(positional, args[1:], strict=False)), **kwargs}
         settings = _settings(ctx, getattr(transform, "__name__", ""), arguments)
         return TransformValue(transform, ctx.realize(args[0]), settings)
@@ -211,7 +211,7 @@ for _transform, _names in _POSITIONAL.items():
 @calls(torch.func.jvp)
 def _jvp(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 3:
-        raise Break(UNKNOWN_CALLEE, "jvp with arguments by name")
+        raise Break(FUNCTION_TRANSFORM, "jvp with arguments by name")
     return TransformValue(jvp, ctx.realize(args[0]), _settings(ctx, "jvp", kwargs)).call(ctx, args[1:], {})
 
 

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from ...constant import Constant
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from .sequences import TupleValue
 
@@ -77,12 +78,12 @@ class IteratorValue(Value):
             return self.next(ctx)
         if name == "__iter__":
             return self
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
         if not self.pure and not self.parts:
-            self.unsupported("continuing an iterator across a break")
+            self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
         if not self.pure:
             return self._made_again(out)
         rest = TupleValue(list(self.steps))

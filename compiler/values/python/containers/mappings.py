@@ -15,7 +15,7 @@ from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import key_among
 from ...operator_table import Binary, Comparison
-from ...reasons import UNSUPPORTED_OBJECT, Break
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
@@ -281,7 +281,7 @@ class DictValue(SetOperand):
         if name == "default_factory" and self.kind is collections.defaultdict:
             return self.factory or Constant(None)
         if not hasattr(self.kind, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         return MethodOf(self, name)
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
@@ -294,13 +294,19 @@ class DictValue(SetOperand):
         if rule is not None:
             fits = name not in _ARITY or (_ARITY[name][0] <= len(args) <= _ARITY[name][1])
             if not fits or not hasattr(self.kind, name) or (kwargs and name not in _BY_NAME):
-                self.refuse(ctx, f"method {name!r}", lambda value, *rest: getattr(value, name)(*rest, **kwargs), *args)
+                self.refuse(
+                    ctx,
+                    f"method {name!r}",
+                    lambda value, *rest: getattr(value, name)(*rest, **kwargs),
+                    *args,
+                    reason=BUILTIN_METHOD,
+                )
             return rule(self, ctx, args, kwargs)
         if name == "__init__":
             return _update(self, ctx, args, kwargs)
         if hasattr(self.kind, name):
             return call_dunder(ctx, self, name, args)
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new dict; created empty first, so that it may contain itself."""
@@ -560,7 +566,7 @@ class DictView(SetOperand):
         if name == "__class__":
             return ctx.known(self.python_type())
         if not hasattr(self.python_type(), name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         return MethodOf(self, name)
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
@@ -597,7 +603,7 @@ class DictView(SetOperand):
             return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
         if hasattr(self.python_type(), name):
             return call_dunder(ctx, self, name, args)
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the view of the dictionary."""
@@ -711,7 +717,7 @@ class ProxyValue(Value):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method that only reads."""
         if not hasattr(types.MappingProxyType, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         return MethodOf(self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:

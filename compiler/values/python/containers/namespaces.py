@@ -1,6 +1,7 @@
 """The namespaces of modules, as `globals()` gives them."""
 
 from ...constant import Constant, MethodOf
+from ...reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .sequences import call_dunder
 
@@ -26,7 +27,7 @@ class GlobalsValue(Value):
     def _name(self, ctx: CaptureContext, key: Value) -> str:
         key = ctx.realize(key)
         name = key.constant() if key.is_constant() else None
-        return name if isinstance(name, str) else self.unsupported("a key that is not a known name")
+        return name if isinstance(name, str) else self.unsupported("a key that is not a known name", ARGUMENT_NOT_KNOWN)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `globals()[name]`."""
@@ -54,7 +55,7 @@ class GlobalsValue(Value):
             return value or ctx.realize(args[1] if len(args) == 2 else Constant(None))
         if name in ("__getitem__", "__contains__", "__setitem__"):
             return call_dunder(ctx, self, name, args)
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return the dictionary."""

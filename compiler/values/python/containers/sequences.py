@@ -9,7 +9,7 @@ import torch
 
 from ...constant import Constant, Known, MethodOf, fold
 from ...operator_table import Comparison
-from ...reasons import DATA_DEPENDENT_VALUE
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD, DATA_DEPENDENT_VALUE, TEXT
 from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
 
@@ -57,7 +57,7 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
         value.del_item(ctx, args[0])
         return Constant(None)
     if name not in _OPERATORS:
-        value.unsupported(f"method {name!r}")
+        value.unsupported(f"method {name!r}", BUILTIN_METHOD)
     try:
         answer = getattr(value.stand_in(), name)(*(ctx.realize(arg).stand_in() for arg in args))
     except TypeError:
@@ -118,12 +118,12 @@ class SequenceIterator(Value):
             return self
         if name == "__length_hint__":
             return Constant(max(0, len(self.owner.items) - self.position))
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
         if not hasattr(self.python_type(), name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         return MethodOf(self, name)
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -279,12 +279,18 @@ class SequenceValue(Value):
         if name in _DUNDERS and not kwargs:
             return call_dunder(ctx, self, name, args)
         if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
-            self.refuse(ctx, f"method {name!r}", lambda value, *others: getattr(value, name)(*others, **kwargs), *args)
+            self.refuse(
+                ctx,
+                f"method {name!r}",
+                lambda value, *others: getattr(value, name)(*others, **kwargs),
+                *args,
+                reason=BUILTIN_METHOD,
+            )
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
             return Constant(sum(ctx.equal(item, args[0]) for item in self.elements(ctx)))
-        self.unsupported(f"method {name!r}")
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
         bounds = [ctx.realize(arg).constant() for arg in args[1:]]
@@ -294,7 +300,9 @@ class SequenceValue(Value):
         item = ctx.realize(args[0])
         if not isinstance(self, ListValue):
             ctx.throw(ValueError, "tuple.index(x): x not in tuple")
-        text = repr(item.constant()) if item.is_constant() else self.unsupported("the words for what is not in it")
+        text = (
+            repr(item.constant()) if item.is_constant() else self.unsupported("the words for what is not in it", TEXT)
+        )
         ctx.throw(ValueError, f"{text} is not in {self.kind.__name__}")
 
 
@@ -405,7 +413,13 @@ class ListValue(SequenceValue):
         if rule is None or (self.kind is list and name in _DEQUE_ONLY):
             return super().call_method(ctx, name, args, kwargs)
         if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
-            self.refuse(ctx, f"method {name!r}", lambda value, *others: getattr(value, name)(*others, **kwargs), *args)
+            self.refuse(
+                ctx,
+                f"method {name!r}",
+                lambda value, *others: getattr(value, name)(*others, **kwargs),
+                *args,
+                reason=BUILTIN_METHOD,
+            )
         return rule(self, ctx, args, kwargs)
 
     def trim(self, left: bool) -> None:
@@ -471,7 +485,14 @@ def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value,
     value = ctx.realize(value).as_index(ctx)
     number = value.constant() if value.is_constant() else None
     if not isinstance(number, int):
-        self.refuse(ctx, f"method {name!r}", lambda owner, *args: getattr(owner, name)(*args), value, *others)
+        self.refuse(
+            ctx,
+            f"method {name!r}",
+            lambda owner, *args: getattr(owner, name)(*args),
+            value,
+            *others,
+            reason=BUILTIN_METHOD,
+        )
     return number
 
 
@@ -499,7 +520,9 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     target = ctx.realize(args[0])
     if self.kind is list:
         ctx.throw(ValueError, "list.remove(x): x not in list")
-    text = repr(target.constant()) if target.is_constant() else self.unsupported("the words for what is not in it")
+    text = (
+        repr(target.constant()) if target.is_constant() else self.unsupported("the words for what is not in it", TEXT)
+    )
     ctx.throw(ValueError, f"{text} is not in deque")
 
 
@@ -672,8 +695,8 @@ class TupleValue(SequenceValue):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Raise what Python raises; instances of subclasses may have attributes, which are not kept."""
         if getattr(self.kind, "__dictoffset__", 0):
-            self.unsupported(f"setting attribute {name!r}")
-        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None))
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
+        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None), reason=ATTRIBUTE)
 
     def class_name(self, out: Rebuilder) -> str:
         """Return the expression of the class."""
@@ -738,7 +761,7 @@ class SliceValue(Value):
         names = ("start", "stop", "step")
         if name in names:
             return self.parts[names.index(name)]
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the slice."""

@@ -13,7 +13,7 @@ from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import HashToken, token_among
 from ...operator_table import Binary, Comparison
-from ...reasons import UNSUPPORTED_OBJECT
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, TupleValue, call_dunder
@@ -192,7 +192,7 @@ class SetValue(SetOperand):
         if name == "__class__":
             return ctx.known(self.kind)
         if not hasattr(self.kind, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         return MethodOf(self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
@@ -203,7 +203,7 @@ class SetValue(SetOperand):
             self.change(ctx, lambda tokens, *rest: (tokens.clear(), tokens.update(*rest))[0], args)
             return Constant(None)
         if kwargs or not hasattr(self.kind, name):
-            self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name)(**kwargs))
+            self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name)(**kwargs), reason=BUILTIN_METHOD)
         if name in _CHANGES:
             known = self.exact and self.source is None and self._hashes_are_real()
             if name == "pop" and len(self.members) > 1 and not known:
@@ -211,7 +211,7 @@ class SetValue(SetOperand):
             one = name in ("add", "discard", "remove")
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
-            self.unsupported(f"method {name!r}")
+            self.unsupported(f"method {name!r}", BUILTIN_METHOD)
         pool, reals = TokenPool(ctx, self), [self.tokens]
         reals += [pool.real(ctx.realize(arg)) for arg in args]
         return pool.result(lambda: getattr(reals[0], name)(*reals[1:]))
@@ -326,7 +326,7 @@ class TokenPool:
 
     def _thrown(self, token: Any) -> object:
         value = self.value(token)
-        return value.constant() if value.is_constant() else value.unsupported("the words of a KeyError")
+        return value.constant() if value.is_constant() else value.unsupported("the words of a KeyError", TEXT)
 
     def result(self, act: Callable[[], object]) -> Value:
         """Return the value of what a real operation gives: a set of tokens, or a verdict."""

@@ -6,7 +6,7 @@ the graph has run.
 
 import types
 
-from ...reasons import UNSUPPORTED_OPERATION, Break
+from ...reasons import CLASS_DEFINITION, Break
 from ...source import Injected
 from ...value import CaptureContext, Rebuilder, Value
 from .attributes import MISSING, Held, class_lookup, may_change
@@ -56,7 +56,7 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
     plain = type(kind).__setattr__ is type.__setattr__ and type(kind).__delattr__ is type.__delattr__
     special = name.startswith("__") and name.endswith("__")
     if not may_change(kind) or not plain or special:
-        raise Break(UNSUPPORTED_OPERATION, f"setting class attribute {name!r} on class {kind.__qualname__}")
+        raise Break(CLASS_DEFINITION, f"setting class attribute {name!r} on class {kind.__qualname__}")
     changes = ctx.class_changes.setdefault(kind, ClassChanges(kind))
     assert isinstance(changes, ClassChanges)
     if value is None and changes.raw.get(name, kind.__dict__.get(name, MISSING)) is MISSING:

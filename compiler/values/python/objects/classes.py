@@ -9,7 +9,7 @@ import torch
 
 from ...constant import Constant, fold
 from ...guard import GuardKind
-from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -139,7 +139,7 @@ class ClassValue(Value):
                 return fold(ctx, getattr, self.kind, name)
             return bind_raw(ctx, raw, owner, name, self, type(self.kind))
         if not hasattr(self.kind, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name))
+            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         attribute = getattr(self.kind, name)
         if callable(attribute) or owner is type:
             return ctx.known(attribute)
@@ -313,7 +313,7 @@ def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
         contents = ctx.call(ctx.known(base), args, kwargs)
         instance.contents = copy_of_set(contents, frozenset) if isinstance(contents, SetValue) else contents
         if not isinstance(instance.contents, Constant | SetValue):
-            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__} of a value that is not known")
+            raise Break(CONSTRUCTION, f"construction of {kind.__qualname__} of a value that is not known")
     return instance
 
 
@@ -321,19 +321,19 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
     if type(kind).__call__ is not type.__call__ and not isinstance(
         class_lookup(type(kind), "__call__")[1], types.FunctionType
     ):
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
     if getattr(kind, "__abstractmethods__", None):
         fold(ctx, object.__new__, kind)
     if issubclass(kind, torch.Tensor | torch.autograd.Function):
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}")
     if getattr(kind, "__del__", None) is not None:
-        raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which has __del__")
+        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which has __del__")
     for base in kind.__mro__:
         native = is_native(base)
         if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):
-            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
+            raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which derives from {base.__qualname__}")
         if base.__module__.split(".")[0] in ("threading", "_thread", "socket", "io", "subprocess", "logging", "random"):
-            raise Break(UNKNOWN_CALLEE, f"construction of {kind.__qualname__}")
+            raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}")
 
 
 class SuperValue(Value):

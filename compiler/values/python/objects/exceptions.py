@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ....base.origin import Origin
 from ...constant import Constant
-from ...reasons import UNSUPPORTED_OPERATION, SkipFrame
+from ...reasons import ATTRIBUTE, SkipFrame
 from ...source import Attribute, Source
 from ...traces import give_traceback
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -110,14 +110,14 @@ class ExceptionValue(ObjectValue):
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give args, the chain and the fields of the class, else look up as for any object."""
         if self.of_interpreter and name in ("name", "obj"):
-            raise SkipFrame(UNSUPPORTED_OPERATION, f"attribute {name!r} of an error that Python itself raised")
+            raise SkipFrame(ATTRIBUTE, f"attribute {name!r} of an error that Python itself raised")
         if name == "args":
             return TupleValue(list(self.args))
         if self.real is not MISSING:
             if name in _CHAIN and getattr(self, _CHAIN[name]) is None and self.source is not None:
                 return ctx.realize(ctx.wrap(getattr(self.real, name), Attribute(self.source, name)))
             if name in ("__traceback__", "__suppress_context__"):
-                self.unsupported(f"attribute {name!r}")
+                self.unsupported(f"attribute {name!r}", ATTRIBUTE)
         if name in _CHAIN:
             return getattr(self, _CHAIN[name]) or Constant(None)
         if name == "__suppress_context__":
@@ -133,7 +133,7 @@ class ExceptionValue(ObjectValue):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep chain and fields; a traceback is made again by whoever raises."""
         if name in ("__traceback__", *_CHAIN, "__suppress_context__", "args") and self.source is not None:
-            self.unsupported(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         if name in _CHAIN:
             is_none = isinstance(ctx.realize(value), Constant)
             setattr(self, _CHAIN[name], None if is_none else ctx.realize(value))

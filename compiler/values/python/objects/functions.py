@@ -10,7 +10,7 @@ from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import is_same
 from ...operator_table import Comparison
-from ...reasons import UNSUPPORTED_OPERATION, Break
+from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, Break
 from ...source import Attribute, Injected, Item, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
@@ -41,7 +41,7 @@ class CellValue(Value):
     def store(self, ctx: CaptureContext, value: Value | None) -> None:
         """Replace the content; None empties the cell."""
         if self.read_later:
-            self.unsupported("assigning to a variable that a hook has read")
+            self.unsupported("assigning to a variable that a hook has read", CANNOT_REBUILD)
         self.content = value
         ctx.mutated(self)
 
@@ -49,7 +49,7 @@ class CellValue(Value):
         """Give `cell_contents`."""
         if name == "cell_contents":
             return self.load(ctx, name)
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new cell; made before its content, which may refer back to it."""
@@ -200,7 +200,7 @@ class FunctionValue(Value):
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute of a function made while capturing."""
         if self.real is not None or name in _SPECIAL:
-            self.unsupported(f"deleting attribute {name!r}")
+            self.unsupported(f"deleting attribute {name!r}", ATTRIBUTE)
         owner = self._made_attr(ctx, "__dict__")
         assert owner is not None
         if not owner.contains(ctx, Constant(name)):
@@ -214,7 +214,7 @@ class FunctionValue(Value):
             return
         fixed = ("__defaults__", "__name__", "__qualname__") if self.real is not None else ()
         if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__", *fixed):
-            self.unsupported(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         if name == "__defaults__":
             self.defaults = [] if ctx.realize(value).identity() is None else list(ctx.unpack(value))
         elif name in ("__name__", "__qualname__") and ctx.realize(value).is_constant():
@@ -435,7 +435,7 @@ class PartialValue(Value):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep an attribute of a partial made here."""
         if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
-            self.unsupported(f"setting attribute {name!r}")
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         self.attributes[name] = value
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -464,4 +464,4 @@ class PartialValue(Value):
 def require_inlinable(code: CodeType) -> None:
     """Raise Break for coroutines, which are not evaluated."""
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE):
-        raise Break(UNSUPPORTED_OPERATION, f"{code.co_name} is a coroutine")
+        raise Break(SUSPENDABLE, f"{code.co_name} is a coroutine")

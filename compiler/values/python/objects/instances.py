@@ -15,7 +15,7 @@ from ...constant import Constant, MethodOf, fold
 from ...guard import GuardKind
 from ...identities import HashToken
 from ...operator_table import Comparison
-from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...scalar import SizeValue
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
@@ -119,7 +119,7 @@ class ObjectValue(Value):
         python = any(isinstance(class_lookup(self.kind, name)[1], written) for name in _FILLING)
         filled = python and (self.contents is not None or bool(self.slots))
         if own or filled or not copyable_contents or not self.copies_plainly:
-            raise Break(UNKNOWN_CALLEE, f"copy of {self.describe()}")
+            raise Break(COPY, f"copy of {self.describe()}")
 
     def _filled_slots(self, ctx: CaptureContext) -> dict[str, Value]:
         slots: dict[str, Value] = {}
@@ -308,10 +308,10 @@ class ObjectValue(Value):
         elif owner is not None and hasattr(type(raw), "__set__"):
             setter = class_lookup(type(raw), "__set__")[1]
             if not isinstance(setter, types.FunctionType):
-                self.unsupported(f"setting attribute {name!r} through a descriptor written in C")
+                self.unsupported(f"setting attribute {name!r} through a descriptor written in C", ATTRIBUTE)
             ctx.call(ctx.wrap(setter, Injected(setter)), [ctx.wrap(raw, Injected(raw)), self, value], {})
         elif name == "__class__" or name == "__dict__":
-            self.unsupported(f"setting {name}")
+            self.unsupported(f"setting {name}", ATTRIBUTE)
         elif not _has_namespace(self.kind):
             words = f"'{self.kind.__name__}' object has no attribute '{name}'"
             if owner is not None:
@@ -344,7 +344,7 @@ class ObjectValue(Value):
         elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
             deleter = class_lookup(type(raw), "__delete__")[1]
             if not isinstance(deleter, types.FunctionType):
-                self.unsupported(f"deleting attribute {name!r} through a descriptor")
+                self.unsupported(f"deleting attribute {name!r} through a descriptor", ATTRIBUTE)
             ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
         elif self.namespace.find(ctx, Constant(name)) is None:
             fixed = owner is not None and not _has_namespace(self.kind)
@@ -451,7 +451,7 @@ class ObjectValue(Value):
         name = method.name
         if self.contents is not None and method.kind is not object:
             if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:
-                self.unsupported(f"method {name!r}")
+                self.unsupported(f"method {name!r}", BUILTIN_METHOD)
             result = self.contents.call_method(ctx, name, args, kwargs)
             return self if result is self.contents else result
         if name in ("__init__", "__init_subclass__"):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...constant import Constant
-from ...reasons import UNKNOWN_CALLEE, UNSUPPORTED_OPERATION, Break
+from ...reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, CANNOT_REBUILD, CLASS_DEFINITION, Break
 from ...rule_tables import calls
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
@@ -44,14 +44,14 @@ class MadeClass(ClassValue):
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of the template."""
         if (name.startswith("__") and name.endswith("__")) or self.remake is not None:
-            self.unsupported(f"setting class attribute {name!r}")
+            self.unsupported(f"setting class attribute {name!r}", CLASS_DEFINITION)
         self.namespace[name] = value
         setattr(self.kind, name, _template_part(ctx, value))
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute of the template."""
         if name not in self.namespace or self.remake is not None:
-            self.unsupported(f"deleting class attribute {name!r}")
+            self.unsupported(f"deleting class attribute {name!r}", CLASS_DEFINITION)
         del self.namespace[name]
         delattr(self.kind, name)
 
@@ -62,7 +62,7 @@ class MadeClass(ClassValue):
             out.line(f"{name} = {self.remake(out)}")
             return name
         if type(self.kind) is not type:
-            self.unsupported("making an abstract class after the graph")
+            self.unsupported("making an abstract class after the graph", CANNOT_REBUILD)
         bases = "".join(f"{out.value(base)}, " for base in self.bases)
         at_once = {key: value for key, value in self.namespace.items() if key in _AT_ONCE}
         if "__hash__" in self.kind.__dict__ and self.kind.__dict__["__hash__"] is None:
@@ -104,7 +104,7 @@ class DescriptorValue(Value):
             return self.parts["function"]
         if self.kind is property and name in ("getter", "setter", "deleter"):
             return BoundMethod(_Replacing(f"f{name[:3]}"), self)
-        self.unsupported(f"attribute {name!r}")
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call a staticmethod."""
@@ -143,7 +143,7 @@ def _is_none(value: Value) -> bool:
 def _callable_part(ctx: CaptureContext, value: Value) -> object:
     raw = as_raw(ctx, value)
     if isinstance(raw, Held):
-        raise Break(UNSUPPORTED_OPERATION, f"a descriptor over {value.describe()}")
+        raise Break(CLASS_DEFINITION, f"a descriptor over {value.describe()}")
     return raw
 
 
@@ -174,21 +174,21 @@ def make_class(
 ) -> MadeClass:
     """Evaluate the making of a class."""
     if not all(isinstance(base, ClassValue) for base in bases):
-        raise Break(UNSUPPORTED_OPERATION, "making a class with a base that is not a class")
+        raise Break(CLASS_DEFINITION, "making a class with a base that is not a class")
     kinds = tuple(base.kind for base in bases if isinstance(base, ClassValue))
     metaclass_so_far = metaclass or type
     for kind in kinds:
         metaclass_so_far = type(kind) if issubclass(type(kind), metaclass_so_far) else metaclass_so_far
         hook = class_lookup(kind, "__init_subclass__")[1]
         if isinstance(hook, classmethod) and isinstance(hook.__func__, types.FunctionType):
-            raise Break(UNSUPPORTED_OPERATION, f"deriving from {kind.__qualname__}, which has __init_subclass__")
+            raise Break(CLASS_DEFINITION, f"deriving from {kind.__qualname__}, which has __init_subclass__")
     if metaclass_so_far not in _METACLASSES or any(kind.__module__.startswith("torch") for kind in kinds):
-        raise Break(UNSUPPORTED_OPERATION, f"making a class of metaclass {metaclass_so_far.__qualname__}")
+        raise Break(CLASS_DEFINITION, f"making a class of metaclass {metaclass_so_far.__qualname__}")
     cell = namespace.pop("__classcell__", None)
     for value in namespace.values():
         owner = class_lookup(ctx.realize(value).python_type(), "__set_name__")[0]
         if owner is not None and not isinstance(value, DescriptorValue | ClassValue):
-            raise Break(UNSUPPORTED_OPERATION, "making a class with descriptors that take their name")
+            raise Break(CLASS_DEFINITION, "making a class with descriptors that take their name")
     parts = {key: _template_part(ctx, value, key) for key, value in namespace.items()}
     try:
         template = metaclass_so_far(name, kinds, parts)
@@ -204,11 +204,11 @@ def make_class(
 def _build_class(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     body, name, *bases = (ctx.realize(arg) for arg in args)
     if not isinstance(body, FunctionValue) or not set(kwargs) <= {"metaclass"}:
-        raise Break(UNSUPPORTED_OPERATION, "making a class with arguments")
+        raise Break(CLASS_DEFINITION, "making a class with arguments")
     metaclass_value = ctx.realize(kwargs["metaclass"]) if kwargs else None
     metaclass = metaclass_value.kind if isinstance(metaclass_value, ClassValue) else None
     if (metaclass or type) not in _METACLASSES or any(not isinstance(base, ClassValue) for base in bases):
-        raise Break(UNSUPPORTED_OPERATION, f"making the class {name.constant()}")
+        raise Break(CLASS_DEFINITION, f"making the class {name.constant()}")
     return make_class(ctx, str(name.constant()), bases, ctx.class_body(body), metaclass)
 
 
@@ -216,7 +216,7 @@ def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
     """Evaluate `type(name, bases, namespace)`."""
     name, bases, namespace = (ctx.realize(arg) for arg in args)
     if not isinstance(namespace, DictValue) or not name.is_constant():
-        raise Break(UNSUPPORTED_OPERATION, "making a class")
+        raise Break(CLASS_DEFINITION, "making a class")
     pairs = {str(entry.key.constant()): ctx.realize(entry.value) for entry in namespace.read_all(ctx).values()}
     pairs.setdefault("__module__", Constant(ctx.calling_namespace().get("__name__")))
     return make_class(ctx, str(name.constant()), [ctx.realize(base) for base in ctx.unpack(bases)], pairs)
@@ -228,7 +228,7 @@ def _namedtuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     named = {key: ctx.realize(value) for key, value in kwargs.items()}
     named.setdefault("module", Constant(ctx.calling_namespace().get("__name__")))
     if not all(value.is_constant() for value in (*known, *named.values())):
-        raise Break(UNKNOWN_CALLEE, "namedtuple() of fields that are not known")
+        raise Break(ARGUMENT_NOT_KNOWN, "namedtuple() of fields that are not known")
     maker: Any = collections.namedtuple
     try:
         template = maker(*(value.constant() for value in known), **{k: v.constant() for k, v in named.items()})
