@@ -44,7 +44,7 @@ DATA_DEPENDENT_SHAPE = _reason(
     "data-dependent-shape",
     "the shape of a result depends on the data",
     "the shape is known only when the graph has run",
-    "use a mask of fixed shape, or accept the break",
+    "use torch.where or a mask of fixed shape, or pad the result to a fixed size",
 )
 UNKNOWN_CALLEE = _reason(
     "unknown-callee",
@@ -137,7 +137,7 @@ UNSUPPORTED_OBJECT = _reason(
     "unsupported-object",
     "an object whose behaviour capture does not know",
     "it is implemented in C or overrides attribute access",
-    "use plain Python objects, or accept the break",
+    "pass what is needed of it as plain Python values, or use the object outside the compiled function",
 )
 UNSUPPORTED_OPERATION = _reason(
     "unsupported-operation",

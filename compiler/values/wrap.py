@@ -29,14 +29,14 @@ from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
 from .python.objects.functions import BoundMethod, CellValue, PartialValue, wrap_function
 from .python.objects.instances import ObjectValue, OpaqueValue
-from .rule_tables import WRAP_RULES, wraps_type
+from .rule_tables import WRAP_RULES, WrapRule, wraps_type
 from .source import Attribute, BaseContents, BaseItem, Injected, Item, ListedItem, Referent, Source
 from .torch.modes import DeviceBlock
 from .torch.modules import ModuleValue
 from .value import Arguments, CaptureContext, Keywords, Value
 
 _UNION: type = type(typing.Union[int, str])  # noqa: UP007 - the old spelling has the class that is wanted
-_BY_IDENTITY = (
+_KNOWN_BY_IDENTITY = (
     torch.dtype,
     torch.layout,
     torch.memory_format,
@@ -76,34 +76,47 @@ _BY_IDENTITY = (
 
 def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     """Return the value of anything but a tensor (which the capture makes a graph input)."""
-    kind = type(value)
-    rule = WRAP_RULES.get(kind)
-    if rule is not None:
-        return rule(ctx, value, source)
-    if isinstance(value, type):
-        ctx.guard(source, GuardKind.IDENTITY, value)
-        return ClassValue(value, source)
-    if isinstance(value, _BY_IDENTITY):
-        ctx.guard(source, GuardKind.IDENTITY, value)
-        return Known(value, source)
-    if isinstance(value, types.BuiltinFunctionType):
-        return _builtin(ctx, value, source)
-    ctx.guard(source, GuardKind.TYPE, kind)
-    if isinstance(value, tuple):
-        return _elements(ctx, value, source, kind)
-    if getattr(kind, "_plumbline_compiled", False):
+    rule = WRAP_RULES.get(type(value))
+    if rule is None:
+        rule = next((rule for kinds, rule in _BY_BASE if isinstance(value, kinds)), _other)
+    return rule(ctx, value, source)
+
+
+def _class(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, type)
+    ctx.guard(source, GuardKind.IDENTITY, value)
+    return ClassValue(value, source)
+
+
+def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, GuardKind.IDENTITY, value)
+    return Known(value, source)
+
+
+def _module(ctx: CaptureContext, value: object, source: Source) -> Value:
+    ctx.guard(source, GuardKind.TYPE, type(value))
+    if getattr(type(value), "_plumbline_compiled", False):
         return ctx.wrap(object.__getattribute__(value, "_original"), Attribute(source, "_original"))
-    if isinstance(value, torch.nn.Module):
-        return ModuleValue(kind, value, source)
-    if isinstance(value, BaseException):
-        args = ctx.realize(ctx.wrap(value.args, Attribute(source, "args")))
-        assert isinstance(args, TupleValue)
-        if not isinstance(value, BaseExceptionGroup):
-            return ExceptionValue(kind, args.items, value, source)
-        group = GroupValue(kind, args.items, value, source)
-        inside = ctx.unpack(ctx.wrap(value.exceptions, Attribute(source, "exceptions")))
-        group.members = tuple(member for member in inside if isinstance(member, ExceptionValue))
-        return group
+    return ModuleValue(type(value), value, source)
+
+
+def _exception(ctx: CaptureContext, value: object, source: Source) -> Value:
+    assert isinstance(value, BaseException)
+    ctx.guard(source, GuardKind.TYPE, type(value))
+    args = ctx.realize(ctx.wrap(value.args, Attribute(source, "args")))
+    assert isinstance(args, TupleValue)
+    if not isinstance(value, BaseExceptionGroup):
+        return ExceptionValue(type(value), args.items, value, source)
+    group = GroupValue(type(value), args.items, value, source)
+    inside = ctx.unpack(ctx.wrap(value.exceptions, Attribute(source, "exceptions")))
+    group.members = tuple(member for member in inside if isinstance(member, ExceptionValue))
+    return group
+
+
+def _other(ctx: CaptureContext, value: object, source: Source) -> Value:
+    """Wrap an instance of a class of Python; anything else can only be passed on."""
+    kind = type(value)
+    ctx.guard(source, GuardKind.TYPE, kind)
     if (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
@@ -129,26 +142,42 @@ def _contents(ctx: CaptureContext, value: object, source: Source) -> Value | Non
     for base, convert in _CONVERSIONS.items():
         if isinstance(value, base):
             return ctx.wrap(convert(value), BaseContents(source, convert))
-    if isinstance(value, dict):
-        dictionary = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
-        dictionary.subclass_of = dictionary.kind
-        if isinstance(value, collections.defaultdict):
-            dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
-        return dictionary
-    if isinstance(value, list | collections.deque):
-        owner: Any = list if isinstance(value, list) else collections.deque
-        items: list[Any] = list(owner.__iter__(value))
-        ctx.guard(BaseContents(source, owner.__len__), GuardKind.EQUALS, len(items))
-        lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
-        sequence = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
-        sequence.native = True
-        return sequence
-    if isinstance(value, set | frozenset):
-        kind: Any = set if isinstance(value, set) else frozenset
-        plain = _set(ctx, kind(kind.__iter__(value)), BaseContents(source, kind.copy))
-        plain.source = source
-        return plain
-    return None
+    rule = next((rule for base, rule in _CONTENTS.items() if isinstance(value, base)), None)
+    return None if rule is None else rule(ctx, value, source)
+
+
+def _dict_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    dictionary = DictValue(_dict_kind(type(value)), source, dict(dict.items(value)))
+    dictionary.subclass_of = dictionary.kind
+    if isinstance(value, collections.defaultdict):
+        dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
+    return dictionary
+
+
+def _sequence_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    owner: Any = list if isinstance(value, list) else collections.deque
+    items: list[Any] = list(owner.__iter__(value))
+    ctx.guard(BaseContents(source, owner.__len__), GuardKind.EQUALS, len(items))
+    lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
+    sequence = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
+    sequence.native = True
+    return sequence
+
+
+def _set_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    kind: Any = set if isinstance(value, set) else frozenset
+    members = _set(ctx, kind(kind.__iter__(value)), BaseContents(source, kind.copy))
+    members.source = source
+    return members
+
+
+_CONTENTS: dict[type, WrapRule] = {
+    dict: _dict_contents,
+    list: _sequence_contents,
+    collections.deque: _sequence_contents,
+    set: _set_contents,
+    frozenset: _set_contents,
+}
 
 
 def _dict_kind(kind: type) -> type:
@@ -359,3 +388,13 @@ def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
 def shown_by(proxy: object) -> object:
     """Return the mapping that a mappingproxy shows."""
     return gc.get_referents(proxy)[0]
+
+
+_BY_BASE: tuple[tuple[type | tuple[type, ...], WrapRule], ...] = (  # for types without a rule of their own, in turn
+    (type, _class),  # before the types known by identity: a class may derive from one
+    (_KNOWN_BY_IDENTITY, _by_identity),
+    (types.BuiltinFunctionType, _builtin),
+    (tuple, _tuple),  # named tuples, results of torch
+    (torch.nn.Module, _module),
+    (BaseException, _exception),
+)

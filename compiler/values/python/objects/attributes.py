@@ -5,8 +5,10 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -126,39 +128,85 @@ def is_torch_class(kind: type) -> bool:
 
 def bind_raw(ctx: CaptureContext, raw: object, owner: type, name: str, instance: Value | None, kind: type) -> Value:
     """Evaluate what finding `raw` in class `owner` gives for an instance (None: for the class) of `kind`."""
-    if isinstance(raw, Held):
-        return ctx.realize(raw.value)
-    if isinstance(raw, types.FunctionType):
-        function = ctx.wrap(raw, Injected(raw))
-        return function if instance is None else BoundMethod(function, instance)
-    if isinstance(raw, staticmethod | classmethod):
-        inner = ctx.wrap(raw.__func__, Injected(raw.__func__))
-        return inner if isinstance(raw, staticmethod) else BoundMethod(inner, ctx.known(kind))
-    if instance is None:
-        if isinstance(raw, (*C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType)):
-            return Known(getattr(kind, name))
-        of_class = class_lookup(type(raw), "__get__")[1]
-        if isinstance(of_class, types.FunctionType) and not isinstance(raw, torch.nn.Module):
-            call = ctx.wrap(of_class, Injected(of_class))
-            return ctx.call(call, [ctx.wrap(raw, Injected(raw)), Constant(None), ctx.known(kind)], {})
-        return _plain_class_attribute(ctx, kind, owner, name, raw)
-    if isinstance(raw, property):
-        if raw.fget is None:
-            ctx.throw(AttributeError, f"property '{name}' of '{kind.__name__}' object has no getter")
-        return ctx.call(ctx.wrap(raw.fget, Injected(raw.fget)), [instance], {})
-    if isinstance(raw, functools.cached_property):
-        value = ctx.call(ctx.wrap(raw.func, Injected(raw.func)), [instance], {})
-        instance.set_attr(ctx, name, value)
-        return value
-    if isinstance(raw, C_DESCRIPTORS):
-        return NativeMethod(instance, owner, name)
-    if isinstance(raw, functools._lru_cache_wrapper):
-        return BoundMethod(ctx.wrap(raw, Injected(raw)), instance)
+    attribute = _Attribute(ctx, raw, owner, name, instance, kind)
+    for kinds, rule in _ON_CLASS if instance is None else _ON_INSTANCE:
+        if isinstance(raw, kinds):
+            return rule(attribute)
     getter = class_lookup(type(raw), "__get__")[1]
-    if isinstance(getter, types.FunctionType):
+    if isinstance(getter, types.FunctionType) and not (instance is None and isinstance(raw, torch.nn.Module)):
         call = ctx.wrap(getter, Injected(getter))
-        return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance, ctx.known(kind)], {})
+        return ctx.call(call, [ctx.wrap(raw, Injected(raw)), instance or Constant(None), ctx.known(kind)], {})
     return _plain_class_attribute(ctx, kind, owner, name, raw)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    """What a look-up has found: raw, under `name` in class `owner`, for an instance of `kind` or for `kind` itself."""
+
+    ctx: CaptureContext
+    raw: Any
+    owner: type
+    name: str
+    instance: Value | None
+    kind: type
+
+    def inner(self, function: object) -> Value:
+        """Return the value of an object that the descriptor holds."""
+        return self.ctx.wrap(function, Injected(function))
+
+    def the_instance(self) -> Value:
+        """Return the instance, where the rule is one of instances."""
+        assert self.instance is not None
+        return self.instance
+
+
+def _bound_function(attribute: _Attribute) -> Value:
+    function = attribute.inner(attribute.raw)
+    return function if attribute.instance is None else BoundMethod(function, attribute.instance)
+
+
+def _bound_to_class(attribute: _Attribute) -> Value:
+    return BoundMethod(attribute.inner(attribute.raw.__func__), attribute.ctx.known(attribute.kind))
+
+
+def _property_value(attribute: _Attribute) -> Value:
+    if attribute.raw.fget is None:
+        words = f"property '{attribute.name}' of '{attribute.kind.__name__}' object has no getter"
+        attribute.ctx.throw(AttributeError, words)
+    return attribute.ctx.call(attribute.inner(attribute.raw.fget), [attribute.the_instance()], {})
+
+
+def _cached_property_value(attribute: _Attribute) -> Value:
+    value = attribute.ctx.call(attribute.inner(attribute.raw.func), [attribute.the_instance()], {})
+    attribute.the_instance().set_attr(attribute.ctx, attribute.name, value)
+    return value
+
+
+_BindingRule = Callable[[_Attribute], Value]
+_BindingRules = tuple[tuple[type | tuple[type, ...], _BindingRule], ...]
+_ON_BOTH: _BindingRules = (
+    (Held, lambda attribute: attribute.ctx.realize(attribute.raw.value)),  # no real object yet
+    (types.FunctionType, _bound_function),
+    (staticmethod, lambda attribute: attribute.inner(attribute.raw.__func__)),
+    (classmethod, _bound_to_class),
+)
+_ON_CLASS: _BindingRules = (
+    *_ON_BOTH,
+    (
+        (*C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType),
+        lambda attribute: Known(getattr(attribute.kind, attribute.name)),  # the descriptor itself
+    ),
+)
+_ON_INSTANCE: _BindingRules = (
+    *_ON_BOTH,
+    (property, _property_value),
+    (functools.cached_property, _cached_property_value),
+    (C_DESCRIPTORS, lambda attribute: NativeMethod(attribute.the_instance(), attribute.owner, attribute.name)),
+    (
+        functools._lru_cache_wrapper,
+        lambda attribute: BoundMethod(attribute.inner(attribute.raw), attribute.the_instance()),
+    ),
+)
 
 
 def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
