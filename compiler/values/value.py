@@ -297,6 +297,17 @@ class Value:
         """Return the object that stands for this value in `is` tests; the default is the value itself."""
         return self
 
+    def initialise_instance(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of a builtin container on an instance of a subclass, which holds this value."""
+        self.call_method(ctx, "__init__", args, kwargs)
+
+    def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Return the statements that put the contents into a new instance of a subclass, past the methods of its class.
+
+        name: of the instance; base: the builtin class.
+        """
+        return []
+
     def rebuild(self, out: Rebuilder) -> str:
         """Return an expression that makes the value at run time; only called for values without a source."""
         self.unsupported("rebuilding after the graph", CANNOT_REBUILD)

@@ -117,6 +117,23 @@ class DictValue(SetOperand):
             mapping[part(entry.key)] = part(entry.value)
         return types.MappingProxyType(mapping) if self.kind is types.MappingProxyType else mapping
 
+    def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate `__init__`; the first argument of a defaultdict's is the factory."""
+        if self.kind is collections.defaultdict:
+            self.factory = ctx.realize(args[0]) if args else Constant(None)
+            args = args[1:]
+        self.call_method(ctx, "__init__", args, kwargs)
+
+    def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Return the statements that set the entries."""
+        lines = []
+        if base is collections.defaultdict:
+            initialise: Any = base.__init__
+            lines.append(f"{out.inject(initialise)}({name}, {out.value(self.factory or Constant(None))})")
+        setter = out.inject(base.__dict__.get("__setitem__", dict.__setitem__))
+        pairs = [(out.value(entry.key), out.value(entry.value)) for entry in self.entries.values()]
+        return lines + [f"{setter}({name}, {key}, {value})" for key, value in pairs]
+
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return a dictionary of the entries' arguments."""
         entries = [

@@ -337,6 +337,22 @@ class ListValue(SequenceValue):
         ctx.mutated(self)
         return self
 
+    def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate `__init__`; a deque's second argument is its bound."""
+        if self.kind is collections.deque:
+            bound = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
+            self.maximum = bound if isinstance(bound, int) else None
+            args, kwargs = args[:1], {}
+        self.call_method(ctx, "__init__", args, kwargs)
+
+    def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Return the statement that adds the elements."""
+        items = "".join(f"{out.value(item)}, " for item in self.items)
+        if self.kind is collections.deque:
+            initialise: Any = collections.deque.__init__
+            return [f"{out.inject(initialise)}({name}, ({items}), {self.maximum})"]
+        return [f"{out.inject(list.extend)}({name}, ({items}))"]
+
     def shallow_copy(self, ctx: CaptureContext) -> Value:
         """Return a new list of the same elements."""
         return self.call_method(ctx, "copy", [], {})

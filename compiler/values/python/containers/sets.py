@@ -115,6 +115,16 @@ class SetValue(SetOperand):
         """Return True: with another set `compare` has answered."""
         return True
 
+    def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate `__init__`; frozen sets were filled when they were made."""
+        if self.kind is not frozenset:
+            self.call_method(ctx, "__init__", args, kwargs)
+
+    def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Return the statement that adds the members."""
+        members = "".join(f"{out.value(self.members[token])}, " for token in self.tokens)
+        return [f"{out.inject(set.update)}({name}, ({members}))"]
+
     def shallow_copy(self, ctx: CaptureContext) -> Value:
         """Return a new set of the same members."""
         return self.call_method(ctx, "copy", [], {})

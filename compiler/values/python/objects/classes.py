@@ -14,7 +14,7 @@ from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
-from ..containers.sequences import ListValue, TupleValue
+from ..containers.sequences import TupleValue
 from ..containers.sets import SetValue, copy_of_set
 from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, is_native, may_change
 from .class_changes import change_class
@@ -263,26 +263,10 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     elif owner is types.SimpleNamespace:
         instance.namespace.call_method(ctx, "update", args, kwargs)
     elif instance.contents is not None and not isinstance(instance.contents, Constant):
-        _initialise(ctx, instance, args, kwargs)
+        instance.contents.initialise_instance(ctx, args, kwargs)
     elif (args or kwargs) and maker is object.__new__:
         ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
     return instance
-
-
-def _initialise(ctx: CaptureContext, instance: ObjectValue, args: Arguments, kwargs: Keywords) -> None:
-    """Evaluate the `__init__` of a builtin container on an instance of a subclass."""
-    contents = instance.contents
-    if isinstance(contents, SetValue) and contents.kind is frozenset:
-        return
-    if isinstance(contents, DictValue) and contents.kind is collections.defaultdict:
-        contents.factory = ctx.realize(args[0]) if args else Constant(None)
-        args = args[1:]
-    if isinstance(contents, ListValue) and contents.kind is collections.deque:
-        limit = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
-        contents.maximum = limit if isinstance(limit, int) else None
-        args, kwargs = args[:1], {}
-    assert contents is not None
-    contents.call_method(ctx, "__init__", args, kwargs)
 
 
 _LITERAL_BASES = (int, float, complex, str, bytes)

@@ -495,7 +495,7 @@ class ObjectValue(Value):
         for slot, value in self.slots.items():
             out.line(f"{out.inject(object.__setattr__)}({name}, {slot!r}, {out.value(value)})")
         if self.contents is not None and not argument:
-            for line in fill_subclass(name, base, self.contents, out):
+            for line in self.contents.fill_instance(name, base, out):
                 out.line(line)
         return name
 
@@ -525,26 +525,6 @@ def new_object(kind: type) -> ObjectValue:
     else:
         instance.contents = SetValue(container) if container in (set, frozenset) else DictValue(container)
     return instance
-
-
-def fill_subclass(name: str, base: type, contents: Value, out: Rebuilder) -> list[str]:
-    """Return the statements that put contents into a new instance, past the methods of its class."""
-    if isinstance(contents, DictValue):
-        lines = []
-        if base is collections.defaultdict:
-            lines.append(f"{out.inject(base.__init__)}({name}, {out.value(contents.factory or Constant(None))})")
-        setter = out.inject(base.__dict__.get("__setitem__", dict.__setitem__))
-        pairs = [(out.value(entry.key), out.value(entry.value)) for entry in contents.entries.values()]
-        return lines + [f"{setter}({name}, {key}, {value})" for key, value in pairs]
-    if isinstance(contents, SetValue):
-        members = "".join(f"{out.value(contents.members[token])}, " for token in contents.tokens)
-        return [f"{out.inject(set.update)}({name}, ({members}))"]
-    if isinstance(contents, ListValue):
-        items = "".join(f"{out.value(item)}, " for item in contents.items)
-        if contents.kind is collections.deque:
-            return [f"{out.inject(collections.deque.__init__)}({name}, ({items}), {contents.maximum})"]
-        return [f"{out.inject(list.extend)}({name}, ({items}))"]
-    return []
 
 
 def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
