@@ -14,8 +14,9 @@ from ..base.torch_facts import FakeTensorMode, enable_python_dispatcher, fake_ru
 from ..graph.effects import EffectLog, Event
 from ..values.constant import Constant
 from ..values.guard import storage_pattern
+from ..values.python.containers.lists import ListValue
 from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.sequences import ListValue, TupleValue
+from ..values.python.containers.tuples import TupleValue
 from ..values.reasons import (
     AUTOGRAD_CALL,
     DATA_DEPENDENT_SHAPE,

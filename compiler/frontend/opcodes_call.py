@@ -7,7 +7,7 @@ import types
 from ..bytecode.instruction import Instruction
 from ..values.constant import Known
 from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.sequences import TupleValue
+from ..values.python.containers.tuples import TupleValue
 from ..values.python.objects.functions import CellValue, FunctionValue
 from ..values.python.operators import unary
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame

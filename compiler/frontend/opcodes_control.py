@@ -6,7 +6,7 @@ import sys
 from ..bytecode.instruction import Instruction
 from ..values.constant import Constant, Known
 from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.sequences import TupleValue
+from ..values.python.containers.tuples import TupleValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ..values.value import Raised, Value
 from .assumptions import branch

@@ -3,7 +3,7 @@
 from ..bytecode.instruction import Instruction
 from ..bytecode.versions import OPCODES, RUNNING
 from ..values.constant import Constant
-from ..values.python.containers.sequences import TupleValue
+from ..values.python.containers.tuples import TupleValue
 from ..values.python.objects.attributes import class_lookup
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exception_groups import match_group, what_remains

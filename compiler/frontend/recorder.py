@@ -25,9 +25,10 @@ from ..base.torch_facts import (
 from ..bytecode.instruction import decode
 from ..values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ..values.guard import Guard, GuardKind, TensorFacts
+from ..values.python.containers.lists import ListValue
 from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.sequences import ListValue, TupleValue, tuple_fields
 from ..values.python.containers.sets import SetValue
+from ..values.python.containers.tuples import TupleValue, tuple_fields
 from ..values.python.objects.attributes import MADE, bind_raw, class_lookup
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue

@@ -5,7 +5,7 @@ import torch
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, GuardKind
 from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.sequences import TupleValue
+from ..values.python.containers.tuples import TupleValue
 from ..values.python.objects.attributes import MADE
 from ..values.scalar import SizeValue
 from ..values.source import Injected, Source

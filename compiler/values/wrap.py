@@ -19,10 +19,11 @@ import torch.nn.attention
 from ..base.torch_facts import inference_block, operator_kinds, operator_namespaces
 from .constant import LITERAL_TYPES, Constant, Known, MethodOf
 from .guard import GuardKind
+from .python.containers.lists import ListValue
 from .python.containers.mappings import DictValue, ProxyValue
 from .python.containers.namespaces import GlobalsValue
-from .python.containers.sequences import ListValue, TupleValue
 from .python.containers.sets import SetValue
+from .python.containers.tuples import TupleValue
 from .python.objects.attributes import is_native
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue

@@ -9,15 +9,11 @@ import torch
 
 from ..constant import Constant, RangeIterator, fold
 from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
+from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
-from ..python.containers.sequences import (
-    ListValue,
-    SequenceIterator,
-    SliceValue,
-    TupleValue,
-    sort_values,
-)
+from ..python.containers.sequences import SequenceIterator, SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
+from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup, guard_bases
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group

@@ -5,7 +5,7 @@ import operator
 
 from ..constant import Constant
 from ..identities import is_same
-from ..python.containers.sequences import TupleValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.objects.functions import PartialValue
 from ..python.operators import binary, compare, unary

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..constant import Constant
 from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, elements_of, filtered
-from ..python.containers.sequences import TupleValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.operators import binary
 from ..reasons import ARGUMENT_NOT_KNOWN, Break

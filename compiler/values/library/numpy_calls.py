@@ -8,7 +8,8 @@ import torch
 
 from ...graph.exact_operators import EXACT_SQRT
 from ..constant import Constant
-from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.containers.sequences import SequenceValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.size_calls import tensor_of_size
 from ..reasons import NUMPY, Break

@@ -12,7 +12,7 @@ import torch
 from ..constant import Constant, Known, MethodOf
 from ..guard import GuardKind
 from ..operator_table import Binary, Comparison
-from ..python.containers.sequences import TupleValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
 from ..rule_tables import wraps_type

@@ -8,9 +8,10 @@ import types
 
 from ..constant import Constant, fold
 from ..guard import GuardKind
+from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue
 from ..python.containers.namespaces import GlobalsValue
-from ..python.containers.sequences import ListValue, TupleValue, sort_values
+from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue

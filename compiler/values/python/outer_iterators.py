@@ -14,7 +14,7 @@ from ..reasons import UNSUPPORTED_OBJECT
 from ..rule_tables import wraps_type
 from ..source import Inject, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .containers.sequences import ListValue
+from .containers.lists import ListValue
 from .objects.instances import OpaqueValue
 
 TUPLE_ITERATOR: type = type(iter(()))

@@ -10,7 +10,8 @@ from ...base.torch_facts import size_expression
 from ..constant import Constant, fold
 from ..scalar import SizeValue
 from ..value import Arguments, CaptureContext, Value
-from .containers.sequences import SequenceValue, SliceValue, TupleValue
+from .containers.sequences import SequenceValue, SliceValue
+from .containers.tuples import TupleValue
 
 # Functions that torch's symbols answer themselves; int() of a symbol would fix it, math.trunc says the same.
 _KEPT: dict[Callable[..., object], Callable[..., object]] = {

@@ -12,7 +12,7 @@ from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .containers.mappings import DictValue
-from .containers.sequences import TupleValue
+from .containers.tuples import TupleValue
 from .objects.attributes import MISSING, class_lookup
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue

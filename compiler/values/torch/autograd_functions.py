@@ -10,7 +10,8 @@ import torch.utils.checkpoint
 
 from ..constant import Constant, Known
 from ..guard import GuardKind
-from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.containers.sequences import SequenceValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import ClassValue
 from ..python.objects.functions import FunctionValue, PartialValue

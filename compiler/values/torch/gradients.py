@@ -8,7 +8,8 @@ from torch import fx
 
 from ..constant import Constant, Known
 from ..guard import GuardKind
-from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.containers.sequences import SequenceValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import ClassValue
 from ..python.objects.functions import CellValue, FunctionValue
 from ..reasons import AUTOGRAD_CALL, Break

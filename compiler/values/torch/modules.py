@@ -7,8 +7,8 @@ import torch
 from ...base.torch_facts import log_api_usage, module_call_path, module_registration_hooks
 from ..constant import Constant
 from ..guard import GuardKind
+from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
-from ..python.containers.sequences import ListValue
 from ..python.objects.attributes import MISSING, class_lookup
 from ..python.objects.instances import INSTANCES, ObjectValue
 from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break

@@ -9,7 +9,8 @@ from torch import fx
 from ..constant import Constant, MethodOf
 from ..guard import GuardKind
 from ..operator_table import Binary, Comparison, Unary
-from ..python.containers.sequences import SequenceIterator, TupleValue
+from ..python.containers.sequences import SequenceIterator
+from ..python.containers.tuples import TupleValue
 from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
     AUTOGRAD_CALL,

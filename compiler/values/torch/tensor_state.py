@@ -9,7 +9,8 @@ from ...base.errors import Unsupported
 from ...base.torch_facts import outside_transforms, storage_key
 from ..constant import Constant
 from ..guard import GuardKind
-from ..python.containers.sequences import SequenceValue, TupleValue
+from ..python.containers.sequences import SequenceValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..reasons import CONSTRUCTION, TENSOR_STATE, Break
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value

@@ -23,8 +23,9 @@ from ...base.torch_facts import (
 )
 from ..constant import LITERAL_TYPES, Constant, fold
 from ..guard import GuardKind
+from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
-from ..python.containers.sequences import ListValue, TupleValue
+from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.objects.exceptions import ExceptionValue
 from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD, DISABLED, EXPLICIT_BREAK, TORCH_CALL_FORM, Break

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ...constant import Constant
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
 from ...value import CaptureContext, Raised, Rebuilder, Value
-from .sequences import TupleValue
+from .tuples import TupleValue
 
 
 class IteratorValue(Value):

@@ -18,8 +18,9 @@ from ...operator_table import Binary, Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
-from .sequences import SequenceIterator, TupleValue, call_dunder
+from .sequences import SequenceIterator, call_dunder
 from .sets import SET_OPERATORS, SetOperand, TokenPool, on_tokens
+from .tuples import TupleValue
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ from ...operator_table import Binary, Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
-from .sequences import SequenceIterator, TupleValue, call_dunder
+from .sequences import SequenceIterator, call_dunder
+from .tuples import TupleValue
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000

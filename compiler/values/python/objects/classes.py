@@ -14,8 +14,8 @@ from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
-from ..containers.sequences import TupleValue
 from ..containers.sets import SetValue, copy_of_set
+from ..containers.tuples import TupleValue
 from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, is_native, may_change
 from .class_changes import change_class
 from .functions import BoundMethod

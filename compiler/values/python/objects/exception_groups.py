@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from ...constant import Constant
 from ...value import Arguments, CaptureContext, Keywords, Value
-from ..containers.sequences import ListValue, TupleValue
+from ..containers.lists import ListValue
+from ..containers.tuples import TupleValue
 from .classes import ClassValue
 from .exceptions import ExceptionValue, native_of
 from .functions import BoundMethod, FunctionValue

@@ -9,7 +9,8 @@ from ...reasons import ATTRIBUTE, SkipFrame
 from ...source import Attribute, Source
 from ...traces import give_traceback
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from ..containers.sequences import ListValue, TupleValue
+from ..containers.lists import ListValue
+from ..containers.tuples import TupleValue
 from .attributes import MISSING, NativeMethod, class_lookup, is_native
 from .instances import INSTANCES, ObjectValue
 

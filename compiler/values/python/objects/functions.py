@@ -14,7 +14,7 @@ from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, Break
 from ...source import Attribute, Injected, Item, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
-from ..containers.sequences import TupleValue
+from ..containers.tuples import TupleValue
 
 Function = types.FunctionType
 

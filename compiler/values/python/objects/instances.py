@@ -20,8 +20,8 @@ from ...scalar import SizeValue
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from ..containers.iterators import IteratorValue
+from ..containers.lists import ListValue
 from ..containers.mappings import DictValue, Entry
-from ..containers.sequences import ListValue
 from ..containers.sets import SetValue
 from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native
 

@@ -1,0 +1,361 @@
+"""Lists and deques: their methods and changes, sorting."""
+
+import collections
+from collections.abc import Callable
+from typing import Any
+
+from ...constant import Constant, MethodOf, fold
+from ...reasons import BUILTIN_METHOD, TEXT
+from ...source import Source
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
+from .sequences import SequenceIterator, SequenceValue
+from .tuples import TupleValue
+
+
+class ListValue(SequenceValue):
+    """A list, or a deque."""
+
+    def __init__(
+        self, items: list[Value], source: Source | None = None, kind: type = list, maximum: int | None = None
+    ) -> None:
+        super().__init__(items, kind, source)
+        self.maximum = maximum
+        self.native = False  # the contents of a subclass instance: replay keeps clear of its methods
+
+    def constant(self) -> object:
+        """Return a fresh list."""
+        values = [item.constant() for item in self.items]
+        return values if self.kind is list else collections.deque(values, self.maximum)
+
+    def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
+        """Return a new list; `+=` extends this one by any iterable."""
+        if not inplace:
+            return super().concatenate(ctx, other, inplace)
+        self.call_method(ctx, "extend", [other], {})
+        return self
+
+    def repeat(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Return a new list; `*=` repeats the elements of this one."""
+        if reflected or not inplace:
+            return super().repeat(ctx, count, reflected, inplace)
+        self.items[:] = self.items * self._repetitions(ctx, count, reflected, inplace)
+        self.trim(left=False)
+        ctx.mutated(self)
+        return self
+
+    def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate `__init__`; a deque's second argument is its bound."""
+        if self.kind is collections.deque:
+            bound = ctx.realize(args[1] if len(args) > 1 else kwargs.get("maxlen", Constant(None))).constant()
+            self.maximum = bound if isinstance(bound, int) else None
+            args, kwargs = args[:1], {}
+        self.call_method(ctx, "__init__", args, kwargs)
+
+    def fill_instance(self, name: str, base: type, out: Rebuilder) -> list[str]:
+        """Return the statement that adds the elements."""
+        items = "".join(f"{out.value(item)}, " for item in self.items)
+        if self.kind is collections.deque:
+            initialise: Any = collections.deque.__init__
+            return [f"{out.inject(initialise)}({name}, ({items}), {self.maximum})"]
+        return [f"{out.inject(list.extend)}({name}, ({items}))"]
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return a new list of the same elements."""
+        return self.call_method(ctx, "copy", [], {})
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a new list of copies."""
+        copy = ListValue([], kind=self.kind, maximum=self.maximum)
+        memo[id(self)] = copy
+        copy.items += [deep_copied(ctx, item, memo) for item in self.elements(ctx)]
+        return copy
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a list or deque."""
+        container: Any = [] if self.kind is list else collections.deque(maxlen=self.maximum)
+        seen[id(self)] = container
+        container.extend([part(item) for item in self.elements(ctx)])
+        return container
+
+    def stand_in(self) -> object:
+        """Return an empty list or deque."""
+        return self.kind()
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the last element."""
+        return SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+
+    def sliced(self, items: list[Value]) -> Value:
+        """Return a new list, or a deque."""
+        sequence = ListValue(list(items), kind=self.kind, maximum=self.maximum)
+        sequence.trim(left=False)
+        return sequence
+
+    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
+        """Return an element or a slice; deques have no slices."""
+        index = self.index_of(ctx, key)
+        if isinstance(index, slice) and self.kind is collections.deque:
+            self.refuse(ctx, "subscript", lambda value: value[:])
+        return super().get_item(ctx, Constant(index))
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        if name == "maxlen" and self.kind is collections.deque:
+            return Constant(self.maximum)
+        if not hasattr(self.kind, name):
+            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        return MethodOf(self, name)
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Replace an element or a slice."""
+        index = self.index_of(ctx, key)
+        if isinstance(index, slice):
+            if self.kind is collections.deque:
+                self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
+            if type(ctx.realize(value)).iterate is Value.iterate:
+                ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
+            try:
+                self.items[index] = ctx.unpack(value)
+            except ValueError as error:
+                ctx.throw(ValueError, *error.args)
+        else:
+            if not -len(self.items) <= index < len(self.items):
+                words = "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE
+                ctx.throw(IndexError, words)
+            self.items[index] = value
+        ctx.mutated(self)
+
+    def del_item(self, ctx: CaptureContext, key: Value) -> None:
+        """Remove an element or a slice."""
+        index = self.index_of(ctx, key)
+        if isinstance(index, int) and not -len(self.items) <= index < len(self.items):
+            ctx.throw(IndexError, "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE)
+        if isinstance(index, slice) and self.kind is collections.deque:
+            self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
+        del self.items[index]
+        ctx.mutated(self)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a list or deque method."""
+        rule = _LIST_METHODS.get(name)
+        if rule is None or (self.kind is list and name in _DEQUE_ONLY):
+            return super().call_method(ctx, name, args, kwargs)
+        if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
+            self.refuse(
+                ctx,
+                f"method {name!r}",
+                lambda value, *others: getattr(value, name)(*others, **kwargs),
+                *args,
+                reason=BUILTIN_METHOD,
+            )
+        return rule(self, ctx, args, kwargs)
+
+    def trim(self, left: bool) -> None:
+        """Drop what a bounded deque cannot hold."""
+        if self.maximum is not None and len(self.items) > self.maximum:
+            excess = len(self.items) - self.maximum
+            self.items[:] = self.items[: self.maximum] if left else self.items[excess:]
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new list; created empty first, so that it may contain itself."""
+        name = out.fresh()
+        bound = f", {self.maximum}" if self.kind is collections.deque else ""
+        out.line(f"{name} = []" if self.kind is list else f"{name} = {out.inject(self.kind)}((){bound})")
+        out.bind(self, name)
+        if self.items:
+            out.line(f"{name}.extend(({', '.join(out.value(item) for item in self.items)},))")
+        return name
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Put the elements into the original."""
+        name = out.value(self)
+        elements = "".join(f"{out.value(item)}, " for item in self.items)
+        if self.native:
+            clear, extend = (out.inject(self.kind.__dict__[word]) for word in ("clear", "extend"))
+            return [f"{clear}({name})", f"{extend}({name}, ({elements}))"]
+        if self.kind is list:
+            return [f"{name}[:] = ({elements})"]
+        return [f"{name}.clear()", f"{name}.extend(({elements}))"]
+
+
+def _append(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items.append(args[0])
+    self.trim(left=False)
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items.insert(0, args[0])
+    self.trim(left=True)
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items.extend(ctx.unpack(args[0]))
+    self.trim(left=False)
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _insert(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    index = _whole_number(self, ctx, "insert", args[0], Constant(None))
+    if self.maximum is not None and len(self.items) >= self.maximum:
+        ctx.throw(IndexError, "deque already at its maximum size")
+    self.items.insert(index, args[1])
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value, *others: Value) -> int:
+    """Return a known argument that has to be a whole number."""
+    value = ctx.realize(value).as_index(ctx)
+    number = value.constant() if value.is_constant() else None
+    if not isinstance(number, int):
+        self.refuse(
+            ctx,
+            f"method {name!r}",
+            lambda owner, *args: getattr(owner, name)(*args),
+            value,
+            *others,
+            reason=BUILTIN_METHOD,
+        )
+    return number
+
+
+def _pop(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    index = _whole_number(self, ctx, "pop", args[0]) if args else -1
+    if not -len(self.items) <= index < len(self.items):
+        empty = "pop from empty list" if self.kind is list else "pop from an empty deque"
+        ctx.throw(IndexError, empty if not self.items else "pop index out of range")
+    element = self.element(ctx, index % len(self.items))
+    del self.items[index]
+    ctx.mutated(self)
+    return element
+
+
+def _pop_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return _pop(self, ctx, [Constant(0)], {})
+
+
+def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    for position, item in enumerate(self.elements(ctx)):
+        if ctx.equal(item, args[0]):
+            del self.items[position]
+            ctx.mutated(self)
+            return Constant(None)
+    target = ctx.realize(args[0])
+    if self.kind is list:
+        ctx.throw(ValueError, "list.remove(x): x not in list")
+    text = (
+        repr(target.constant()) if target.is_constant() else self.unsupported("the words for what is not in it", TEXT)
+    )
+    ctx.throw(ValueError, f"{text} is not in deque")
+
+
+def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items.clear()
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _reverse(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items.reverse()
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _copy(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    return ListValue(list(self.items), kind=self.kind, maximum=self.maximum)
+
+
+def _sort(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items[:] = sort_values(ctx, self.elements(ctx), kwargs)
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def sort_values(ctx: CaptureContext, items: list[Value], kwargs: Keywords) -> list[Value]:
+    """Return the items in the order of `sorted(items, key=, reverse=)`; the keys must be known."""
+    key = ctx.realize(kwargs.get("key", Constant(None)))
+    reverse = ctx.realize(kwargs.get("reverse", Constant(False)))
+    no_key = isinstance(key, Constant) and key.value is None
+    keys = [item if no_key else ctx.realize(ctx.call(key, [item], {})) for item in items]
+    if all(value.is_constant() for value in keys):
+        known: list[Any] = [value.constant() for value in keys]
+    else:
+        known = [_SortKey(ctx, value) for value in keys]
+    order = fold(ctx, sorted, range(len(items)), key=lambda i: known[i], reverse=bool(reverse.constant()))
+    return [items[i] for i in order.constant()]  # type: ignore[attr-defined]  # a list of positions
+
+
+class _SortKey:
+    """A value that the real sort compares by evaluating `<` in the program."""
+
+    def __init__(self, ctx: CaptureContext, value: Value) -> None:
+        self.ctx = ctx
+        self.value = value
+
+    def __lt__(self, other: "_SortKey") -> bool:
+        return self.ctx.less(self.value, other.value)
+
+
+def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    step = _whole_number(self, ctx, "rotate", args[0]) if args else 1
+    rotated = collections.deque(self.items)
+    rotated.rotate(step)
+    self.items[:] = rotated
+    ctx.mutated(self)
+    return Constant(None)
+
+
+def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    for item in ctx.unpack(args[0]):
+        _append_left(self, ctx, [item], {})
+    return Constant(None)
+
+
+def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    self.items[:] = ctx.unpack(args[0]) if args else []
+    self.trim(left=False)
+    ctx.mutated(self)
+    return Constant(None)
+
+
+_LIST_METHODS = {
+    "append": _append,
+    "appendleft": _append_left,
+    "extend": _extend,
+    "insert": _insert,
+    "pop": _pop,
+    "popleft": _pop_left,
+    "remove": _remove,
+    "clear": _clear,
+    "reverse": _reverse,
+    "copy": _copy,
+    "sort": _sort,
+    "rotate": _rotate,
+    "extendleft": _extend_left,
+    "__init__": _initialise,
+}
+_DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate", "extendleft"})
+_ARITY = {
+    "append": (1, 1),
+    "appendleft": (1, 1),
+    "extend": (1, 1),
+    "insert": (2, 2),
+    "pop": (0, 1),
+    "popleft": (0, 0),
+    "remove": (1, 1),
+    "clear": (0, 0),
+    "reverse": (0, 0),
+    "copy": (0, 0),
+    "rotate": (0, 1),
+    "extendleft": (1, 1),
+}
+_ASSIGNED_OUTSIDE = "list assignment index out of range"
+_NO_ITERABLE = "can only assign an iterable"
+_NO_ITERABLE_STEP = "must assign iterable to extended slice"

@@ -1,0 +1,119 @@
+"""Tuples: plain, named, `torch.Size`, result structures of torch."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+
+from ...constant import MethodOf, fold
+from ...reasons import ATTRIBUTE
+from ...source import Source
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
+from .sequences import SequenceIterator, SequenceValue
+
+
+class TupleValue(SequenceValue):
+    """A tuple: plain, named, `torch.Size`, or a result structure of torch."""
+
+    def __init__(self, items: list[Value], source: Source | None = None, kind: type = tuple) -> None:
+        super().__init__(items, kind, source)
+
+    def identity(self) -> object:
+        """Return the value; there is one empty tuple only."""
+        return () if self.kind is tuple and not self.items else self
+
+    def constant(self) -> object:
+        """Return the tuple."""
+        return make_tuple(self.kind, [item.constant() for item in self.items])
+
+    def shallow_copy(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
+        """Return a tuple of copies."""
+        return TupleValue([deep_copied(ctx, item, memo) for item in self.elements(ctx)], kind=self.kind)
+
+    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
+        """Return a tuple of the class."""
+        return make_tuple(self.kind, [part(item) for item in self.elements(ctx)])
+
+    def stand_in(self) -> object:
+        """Return a tuple of the class: empty, or of None where it has fields."""
+        fields = len(tuple_fields(self.kind))
+        if fields and self.kind.__module__ != "torch.return_types":
+            return make_tuple(self.kind, (None,) * fields)
+        return make_tuple(self.kind, ()) if issubclass(self.kind, tuple) else super().stand_in()
+
+    def reversed(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the last element."""
+        return SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+
+    def sliced(self, items: list[Value]) -> Value:
+        """Return a plain tuple; a slice of a Size is a Size."""
+        return TupleValue(list(items), kind=torch.Size if self.kind is torch.Size else tuple)
+
+    def hash_token(self, ctx: CaptureContext) -> Hashable:
+        """Return the tuple of the elements' tokens."""
+        return tuple(item.hash_token(ctx) for item in self.elements(ctx))
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a field, a method, or an attribute of the class."""
+        if name == "__class__":
+            return ctx.known(self.kind)
+        fields = tuple_fields(self.kind)
+        if name in fields:
+            return self.element(ctx, fields.index(name))
+        if fields and name in ("_asdict", "_replace"):
+            return MethodOf(self, name)
+        return ctx.class_attr(self, self.kind, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a tuple method."""
+        if name == "numel" and self.kind is torch.Size and self.is_constant():
+            sizes: Any = [item.constant() for item in self.items]
+            return fold(ctx, torch.Size(sizes).numel)
+        if name in ("_asdict", "_replace") and tuple_fields(self.kind):
+            if args or not set(kwargs) <= set(tuple_fields(self.kind)):
+                self.refuse(ctx, name, lambda value: getattr(value, name)(*([None] * len(args)), **kwargs))
+            named = dict(zip(tuple_fields(self.kind), self.items, strict=True))
+            if name == "_replace":
+                return TupleValue([kwargs.get(key, value) for key, value in named.items()], kind=self.kind)
+            return ctx.call(ctx.known(dict), [], named)
+        return super().call_method(ctx, name, args, kwargs)
+
+    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
+        """Raise what Python raises; instances of subclasses may have attributes, which are not kept."""
+        if getattr(self.kind, "__dictoffset__", 0):
+            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
+        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None), reason=ATTRIBUTE)
+
+    def class_name(self, out: Rebuilder) -> str:
+        """Return the expression of the class."""
+        return out.class_name(self.kind)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a new tuple of the same class."""
+        name = out.fresh()
+        elements = "".join(f"{out.value(item)}, " for item in self.items)
+        if self.kind is tuple:
+            out.line(f"{name} = ({elements})")
+        else:
+            out.line(f"{name} = {out.inject(make_tuple)}({self.class_name(out)}, ({elements}))")
+        return name
+
+
+def tuple_fields(kind: type) -> tuple[str, ...]:
+    """Return the field names of a named tuple or of a result structure."""
+    fields = getattr(kind, "_fields", None)
+    if fields is None and kind.__module__ == "torch.return_types":
+        fields = getattr(kind, "__match_args__", ())
+    return tuple(fields or ())
+
+
+def make_tuple(kind: type, items: object) -> object:
+    """Make a tuple of a class from its elements, without running a user's `__new__`."""
+    if kind.__module__ == "torch.return_types" or kind is torch.Size:
+        make: Callable[[object], object] = kind
+        return make(items)
+    return tuple.__new__(kind, items)  # type: ignore[arg-type]  # kind derives from tuple, items is iterable
