@@ -29,7 +29,7 @@ from ..values.reasons import (
 )
 from ..values.source import Source
 from ..values.torch.tensor import TensorValue
-from ..values.torch.transforms import MadeFunction, PullBack
+from ..values.torch.transforms import PullBack, ResultFunction
 from ..values.value import Arguments, CaptureContext, Keywords, Value
 from .assumptions import MOST
 from .frame import FrameState
@@ -318,11 +318,11 @@ class GraphBuilding(CaptureContext):
 
     def _part(self, node: fx.Node, key: Any, item: object) -> Value:
         """Return the value of a part of what a node gives."""
-        if not _has_tensor(item) and not isinstance(item, MadeFunction):
+        if not _has_tensor(item) and not isinstance(item, ResultFunction):
             return self.known(item)
         part = self.graph.call_function(operator.getitem, (node, key))
         part.meta["origin"] = node.meta["origin"]
-        return PullBack(part, item.call) if isinstance(item, MadeFunction) else self._from_graph(item, part)
+        return PullBack(part, item.call) if isinstance(item, ResultFunction) else self._from_graph(item, part)
 
     def storage_pattern(self) -> tuple[int, ...]:
         """Return which inputs share storage."""

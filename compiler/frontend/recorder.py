@@ -29,7 +29,7 @@ from ..values.python.containers.lists import ListValue
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.sets import SetValue
 from ..values.python.containers.tuples import TupleValue, tuple_fields
-from ..values.python.objects.attributes import MADE, bind_raw, class_lookup
+from ..values.python.objects.attributes import CAPTURED_CLASSES, bind_raw, class_lookup
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.python.objects.functions import CellValue, FunctionValue, bind_arguments, require_inlinable
@@ -119,7 +119,7 @@ class Recorder(GraphBuilding):
         """Demand a condition at entry, once; identities of injected objects hold by construction."""
         if isinstance(source, Injected) and _holds_by_construction(source.value, kind):
             return
-        if MADE and source is not None and _of_made_class(source):
+        if CAPTURED_CLASSES and source is not None and _of_captured_class(source):
             return
         guard = Guard(source, kind, expected, self.user_line(), others)
         key = (guard.key(), others)
@@ -515,12 +515,12 @@ class Recorder(GraphBuilding):
             raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
 
 
-def _of_made_class(source: Source) -> bool:
+def _of_captured_class(source: Source) -> bool:
     """Return whether something is read from the template of a class that the program makes: it is new in every call."""
     base: Source | None = source
     while base is not None and not isinstance(base, Injected):
         base = base.base()
-    return base is not None and isinstance(base.value, type) and base.value in MADE
+    return base is not None and isinstance(base.value, type) and base.value in CAPTURED_CLASSES
 
 
 def _holds_by_construction(value: object, kind: GuardKind) -> bool:

@@ -6,7 +6,7 @@ from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, GuardKind
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.tuples import TupleValue
-from ..values.python.objects.attributes import MADE
+from ..values.python.objects.attributes import CAPTURED_CLASSES
 from ..values.scalar import SizeValue
 from ..values.source import Injected, Source
 from ..values.torch.tensor import TensorValue
@@ -57,7 +57,7 @@ class Residual(Rebuilder):
 
     def class_name(self, kind: type) -> str:
         """Return an expression for a class; one that was made while capturing is made again by its class statement."""
-        template = MADE.get(kind)
+        template = CAPTURED_CLASSES.get(kind)
         return self.inject(kind) if template is None else self.value(template)
 
     def bind(self, value: Value, name: str) -> None:

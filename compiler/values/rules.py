@@ -25,7 +25,7 @@ from .library import (
     twin_calls,
 )
 from .python import outer_iterators, outer_views, texts
-from .python.objects import classes, made_classes
+from .python.objects import captured_classes, classes
 from .rule_tables import CALL_RULES, CallFamily, CallRule
 from .torch import (
     attention_calls,
@@ -47,7 +47,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     outer_views,  # views of dictionaries that come from outside
     identities,  # id(), thread numbers
     classes,  # object.__new__
-    made_classes,  # class statements, type(name, bases, namespace), namedtuple
+    captured_classes,  # class statements, type(name, bases, namespace), namedtuple
     torch_calls,  # operations of the graph, torch's questions and settings
     tensor_state,  # what changes a tensor itself: data, requires_grad
     gradients,  # torch.autograd.grad, backward, hooks

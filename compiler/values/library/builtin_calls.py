@@ -15,12 +15,12 @@ from ..python.containers.sequences import SequenceIterator, SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup, guard_bases
+from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
 from ..python.objects.exceptions import make_exception
 from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
-from ..python.objects.made_classes import class_by_call
 from ..python.operators import binary, compare
 from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, Break
 from ..rule_tables import CallRule, calls

@@ -62,13 +62,13 @@ def _rule(function: Callable[..., object]) -> CallRule:
     return rule
 
 
-def _found_in_turn(function: Callable[..., Any]) -> CallRule:
+def _iterator_rule(function: Callable[..., Any]) -> CallRule:
     """Return the rule of a function that gives an iterator: a new one at every call, over what is found now."""
     in_turn = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
     return lambda ctx, args, kwargs: in_turn(ctx, args, kwargs).iterate(ctx)
 
 
-calls(re.finditer)(_found_in_turn(re.finditer))
+calls(re.finditer)(_iterator_rule(re.finditer))
 for _function in {id(function): function for function in _PURE}.values():
     calls(_function)(_rule(_function))
 
@@ -79,7 +79,7 @@ def pure_method_rule(function: object) -> CallRule | None:
         return None
     owner = function.__self__
     if isinstance(owner, re.Pattern) and function.__name__ in ("finditer", "scanner"):
-        return _found_in_turn(function) if function.__name__ == "finditer" else None
+        return _iterator_rule(function) if function.__name__ == "finditer" else None
     if function.__name__ == "mro" and isinstance(owner, type):
         return _rule(function)
     if isinstance(owner, _FROZEN) or (isinstance(owner, type) and (owner, function.__name__) in _BOUND):

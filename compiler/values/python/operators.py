@@ -30,7 +30,7 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
         answer = _by_method(ctx, record.name, left, right, inplace)
     if answer is not None:
         return answer
-    if held(left) is not left or held(right) is not right:
+    if contents_of(left) is not left or contents_of(right) is not right:
         return _on_contents(ctx, record, left, right, inplace)
     answer = left.binary(ctx, record, right, False, inplace)
     answer = answer or right.binary(ctx, record, left, True, inplace)
@@ -44,11 +44,13 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
 
 def _on_contents(ctx: CaptureContext, record: Binary, left: Value, right: Value, inplace: bool) -> Value:
     """Evaluate an operator that instances of a subclass inherit from the builtin type: on what they hold."""
-    if any(held(value) is not value and held(value).python_type() in OF_OWN_CLASS for value in (left, right)):
+    if any(
+        contents_of(value) is not value and contents_of(value).python_type() in OF_OWN_CLASS for value in (left, right)
+    ):
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}")
     _refuse_by_name(ctx, record.symbol, record.assigning if inplace else record.function, left, right)
-    result = binary(ctx, record.symbol, held(left), held(right), inplace=inplace)
-    return left if inplace and result is held(left) else result
+    result = binary(ctx, record.symbol, contents_of(left), contents_of(right), inplace=inplace)
+    return left if inplace and result is contents_of(left) else result
 
 
 def _on_sequences(ctx: CaptureContext, symbol: str, left: Value, right: Value, inplace: bool) -> Value | None:
@@ -74,7 +76,7 @@ def _refuse_by_name(
         return
 
 
-def held(value: Value) -> Value:
+def contents_of(value: Value) -> Value:
     """Return what an instance of a subclass of a builtin type holds, any other value itself."""
     return value if value.contents is None else value.contents
 
@@ -91,7 +93,11 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     for owner, method_name, other in attempts:
         method = _method(ctx, owner, method_name)
         if method is None:
-            if owner is left and method_name == f"__{name}__" and held(left).answers_operator(held(right), method_name):
+            if (
+                owner is left
+                and method_name == f"__{name}__"
+                and contents_of(left).answers_operator(contents_of(right), method_name)
+            ):
                 return None
             continue
         result = ctx.realize(ctx.call(method, [other], {}))
@@ -135,12 +141,12 @@ def unary(ctx: CaptureContext, symbol: str, value: Value) -> Value:
     method = _method(ctx, value, record.method)
     if method is not None:
         return ctx.call(method, [], {})
-    if held(value) is not value:
+    if contents_of(value) is not value:
         try:
             record.function(value.stand_in())
         except TypeError:
             value.refuse(ctx, symbol, record.function)
-        return unary(ctx, symbol, held(value))
+        return unary(ctx, symbol, contents_of(value))
     if value.is_constant():
         return fold(ctx, record.function, value.constant())
     value.refuse(ctx, symbol, record.function)
@@ -159,9 +165,9 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
     answer = answer or left.compare(ctx, record, right, False) or right.compare(ctx, record, left, True)
     if answer is not None:
         return answer
-    if held(left) is not left or held(right) is not right:
+    if contents_of(left) is not left or contents_of(right) is not right:
         _refuse_by_name(ctx, symbol, record.function, left, right)
-        return compare(ctx, symbol, held(left), held(right))
+        return compare(ctx, symbol, contents_of(left), contents_of(right))
     if left.is_constant() and right.is_constant():
         return fold(ctx, record.function, left.constant(), right.constant())
     if not record.asks_equality:

@@ -187,11 +187,11 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
     if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
         value.unsupported("the text of an exception from outside, whose fields may have been set", TEXT)
     number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
-    if isinstance(number, Constant) and value.given[0] != value.args:
+    if isinstance(number, Constant) and value.constructor_arguments[0] != value.args:
         return fold(
             ctx,
             str if method_name == "__str__" else repr,
-            native_of(value.kind)(*(shown(ctx, arg) for arg in value.given[0])),
+            native_of(value.kind)(*(shown(ctx, arg) for arg in value.constructor_arguments[0])),
         )
     args = [shown(ctx, arg) for arg in value.args]
     native = native_of(value.kind)

@@ -118,16 +118,16 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 def _fresh(ctx: CaptureContext, result: Any) -> Any:
     """Return fake tensors like those of a branch: what the node gives is a value of the surrounding graph."""
 
-    def made(part: Any) -> Any:
+    def without_data(part: Any) -> Any:
         if isinstance(part, tuple | list):
-            return type(part)(map(made, part))
+            return type(part)(map(without_data, part))
         if isinstance(part, dict):
-            return {key: made(item) for key, item in part.items()}
+            return {key: without_data(item) for key, item in part.items()}
         if not isinstance(part, torch.Tensor):
             return part
         return torch.empty_strided(part.shape, part.stride(), dtype=part.dtype, device=part.device)
 
-    return ctx.fake_run(lambda: made(result), [], {}, "results")
+    return ctx.fake_run(lambda: without_data(result), [], {}, "results")
 
 
 def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:

@@ -71,7 +71,7 @@ class TransformCall:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MadeFunction:
+class ResultFunction:
     """A function among the results of a node, over fake tensors."""
 
     call: Callable[..., Any]
@@ -171,7 +171,7 @@ class TransformValue(Value):
 
             result = ctx.fake_run(in_chunks, [], {}, self.describe())
         if self.transform is vjp and isinstance(result, tuple):
-            result = tuple(MadeFunction(part) if isinstance(part, FunctionType) else part for part in result)
+            result = tuple(ResultFunction(part) if isinstance(part, FunctionType) else part for part in result)
         nodes = tuple(node for node, _ in pairs)
         return ctx.add_call(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
 

@@ -37,7 +37,7 @@ class IteratorValue(Value):
         self.parts = parts
         self.count = count
         self.options = options
-        self.given = 0
+        self.steps_taken = 0
 
     def equal_by_identity(self) -> bool:
         """Return True."""
@@ -68,7 +68,7 @@ class IteratorValue(Value):
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""
         for element in self.steps:
-            self.given += 1
+            self.steps_taken += 1
             return ctx.realize(element)
         ctx.throw(StopIteration)
 
@@ -85,17 +85,17 @@ class IteratorValue(Value):
         if not self.pure and not self.parts:
             self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
         if not self.pure:
-            return self._made_again(out)
+            return self._rest_by_parts(out)
         rest = TupleValue(list(self.steps))
         self.steps = iter(rest.items)
         name = out.fresh()
         out.line(f"{name} = {out.inject(iter)}({out.value(rest)})")
         return name
 
-    def _made_again(self, out: Rebuilder) -> str:
+    def _rest_by_parts(self, out: Rebuilder) -> str:
         """Make it of its parts, which stand where it has moved them to."""
         arguments = [out.value(part) for part in self.parts]
-        arguments += [str(self.count + self.given)] if self.count is not None else []
+        arguments += [str(self.count + self.steps_taken)] if self.count is not None else []
         arguments += [self.options] if self.options else []
         name = out.fresh()
         out.line(f"{name} = {out.inject(self.kind)}({', '.join(arguments)})")

@@ -30,10 +30,11 @@ C_DESCRIPTORS = (
 )
 
 
-MADE: WeakKeyDictionary[type, Value] = WeakKeyDictionary()  # template of a class made while capturing -> its value
+# The template of each class that the program has made while it was captured -> its value.
+CAPTURED_CLASSES: WeakKeyDictionary[type, Value] = WeakKeyDictionary()
 
 
-class Held:
+class ValueHolder:
     """Stands in the namespace of a class for a value that has no real object yet."""
 
     def __init__(self, value: Value) -> None:
@@ -185,7 +186,7 @@ def _cached_property_value(attribute: _Attribute) -> Value:
 _BindingRule = Callable[[_Attribute], Value]
 _BindingRules = tuple[tuple[type | tuple[type, ...], _BindingRule], ...]
 _ON_BOTH: _BindingRules = (
-    (Held, lambda attribute: attribute.ctx.realize(attribute.raw.value)),  # no real object yet
+    (ValueHolder, lambda attribute: attribute.ctx.realize(attribute.raw.value)),  # no real object yet
     (types.FunctionType, _bound_function),
     (staticmethod, lambda attribute: attribute.inner(attribute.raw.__func__)),
     (classmethod, _bound_to_class),

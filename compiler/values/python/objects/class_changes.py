@@ -9,7 +9,7 @@ import types
 from ...reasons import CLASS_DEFINITION, Break
 from ...source import Injected
 from ...value import CaptureContext, Rebuilder, Value
-from .attributes import MISSING, Held, class_lookup, may_change
+from .attributes import MISSING, ValueHolder, class_lookup, may_change
 from .functions import FunctionValue
 
 
@@ -48,7 +48,7 @@ def as_raw(ctx: CaptureContext, value: Value) -> object:
         ctx.stand_for(function, value)
         return function
     descriptor = getattr(value, "as_descriptor", None)
-    return Held(value) if descriptor is None else descriptor(ctx)
+    return ValueHolder(value) if descriptor is None else descriptor(ctx)
 
 
 def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None) -> None:

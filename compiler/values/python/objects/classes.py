@@ -16,7 +16,7 @@ from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue, copy_of_set
 from ..containers.tuples import TupleValue
-from .attributes import C_DESCRIPTORS, MADE, NativeMethod, bind_raw, class_lookup, is_native, may_change
+from .attributes import C_DESCRIPTORS, CAPTURED_CLASSES, NativeMethod, bind_raw, class_lookup, is_native, may_change
 from .class_changes import change_class
 from .functions import BoundMethod
 from .instances import ObjectValue, new_object
@@ -147,15 +147,15 @@ class ClassValue(Value):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute, on the class when the graph has run."""
-        if self.kind in MADE and MADE[self.kind] is not self:
-            MADE[self.kind].set_attr(ctx, name, value)
+        if self.kind in CAPTURED_CLASSES and CAPTURED_CLASSES[self.kind] is not self:
+            CAPTURED_CLASSES[self.kind].set_attr(ctx, name, value)
         else:
             change_class(ctx, self.kind, name, value)
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute, on the class when the graph has run."""
-        if self.kind in MADE and MADE[self.kind] is not self:
-            MADE[self.kind].del_attr(ctx, name)
+        if self.kind in CAPTURED_CLASSES and CAPTURED_CLASSES[self.kind] is not self:
+            CAPTURED_CLASSES[self.kind].del_attr(ctx, name)
         else:
             change_class(ctx, self.kind, name, None)
 

@@ -53,7 +53,7 @@ class ExceptionValue(ObjectValue):
     def __init__(self, kind: type, args: list[Value], real: object = MISSING, source: Source | None = None) -> None:
         super().__init__(kind, real, source)
         self.args = args
-        self.given: tuple[list[Value], Keywords] = (list(args), {})
+        self.constructor_arguments: tuple[list[Value], Keywords] = (list(args), {})
         self.fields: dict[str, Value] | None = None  # taken apart when asked for
         self.set_fields: dict[str, Value] = {}
         self.cause: Value | None = None
@@ -73,7 +73,7 @@ class ExceptionValue(ObjectValue):
     def initialise(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of the class written in C; a new OSError becomes one of the class of its number."""
         self.args = [ctx.realize(arg) for arg in args]
-        self.given, self.fields = (list(self.args), dict(kwargs)), None
+        self.constructor_arguments, self.fields = (list(self.args), dict(kwargs)), None
         if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
             self.native_fields(ctx)
 
@@ -95,7 +95,10 @@ class ExceptionValue(ObjectValue):
         stand_ins: list[object] = []
         native = native_of(self.kind)
         try:
-            instance = native(*map(real, self.given[0]), **{name: real(value) for name, value in self.given[1].items()})
+            instance = native(
+                *map(real, self.constructor_arguments[0]),
+                **{name: real(value) for name, value in self.constructor_arguments[1].items()},
+            )
         except TypeError as error:
             ctx.throw(TypeError, *(str(arg).replace(native.__name__, self.kind.__name__) for arg in error.args))
         if type(instance) is not native and self.kind is native:
@@ -197,12 +200,12 @@ class ExceptionValue(ObjectValue):
         """Make the exception."""
         name = out.fresh()
         native = out.inject(native_of(self.kind))
-        args = "".join(f", {out.value(arg)}" for arg in self.given[0])
-        named = "".join(f", {key}={out.value(value)}" for key, value in self.given[1].items())
+        args = "".join(f", {out.value(arg)}" for arg in self.constructor_arguments[0])
+        named = "".join(f", {key}={out.value(value)}" for key, value in self.constructor_arguments[1].items())
         out.line(f"{name} = {native}.__new__({out.class_name(self.kind)}{args})")
         out.bind(self, name)
         out.line(f"{native}.__init__({name}{args}{named})")
-        if self.args != self.given[0]:
+        if self.args != self.constructor_arguments[0]:
             out.line(f"{name}.args = ({''.join(f'{out.value(arg)}, ' for arg in self.args)})")
         for key, value in self.set_fields.items():
             out.line(f"{name}.{key} = {out.value(value)}")

@@ -165,7 +165,7 @@ class FunctionValue(Value):
         if self.real is None:
             if name in simple:
                 return ctx.known(simple[name])
-            attribute = self._made_attr(ctx, name)
+            attribute = self._own_attribute(ctx, name)
             if attribute is not None:
                 return attribute
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
@@ -178,7 +178,7 @@ class FunctionValue(Value):
         assert self.source is not None
         return ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
 
-    def _made_attr(self, ctx: CaptureContext, name: str) -> Value | None:
+    def _own_attribute(self, ctx: CaptureContext, name: str) -> Value | None:
         """Give what every function has, of one made while capturing."""
         if name == "__defaults__":
             return TupleValue(list(self.defaults)) if self.defaults else Constant(None)
@@ -201,7 +201,7 @@ class FunctionValue(Value):
         """Delete an attribute of a function made while capturing."""
         if self.real is not None or name in _SPECIAL:
             self.unsupported(f"deleting attribute {name!r}", ATTRIBUTE)
-        owner = self._made_attr(ctx, "__dict__")
+        owner = self._own_attribute(ctx, "__dict__")
         assert owner is not None
         if not owner.contains(ctx, Constant(name)):
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")

@@ -16,7 +16,7 @@ from ...reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, CANNOT_REBUILD, CLASS_DEFI
 from ...rule_tables import calls
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
-from .attributes import MADE, Held, class_lookup
+from .attributes import CAPTURED_CLASSES, ValueHolder, class_lookup
 from .class_changes import as_raw
 from .classes import ClassValue, constructs
 from .functions import BoundMethod, CellValue, FunctionValue
@@ -25,7 +25,7 @@ _METACLASSES = (type, abc.ABCMeta)
 _AT_ONCE = ("__module__", "__qualname__", "__doc__", "__slots__", "__match_args__")
 
 
-class MadeClass(ClassValue):
+class CapturedClass(ClassValue):
     """A class made while capturing; namespace: what it was made of, in order. remake: for classes made by a call."""
 
     def __init__(
@@ -39,7 +39,7 @@ class MadeClass(ClassValue):
         self.bases = bases
         self.namespace = namespace
         self.remake = remake
-        MADE[kind] = self
+        CAPTURED_CLASSES[kind] = self
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Set an attribute of the template."""
@@ -142,7 +142,7 @@ def _is_none(value: Value) -> bool:
 
 def _callable_part(ctx: CaptureContext, value: Value) -> object:
     raw = as_raw(ctx, value)
-    if isinstance(raw, Held):
+    if isinstance(raw, ValueHolder):
         raise Break(CLASS_DEFINITION, f"a descriptor over {value.describe()}")
     return raw
 
@@ -171,7 +171,7 @@ def _template_part(ctx: CaptureContext, value: Value, key: str = "") -> object:
 
 def make_class(
     ctx: CaptureContext, name: str, bases: list[Value], namespace: dict[str, Value], metaclass: type | None = None
-) -> MadeClass:
+) -> CapturedClass:
     """Evaluate the making of a class."""
     if not all(isinstance(base, ClassValue) for base in bases):
         raise Break(CLASS_DEFINITION, "making a class with a base that is not a class")
@@ -194,7 +194,7 @@ def make_class(
         template = metaclass_so_far(name, kinds, parts)
     except (TypeError, ValueError) as error:
         ctx.throw(type(error), *error.args)
-    class_value = MadeClass(template, bases, namespace)
+    class_value = CapturedClass(template, bases, namespace)
     if isinstance(cell, CellValue):
         cell.store(ctx, class_value)
     return class_value
@@ -239,4 +239,4 @@ def _namedtuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
         parts = [out.value(value) for value in known] + [f"{key}={out.value(value)}" for key, value in named.items()]
         return f"{out.inject(maker)}({', '.join(parts)})"
 
-    return MadeClass(template, [ctx.known(tuple)], {}, remake)
+    return CapturedClass(template, [ctx.known(tuple)], {}, remake)
