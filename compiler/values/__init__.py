@@ -3,7 +3,7 @@
 One class per kind of value: what it is at run time is reached through its `Source`, what must stay true for the
 capture to be reusable is a `Guard`, what the captured code changed is replayed after the graph. Values never import
 the evaluator: whatever they need from the capture they ask of `CaptureContext` (`value.py`). A rule that cannot answer
-raises `Break` with a reason of the catalogue in `reasons.py`; it never guesses. May import `base` and `bytecode`.
+raises `Break` with a reason of the catalogue in `reasons.py`; it never guesses. May import `base`.
 
 The files beside this one are the protocol and the values that hold no others. Above them stand, in this order,
 `python` (containers, then objects and classes), `torch` (tensors and what works on them), `library` (what programs
