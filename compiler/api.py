@@ -184,7 +184,9 @@ def disable(function: Any = None, recursive: bool = True) -> Any:
     if isinstance(target, property) and target.fget is not None:
         return property(disable(target.fget, recursive), target.fset, target.fdel, target.__doc__)
     if not callable(target):
-        raise UserError(f"disable of {type(target).__name__}", hint="give a function, a method, a class or a module")
+        raise UserError(
+            f"disable() cannot be applied to {type(target).__name__}", hint="pass a function, method, class or module"
+        )
     return _disabled(target, recursive)
 
 
@@ -212,7 +214,9 @@ def assume_constant_result(function: Any) -> Any:
     The arguments must be known during capture: literals, and objects from outside the captured code.
     """
     if not callable(function):
-        raise UserError(f"assume_constant_result of {type(function).__name__}", hint="give a function")
+        raise UserError(
+            f"assume_constant_result() cannot be applied to {type(function).__name__}", hint="pass a function"
+        )
     function._dynamo_marked_constant = True
     return function
 
@@ -251,7 +255,7 @@ def allow_in_graph(function: Any) -> Any:
     """
     for item in function if isinstance(function, list | tuple) else [function]:
         if not callable(item):
-            raise UserError(f"allow_in_graph of {type(item).__name__}", hint="give a callable")
+            raise UserError(f"allow_in_graph() cannot be applied to {type(item).__name__}", hint="pass a callable")
         allow(item)
     return function
 
@@ -260,7 +264,7 @@ def disallow_in_graph(function: Any) -> Any:
     """Break the graph at every call of an operator (or each of a list); `allow_in_graph` undoes this."""
     for item in function if isinstance(function, list | tuple) else [function]:
         if not callable(item):
-            raise UserError(f"disallow_in_graph of {type(item).__name__}", hint="give a callable")
+            raise UserError(f"disallow_in_graph() cannot be applied to {type(item).__name__}", hint="pass a callable")
         disallow(item)
     return function
 
@@ -348,7 +352,9 @@ def _mark(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...], name: 
     dimensions = list(index) if isinstance(index, list | tuple) else [index]
     for dimension in dimensions:
         if not -tensor.dim() <= dimension < tensor.dim():
-            raise UserError(f"dimension {dimension} of a tensor with {tensor.dim()}", hint="give one it has")
+            raise UserError(
+                f"a tensor of {tensor.dim()} dimensions has no dimension {dimension}", hint="name one it has"
+            )
     found = [dimension % tensor.dim() for dimension in dimensions]
     marked: set[int] = tensor.__dict__.setdefault(name, set())
     marked.update(found)

@@ -84,7 +84,7 @@ def compile_callable(target: object, family: Family) -> Any:
         return types.MethodType(_compile_function(call, family), target)
     if callable(target):
         return _compile_function(_calls(target), family)
-    raise UserError(f"{type(target).__name__} cannot be compiled", hint="give a function, a method or an nn.Module")
+    raise UserError(f"{type(target).__name__} cannot be compiled", hint="pass a function, a method or an nn.Module")
 
 
 _INSTEAD_OF_A_CLASS = "compile an instance of it, or decorate the method to be compiled"

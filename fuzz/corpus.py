@@ -62,7 +62,7 @@ def load(file: Path) -> Saved:
     except OSError as error:
         raise UserError("cannot read the saved failure", where=str(file), why=error.strerror or "", hint=hint) from None
     except ValueError as error:
-        raise UserError("not a saved failure", where=str(file), why=f"no JSON: {error}"[:80], hint=hint) from None
+        raise UserError("not a saved failure", where=str(file), why=f"not JSON: {error}"[:80], hint=hint) from None
     if not isinstance(data, dict) or data.get("plumbline_fuzz") != FORMAT:
         why = f"no field plumbline_fuzz = {FORMAT}"
         raise UserError("not a saved failure of this version", where=str(file), why=why, hint=hint)

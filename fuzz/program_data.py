@@ -26,7 +26,7 @@ def from_plain(kind: type[_Data], plain: object) -> _Data:
     except (TypeError, KeyError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         hint = "give a .json file that plumbline fuzz saved"
-        raise UserError(f"this is no {kind.__name__}", why=why[:120], hint=hint) from None
+        raise UserError(f"not a {kind.__name__}", why=why[:120], hint=hint) from None
     return read
 
 

@@ -125,9 +125,9 @@ def _demand_type(name: str, value: object, default: object) -> None:
         wanted = (float, int)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
         words = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
-        raise UserError(f"option {name} cannot be {value!r}", hint=f"give a value of type {words}, like {default!r}")
+        raise UserError(f"option {name} cannot be {value!r}", hint=f"use a value of type {words}, such as {default!r}")
     if name == "save_budget" and isinstance(value, int | float) and not 0 <= value <= 1:
-        raise UserError(f"option {name} cannot be {value!r}", hint="give a share, from 0 to 1")
+        raise UserError(f"option {name} cannot be {value!r}", hint="use a number from 0 to 1")
 
 
 def options_from_environment(environment: Mapping[str, str] | None = None) -> Options:
@@ -172,7 +172,7 @@ def _read(name: str, text: str, default: object) -> object:
             return tuple(part for part in text.split(",") if part)
         return type(default)(text)  # type: ignore[call-arg]  # int, float or str: the declared defaults
     except ValueError:
-        raise UserError(f"{name}={text!r} cannot be read", hint=f"give a value like {default!r}") from None
+        raise UserError(f"{name}={text!r} cannot be read", hint=f"use a value such as {default!r}") from None
 
 
 def _read_flag(text: str) -> bool:

@@ -69,7 +69,7 @@ class CompiledModule(torch.nn.Module):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Raise UserError: it is compiled, and torch's own method would compile the original by stock's compiler."""
-        raise UserError("the module is compiled already", hint="call plumbline.compile on the original, with arguments")
+        raise UserError("the module is already compiled", hint="call plumbline.compile on the original, with arguments")
 
     def train(self, mode: bool = True) -> "CompiledModule":
         """Set the training flag of the original."""

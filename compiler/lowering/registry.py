@@ -65,7 +65,9 @@ def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]
     Raises UserError where operator is no ATen overload.
     """
     if not isinstance(operator, OpOverload):
-        raise UserError(f"{operator!r} is not an operator overload", hint="give one like torch.ops.aten.relu.default")
+        raise UserError(
+            f"{operator!r} is not an operator overload", hint="pass one such as torch.ops.aten.relu.default"
+        )
     token = _REPLACED.set({**_REPLACED.get(), operator: lowering})
     try:
         yield

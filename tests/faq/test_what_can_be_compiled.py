@@ -279,7 +279,7 @@ def test_containers_stay_containers():
 
 
 def test_torchs_method_compile_is_answered_plainly():
-    with pytest.raises(UserError, match="compiled already"):
+    with pytest.raises(UserError, match="already compiled"):
         compile_eagerly(Net()).compile()
 
 
@@ -388,7 +388,7 @@ def test_disable_of_a_class_marks_the_class_itself():
 
 
 def test_disable_of_what_cannot_be_called_is_refused():
-    with pytest.raises(UserError, match="disable of int"):
+    with pytest.raises(UserError, match="cannot be applied to int"):
         plumbline.disable(3)
 
 
@@ -427,5 +427,5 @@ def test_assume_constant_result_of_torch_with_a_tensor_runs_in_between():
         return x.max().item()
 
     assert compile_eagerly(lambda x: x * largest(x))(torch.tensor([1.0, 3.0])).tolist() == [3, 9]
-    with pytest.raises(UserError, match="assume_constant_result of int"):
+    with pytest.raises(UserError, match="cannot be applied to int"):
         plumbline.assume_constant_result(3)
