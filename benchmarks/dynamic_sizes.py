@@ -1,9 +1,9 @@
-"""Open sizes: how many graphs and libraries ten sizes need, and what a call costs against fixed sizes and stock.
+"""Dynamic sizes: how many graphs and libraries ten sizes need, and what a call costs against fixed sizes and stock.
 
     python benchmarks/dynamic_sizes.py [--stock] [--only mlp,gpt] [--train] [--seconds 0.3] [--threads 1]
 
 Each model is called with ten sizes (batch or sequence length, odd ones among them) under `backend="inductor"`; `first`
-counts what the first two calls made (the first for its own size, the second with open sizes), `later` what the other
+counts what the first two calls made (the first for its own size, the second with dynamic sizes), `later` what the other
 eight did.  Then, at three of the sizes: CPU microseconds of a call (process time, all threads; minimum over interleaved
 repetitions) of our open kernels, of ours compiled for that size alone, of eager, and with --stock of
 `torch.compile(dynamic=True)`, which compiles for some ten seconds per model.  --train: forward and backward.
@@ -158,7 +158,7 @@ def count(model: nn.Module, make: Make, train: bool) -> tuple[Callable[..., torc
 
 def main() -> None:
     """Print one line per model, and one per model and timed size."""
-    parser = argparse.ArgumentParser(description="open sizes: builds and run time")
+    parser = argparse.ArgumentParser(description="dynamic sizes: builds and run time")
     parser.add_argument("--stock", action="store_true")
     parser.add_argument("--train", action="store_true")
     parser.add_argument("--only", default="")

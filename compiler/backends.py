@@ -67,7 +67,7 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
 
 
 def _is_guarded(graph: torch.fx.GraphModule) -> bool:
-    """Return whether guards of a capture fix everything that its example values do not leave open."""
+    """Return whether guards of a capture fix everything that its example values do not leave dynamic."""
     return SYMBOLIC in graph.meta
 
 

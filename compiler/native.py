@@ -21,16 +21,16 @@ from .base.options import Options
 from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
 from .codegen.host import HostProgram, write_host
-from .codegen.host_call import Compiled, Rescue, bind
+from .codegen.host_call import Compiled, GraphFallback, bind
 from .graph.decompositions import Decomposition, default_decompositions
-from .graph.failure import report_graph_failure
-from .graph.interpret import interpret
+from .graph.dynamic_sizes import is_symbolic, size_values, symbol_of
+from .graph.graph_failure import report_graph_failure
+from .graph.graph_interpreter import interpret
 from .graph.node_values import has_value, placeholders, set_value
-from .graph.open_sizes import is_open, open_name, size_values
 from .graph.promises import checked_at_first, going_on
 from .graph.tracer import fake_like
-from .loops.ir import Program
-from .loops.printing import print_program
+from .loops.ir import LoopProgram
+from .loops.loop_printing import print_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import lowering_of
@@ -38,7 +38,7 @@ from .runtime.c_build import build
 from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
 from .schedule.schedule import schedule
-from .symbolic.sizes import FUNCTIONS, assumptions
+from .symbolic.symbolic_sizes import FUNCTIONS, assumptions
 
 
 @dataclass(slots=True)
@@ -57,8 +57,8 @@ def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options:
 
     gm: call_function nodes with ATen overloads as targets, placeholders, one output; `meta["val"]` is filled in from
     example_inputs where it is missing.  The callable takes one value per placeholder.  Placeholders behind the tensors
-    may be open sizes (`graph.open_sizes`): one library serves all of them, save where something was assumed of the
-    sizes while compiling; for others it is compiled once more.  With `options.strict` errors of ours are raised;
+    may be dynamic sizes (`graph.dynamic_sizes`): one library serves all of them, save where something was assumed of
+    the sizes while compiling; for others it is compiled again.  With `options.strict` errors of ours are raised;
     otherwise the graph runs op by op and the error is recorded.
     """
     return going_on(compile_traced(gm, example_inputs, options), op_by_op(gm))
@@ -70,9 +70,9 @@ def compile_traced(gm: fx.GraphModule, example_inputs: Sequence[object], options
     Then tracing relied on what is not so, and only the other program has the right answer.
     """
     chosen = options if options is not None else Options()
-    opened = [node for node in placeholders(gm.graph) if is_open(node.meta.get("val"))]
-    if opened:
-        return _Forms(gm, [open_name(node) for node in opened], chosen).prepared(size_values(opened))
+    dynamic = [node for node in placeholders(gm.graph) if is_symbolic(node.meta.get("val"))]
+    if dynamic:
+        return _Forms(gm, [symbol_of(node) for node in dynamic], chosen).prepared(size_values(dynamic))
     return _compiled_or_slow(gm, example_inputs, chosen, {})
 
 
@@ -81,7 +81,7 @@ MOST_FORMS = 8  # libraries of one graph for different sizes; sizes beyond them 
 
 @dataclass(slots=True, eq=False)
 class _Forms:
-    """What is compiled of one graph with open sizes: (whether the sizes fit, what to run), newest last."""
+    """What is compiled of one graph with dynamic sizes: (whether the sizes fit, what to run), newest last."""
 
     gm: fx.GraphModule
     names: list[str]
@@ -116,13 +116,13 @@ class _Forms:
             run = _compiled_or_slow(self.gm, (), self.options, dict(zip(self.names, sizes, strict=True)))
         for each in assumed:
             if " == " in each and not each.startswith("not "):
-                record(FellBack("open size", f"kernels are built for {each}"))
+                record(FellBack("dynamic size", f"kernels are built for {each}"))
         self.made.append((condition(self.names, list(assumed)), run))
         return run
 
 
 def condition(names: Sequence[str], assumed: Sequence[str]) -> Callable[..., object]:
-    """Return a function of open sizes, in order, that says whether all conditions over their names hold."""
+    """Return a function of dynamic sizes, in order, that says whether all conditions over their names hold."""
     text = " and ".join(f"({each})" for each in assumed) or "True"
     made: Callable[..., object] = eval(f"lambda {', '.join(names)}: {text}", {**FUNCTIONS, "math": math})
     return made
@@ -186,13 +186,13 @@ def _compile(
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
-    return bind(program, host, library, Rescue(op_by_op(gm), options.strict, report))
+    return bind(program, host, library, GraphFallback(op_by_op(gm), options.strict, report))
 
 
-def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, float] | None = None) -> Program:
+def scheduled_program(gm: fx.GraphModule, options: Options, sizes: Mapping[str, float] | None = None) -> LoopProgram:
     """Return the loop program of a graph after scheduling; verified along the way where options ask for it.
 
-    sizes: what open sizes are in this call, by name.
+    sizes: what dynamic sizes are in this call, by name.
     """
     with stage("lowering"):
         program = lower_graph(gm, sizes)
@@ -225,7 +225,7 @@ def with_values(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.Grap
     return copied
 
 
-def _record_texts(program: Program, host: HostProgram, file: CFile) -> None:
+def _record_texts(program: LoopProgram, host: HostProgram, file: CFile) -> None:
     if not is_recording():
         return
     record(Artifact("schedule", "loops.py", "python", print_program(program)))

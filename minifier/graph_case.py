@@ -10,8 +10,8 @@ from torch import fx
 
 from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.base.origin import Origin
-from plumbline.compiler.graph.fx_face import map_leaves
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.fx_nodes import map_leaves
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.node_values import calls, origin_of, placeholders
 from plumbline.oracle.harness.captured_graphs import cloned_inputs
 

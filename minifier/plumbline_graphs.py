@@ -9,7 +9,7 @@ from torch import fx
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.backends import resolve_backend
 from plumbline.compiler.base.options import Options, options_from_environment
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.pipeline import compile_callable, make_family
 from plumbline.oracle.harness.captured_graphs import CapturedGraph, cloned_inputs

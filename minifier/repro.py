@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 import torch
 
 from plumbline.compiler.base.errors import Unsupported
+from plumbline.compiler.graph.graph_printing import GraphText, graph_text
 from plumbline.compiler.graph.node_values import placeholders
-from plumbline.compiler.graph.printing import GraphText, graph_text
 from plumbline.oracle.harness.compilers import CompileRequest
 
 from .graph_case import GraphCase, case_key

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from plumbline.compiler.graph.fx_face import map_leaves
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.fx_nodes import map_leaves
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.node_values import calls, outputs, placeholders, set_value
 from plumbline.oracle.harness.captured_graphs import cloned_inputs
 from plumbline.oracle.numeric.bits import equal_bits

@@ -9,8 +9,8 @@ from torch.autograd.function import BackwardCFunction
 
 from ..base.errors import Unsupported
 from ..base.torch_facts import FakeTensor
+from .call_signature import CallSignature, OutputFact, OutputKind, WriteFact
 from .functionalize import Functionalizer, Handle, Region
-from .signature import CallSignature, OutputFact, OutputKind, WriteFact
 from .view_writes import ViewStep, take_views
 
 GradientNode = torch.autograd.graph.Node

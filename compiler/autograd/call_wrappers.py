@@ -7,8 +7,8 @@ import torch
 
 from ..base.errors import InternalError
 from ..base.torch_facts import any_autocast, set_grad_mode
-from .open_arguments import at_sizes
-from .signature import CallSignature, OutputFact, OutputKind
+from .call_signature import CallSignature, OutputFact, OutputKind
+from .dynamic_arguments import at_sizes
 from .view_writes import take_views
 
 Values = Sequence[torch.Tensor]
@@ -18,7 +18,7 @@ Finish = Callable[[Sequence[object], Values, tuple[float, ...]], tuple[object, .
 def finisher(signature: CallSignature, names: Sequence[str]) -> Finish:
     """Return how a call ends: nothing at all where every output is a fresh value of the graph.
 
-    names: of the open sizes, which the result takes last, in order.
+    names: of the dynamic sizes, which the result takes last, in order.
     """
     plain = [(fact.kind, fact.index, fact.steps) for fact in signature.outputs]
     if not signature.writes and plain == [(OutputKind.RETURNED, index, ()) for index in range(len(plain))]:
@@ -39,7 +39,7 @@ Numbers = tuple[object, list[tuple[tuple[object, ...], dict[str, object]]]]  # o
 
 
 def _with_numbers(fact: OutputFact, numbers: Numbers) -> OutputFact:
-    """Return what is said of an output with numbers in place of open sizes."""
+    """Return what is said of an output with numbers in place of dynamic sizes."""
     constant, listed = numbers
     pairs = zip(fact.steps, listed, strict=True)
     steps = tuple(replace(step, args=tuple(args), kwargs=tuple(kwargs.items())) for step, (args, kwargs) in pairs)

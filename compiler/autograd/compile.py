@@ -23,26 +23,26 @@ from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, 
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
-from ..graph.failure import fails_by_itself, report_graph_failure
-from ..graph.interpret import interpret, run_op_by_op
+from ..graph.dynamic_sizes import with_size_inputs
+from ..graph.graph_failure import fails_by_itself, report_graph_failure
+from ..graph.graph_interpreter import interpret, run_op_by_op
+from ..graph.graph_printing import graph_text
 from ..graph.node_values import placeholders, tensor_of
-from ..graph.open_sizes import with_size_inputs
 from ..graph.passes import SIMPLIFY, run_passes
-from ..graph.printing import graph_text
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from ..graph.undo import effects_of, undoing
 from .call_wrappers import finisher, run_plain
+from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, at_sizes, dynamic_arguments
 from .function import CompiledBackward, CompiledPair, Layout, Pattern
-from .joint import Program, Traced, autocast_state, trace_call
-from .open_arguments import NOTHING_OPEN, Fits, OpenArguments, at_sizes, open_arguments
+from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
 Sizes = tuple[float, ...]
 Call = Callable[[Sequence[object], Sizes], tuple[object, ...]]
-Form = tuple[Fits | None, Call]  # whether it may be used for these open sizes (None: for all), and what to run
+Form = tuple[Fits | None, Call]  # whether it may be used for these dynamic sizes (None: for all), and what to run
 
 
 def compile_with_autograd(
@@ -58,13 +58,13 @@ def compile_with_autograd(
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
     gm: torch-level, every tensor a placeholder, output a tuple. example_inputs: tensors and numbers as they will
-    come; sizes that the example values in gm leave open are traced as symbols, others fixed. compile_graph: compiles
-    one functional ATen graph whose placeholders are tensors, then open sizes; called for the forward at once, for a
+    come; sizes that are symbolic in the example values of gm are traced as symbols, others fixed. compile_graph: compiles
+    one functional ATen graph whose placeholders are tensors, then dynamic sizes; called for the forward at once, for a
     backward when it first runs. recompute: whether backward may compute cheap values again. guarded:
     the caller promises at every call what `facts_of_call` would tell of the example inputs, so nobody looks again.
     """
-    opened = open_arguments(gm)
-    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, opened)
+    dynamic = dynamic_arguments(gm)
+    compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic)
     compiled.specialise(tuple(example_inputs))
     return compiled
 
@@ -79,15 +79,15 @@ class Assumptions:
     inputs: tuple[object, ...]
 
 
-def facts_of_call(arguments: Sequence[object], opened: OpenArguments = NOTHING_OPEN) -> Assumptions:
-    """Return the facts of a call, open sizes left out."""
+def facts_of_call(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> Assumptions:
+    """Return the facts of a call, dynamic sizes left out."""
     first: dict[int, int] = {}
     facts: list[object] = []
     for position, value in enumerate(arguments):
         if isinstance(value, torch.Tensor):
             same = first.setdefault(id(value), position)
             kind = (type(value), value.dtype, value.device, value.requires_grad, value.is_leaf)
-            labels = opened.tensors.get(position)
+            labels = dynamic.tensors.get(position)
             order = None if labels is None else dense_order(value.shape, value.stride())
             if labels is not None and order is not None:
                 fixed = [size if label is None else None for size, label in zip(value.shape, labels, strict=True)]
@@ -95,7 +95,7 @@ def facts_of_call(arguments: Sequence[object], opened: OpenArguments = NOTHING_O
             else:
                 facts.append((*kind, value.shape, value.stride(), same))
         else:
-            facts.append((type(value), None if position in opened.numbers else value))
+            facts.append((type(value), None if position in dynamic.numbers else value))
     return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_state(), tuple(facts))
 
 
@@ -109,7 +109,7 @@ class CompiledCall:
     decompositions: dict[OpOverload, Decomposition]
     recompute: bool
     guarded: bool = False
-    opened: OpenArguments = NOTHING_OPEN
+    dynamic: DynamicArguments = NOTHING_DYNAMIC
     fallback_reason: str | None = None
     _promised: list[Form] | None = None  # the forms for what the caller promised
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
@@ -121,8 +121,8 @@ class CompiledCall:
         if functorch_is_active() or forward_ad_is_active():
             return self._as_it_is(arguments)
         promised = self.guarded and self._promised is not None
-        sizes = self.opened.read(arguments) if self.opened.places else ()
-        forms = self._promised if promised else self._calls.get(facts_of_call(arguments, self.opened))
+        sizes = self.dynamic.read(arguments) if self.dynamic.places else ()
+        forms = self._promised if promised else self._calls.get(facts_of_call(arguments, self.dynamic))
         for fits, call in forms or ():
             if fits is None or fits(*sizes):
                 return call(arguments, sizes)
@@ -140,41 +140,43 @@ class CompiledCall:
     def _specialised(self, arguments: tuple[object, ...], sizes: Sizes) -> Call:
         """Return the form that another thread has made meanwhile, or make one."""
         with self.lock:
-            for fits, call in self._calls.get(facts_of_call(arguments, self.opened), ()):
+            for fits, call in self._calls.get(facts_of_call(arguments, self.dynamic), ()):
                 if fits is None or fits(*sizes):
                     return call
             return self.specialise(arguments)
 
     def specialise(self, arguments: tuple[object, ...]) -> Call:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
-        forms = self._calls.setdefault(facts_of_call(arguments, self.opened), [])
+        forms = self._calls.setdefault(facts_of_call(arguments, self.dynamic), [])
         self.fallback_reason = None
         try:
             with _without_collection():
-                form = self._compile(arguments, self._open_here(arguments))
+                form = self._compile(arguments, self._dynamic_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            found = self._fixed_form(arguments, error) if self.opened.labels else None
+            found = self._fixed_form(arguments, error) if self.dynamic.labels else None
             form = found or (None, self._run_as_it_is(error, arguments))
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
 
-    def _open_here(self, arguments: Sequence[object]) -> OpenArguments:
-        """Return what can be left open: nothing where a size is 0 or 1, or a tensor has gaps."""
-        opened = self.opened
-        tensors = [value for p in opened.tensors if isinstance(value := arguments[p], torch.Tensor)]
+    def _dynamic_here(self, arguments: Sequence[object]) -> DynamicArguments:
+        """Return what can stay dynamic: nothing where a size is 0 or 1, or a tensor has gaps."""
+        dynamic = self.dynamic
+        tensors = [value for p in dynamic.tensors if isinstance(value := arguments[p], torch.Tensor)]
         sized = all(dense_order(value.shape, value.stride()) is not None for value in tensors)
-        pairs = zip(opened.read(arguments), opened.places, strict=True)
-        return opened if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_OPEN
+        pairs = zip(dynamic.read(arguments), dynamic.places, strict=True)
+        return (
+            dynamic if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_DYNAMIC
+        )
 
     def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | None:
-        """Compile for the sizes of this call only, after it failed with open ones; None where that fails too."""
+        """Compile for the sizes of this call only, after it failed with dynamic ones; None where that fails too."""
         if self.options.strict and not isinstance(error, RuntimeError | Unsupported):
             raise error
-        record(FellBack("open sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
+        record(FellBack("dynamic sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:
             with _without_collection():
-                return self._compile(arguments, NOTHING_OPEN)
+                return self._compile(arguments, NOTHING_DYNAMIC)
         except Exception:
             return None
 
@@ -191,10 +193,10 @@ class CompiledCall:
         record(RanEagerly("captured graph", "autograd", what, hint, None))
         return lambda arguments, sizes: self._as_it_is(arguments)
 
-    def _compile(self, arguments: tuple[object, ...], opened: OpenArguments) -> Form:
-        looks, given = Program.looks(arguments, opened), opened.read(arguments)
+    def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments) -> Form:
+        metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
-        program = Program(self.gm, looks, *state, self.decompositions, opened, given)
+        program = JointProgram(self.gm, metadata, *state, self.decompositions, dynamic, sizes)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
@@ -206,7 +208,7 @@ class CompiledCall:
         else:
             run = self._compile_forward(traced, joint)
         for label in traced.sizes.fixed():
-            record(FellBack("open sizes", f"the traced operations need {label} to be what it is in this call"))
+            record(FellBack("dynamic sizes", f"the traced operations need {label} to be what it is in this call"))
         signature = traced.signature
         written = [signature.inputs[fact.input] for fact in signature.writes]
         finish, positions = finisher(signature, list(traced.sizes.symbols)), signature.inputs
@@ -217,7 +219,7 @@ class CompiledCall:
             nonlocal departed
             if departed:
                 return interpret(self.gm, arguments)
-            sizes = sizes if opened.labels else ()
+            sizes = sizes if dynamic.labels else ()
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
                 return self._as_it_is(arguments)
@@ -229,13 +231,13 @@ class CompiledCall:
                 return self._as_it_is(arguments)
             return finish(arguments, values, sizes)
 
-        return self._condition(traced, arguments, opened), call
+        return self._condition(traced, arguments, dynamic), call
 
-    def _condition(self, traced: Traced, arguments: Sequence[object], opened: OpenArguments) -> Fits | None:
-        """Return which open sizes a compiled call is right for; asked last, for compiling may assume more."""
-        if opened.labels or not self.opened.labels:
+    def _condition(self, traced: Traced, arguments: Sequence[object], dynamic: DynamicArguments) -> Fits | None:
+        """Return which dynamic sizes a compiled call is right for; asked last, for compiling may assume more."""
+        if dynamic.labels or not self.dynamic.labels:
             return traced.sizes.condition()
-        wanted = self.opened.read(arguments)
+        wanted = self.dynamic.read(arguments)
         return lambda *sizes: sizes == wanted
 
     def _simplified(self, joint: JointGraph, name: str) -> JointGraph:
@@ -252,7 +254,7 @@ class CompiledCall:
         return lambda tensors, sizes: run_plain(compiled, (*tensors, *constants, *sizes))
 
     def _compile_pair(
-        self, program: Program, traced: Traced, joint: JointGraph
+        self, program: JointProgram, traced: Traced, joint: JointGraph
     ) -> Callable[[Sequence[object], Sizes], Tensors]:
         with stage("partition"):
             cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
@@ -261,14 +263,14 @@ class CompiledCall:
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
         given = placeholders(joint.graph.graph)[joint.inputs :]
         layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
-        open_layouts = at_sizes(layouts, list(traced.sizes.symbols))
+        dynamic_layouts = at_sizes(layouts, list(traced.sizes.symbols))
         return CompiledPair(
             signature=traced.signature,
             forward=self._compile_graph(cut.forward, traced),
             kept=cut.kept,
             constants=traced.constants,
             tangents=joint.tangents,
-            layouts=open_layouts or (lambda sizes: layouts),
+            layouts=dynamic_layouts or (lambda sizes: layouts),
             backward_for=_Backwards(self, program, traced, cut),
         )
 
@@ -288,7 +290,7 @@ class _Backwards:
     """Compiled backwards by pattern of existing tangents, each made when first needed."""
 
     owner: CompiledCall
-    program: Program
+    program: JointProgram
     traced: Traced
     cut: Partition
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
@@ -296,7 +298,7 @@ class _Backwards:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
-        """Return the backward for the tangents that exist and for these open sizes."""
+        """Return the backward for the tangents that exist and for these dynamic sizes."""
         forms = self.made.setdefault(pattern, [])
         for fits, backward in forms:
             if fits is None or fits(*sizes):

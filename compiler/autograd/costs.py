@@ -7,7 +7,7 @@ from torch import fx
 
 from ..base.torch_facts import OpOverload, hint_value
 from ..graph.aliasing import view_source
-from ..graph.facts import Kind, is_random, op_facts
+from ..graph.facts import OpKind, is_random, op_facts
 from ..graph.node_values import is_tensor, tensor_of
 
 ALIVE_ANYWAY = 0  # bytes that keeping a value costs which the caller holds in any case
@@ -36,11 +36,11 @@ def is_recomputable(node: fx.Node, *, recompute: bool) -> bool:
     if not isinstance(target, OpOverload) or is_random(target):
         return False
     facts = op_facts(target)
-    if facts.kind is Kind.VIEW:
+    if facts.kind is OpKind.VIEW:
         return True
     if not recompute:
-        return facts.kind is Kind.CREATION and _is_small(node)
-    return facts.kind in (Kind.POINTWISE, Kind.CREATION) or (facts.kind is Kind.EXTERN and not facts.expensive)
+        return facts.kind is OpKind.CREATION and _is_small(node)
+    return facts.kind in (OpKind.POINTWISE, OpKind.CREATION) or (facts.kind is OpKind.EXTERN and not facts.expensive)
 
 
 def is_repeatable(node: fx.Node) -> bool:

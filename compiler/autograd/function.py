@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ..base.errors import Unsupported
+from .call_signature import CallSignature
 from .call_wrappers import run_plain
-from .signature import CallSignature
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
@@ -20,9 +20,9 @@ Layout = tuple[tuple[int, ...], tuple[int, ...]]
 class CompiledPair:
     """What one Function needs.
 
-    forward(*inputs, *constants, *open sizes) -> returned values, then extra kept ones.  kept: where kept values are
+    forward(*inputs, *constants, *dynamic sizes) -> returned values, then extra kept ones.  kept: where kept values are
     found (see partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward
-    was traced with, in that order, given the open sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
+    was traced with, in that order, given the dynamic sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
     inputs); pattern: which tangents exist.
     """
 
@@ -50,7 +50,7 @@ class CompiledPair:
 
 @dataclass(frozen=True, slots=True)
 class CompiledBackward:
-    """call(kept values in `reads`, existing tangents, open sizes) -> gradients; targets: the input number of each."""
+    """call(kept values in `reads`, existing tangents, dynamic sizes) -> gradients; targets: each one's input number."""
 
     call: Callable[..., Values]
     reads: tuple[int, ...]

@@ -17,7 +17,7 @@ from ..base.errors import InternalError, Unsupported
 from ..base.torch_facts import FakeTensorMode, OpOverload, lazy_module, storage_key
 from ..graph.aliasing import argument
 from ..graph.facts import is_random, is_view, op_facts
-from ..graph.fx_face import add_call, map_nodes
+from ..graph.fx_nodes import add_call, map_nodes
 from ..graph.node_values import (
     copy_facts,
     in_backward,

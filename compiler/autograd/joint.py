@@ -30,15 +30,22 @@ from ..base.torch_facts import (
     running_gradient_number,
 )
 from ..graph.aliasing import memory_root
-from ..graph.fx_face import add_call, add_output
-from ..graph.interpret import interpret
+from ..graph.fx_nodes import add_call, add_output
+from ..graph.graph_interpreter import interpret
 from ..graph.node_values import in_backward, origin_of, set_value, tensor_of, value_of
-from ..graph.tracer import Decomposition, Recorder, TensorLooks, demand_untouched_generator, looks_of, watched_generator
+from ..graph.tracer import (
+    AtenRecorder,
+    Decomposition,
+    TensorMetadata,
+    demand_untouched_generator,
+    metadata_of,
+    watched_generator,
+)
 from .analyze import Analysis, TracedCall, analyze
+from .call_signature import CallSignature
+from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
-from .open_arguments import NOTHING_OPEN, OpenArguments, TracedSizes
 from .partition import JointGraph
-from .signature import CallSignature
 
 AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -56,7 +63,7 @@ class Traced:
 
     constants: tensors that the graph takes behind the call's own.  gradients_of: inputs (by their number) that may get
     a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
-    the forward, to tell whether two traces ran the same program.  sizes: the open ones.
+    the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
     """
 
     joint: JointGraph
@@ -68,10 +75,10 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class JointProgram:
     """A torch-level graph with the arguments it is specialised to, and how to trace it.
 
-    arguments: numbers as they are, for a tensor its looks; the same tensor given twice is the same object here.
+    arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
     grad_enabled, autocast: the state of the call.
     """
 
@@ -80,25 +87,25 @@ class Program:
     grad_enabled: bool
     autocast: tuple[tuple[str, torch.dtype], ...] = ()  # the devices where it is on, with its dtype there
     decompositions: Mapping[OpOverload, Decomposition] | None = None
-    opened: OpenArguments = NOTHING_OPEN
-    sizes: tuple[float, ...] = ()  # those of the call, in the order of opened.labels
+    dynamic: DynamicArguments = NOTHING_DYNAMIC
+    sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
 
     @staticmethod
-    def looks(arguments: Sequence[object], opened: OpenArguments = NOTHING_OPEN) -> tuple[object, ...]:
-        """Return the arguments with each tensor replaced by its looks; raises Unsupported for odd tensors."""
-        seen: dict[int, TensorLooks] = {}
+    def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
+        """Return the arguments with each tensor replaced by its metadata; raises Unsupported for odd tensors."""
+        seen: dict[int, TensorMetadata] = {}
         for position, value in enumerate(arguments):
             if isinstance(value, torch.Tensor) and id(value) not in seen:
-                looks = looks_of(value)
-                if position in opened.tensors:
-                    looks = replace(looks, labels=opened.tensors[position])
-                seen[id(value)] = looks
+                metadata = metadata_of(value)
+                if position in dynamic.tensors:
+                    metadata = replace(metadata, labels=dynamic.tensors[position])
+                seen[id(value)] = metadata
         return tuple(seen[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
 
     @contextmanager
     def shape_rules(self) -> Iterator[None]:
-        """Where sizes are open, take shape rules in Python: those in C++ would fix sizes."""
-        if not self.opened.labels:
+        """Where sizes are dynamic, take shape rules in Python: those in C++ would fix sizes."""
+        if not self.dynamic.labels:
             yield
             return
         with enable_python_dispatcher():  # made here: it acts from when it is made, not from when it is entered
@@ -122,7 +129,7 @@ class _Entry(torch.autograd.Function):
     """Stands for the unknown history of a non-leaf input: the program sees a non-leaf of the same sizes."""
 
     @staticmethod
-    def forward(ctx: object, primal: torch.Tensor, recorder: Recorder) -> torch.Tensor:
+    def forward(ctx: object, primal: torch.Tensor, recorder: AtenRecorder) -> torch.Tensor:
         """Return a tensor of its own memory."""
         del ctx
         with recorder.paused():
@@ -137,21 +144,21 @@ class _Entry(torch.autograd.Function):
 
 @dataclass(slots=True)
 class _Run:
-    program: Program
+    program: JointProgram
     sizes: TracedSizes = field(init=False)
     mode: FakeTensorMode = field(init=False)
-    recorder: Recorder = field(init=False)
+    recorder: AtenRecorder = field(init=False)
     worker: Functionalizer = field(init=False)
     positions: list[int] = field(default_factory=list)
     primals: list[torch.Tensor] = field(default_factory=list)
     lines: list[tuple[int, Origin | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        opened = self.program.opened
-        given = dict(zip(opened.labels, self.program.sizes, strict=True))
-        self.sizes = TracedSizes.of(given, frozenset(opened.numbers.values()))
+        dynamic = self.program.dynamic
+        given = dict(zip(dynamic.labels, self.program.sizes, strict=True))
+        self.sizes = TracedSizes.of(given, frozenset(dynamic.numbers.values()))
         self.mode = self.sizes.mode
-        self.recorder = Recorder(self.mode, self.program.decompositions)
+        self.recorder = AtenRecorder(self.mode, self.program.decompositions)
         self.worker = Functionalizer(self.mode)
 
     # -- forward -----------------------------------------------------------------------------------------------
@@ -180,8 +187,8 @@ class _Run:
         seen: dict[int, torch.Tensor] = {}
         nodes: list[fx.Node] = []
         for position, value in enumerate(self.program.arguments):
-            if not isinstance(value, TensorLooks):
-                label = self.program.opened.numbers.get(position)
+            if not isinstance(value, TensorMetadata):
+                label = self.program.dynamic.numbers.get(position)
                 arguments.append(value if label is None else self.sizes.values[label])
                 continue
             if id(value) not in seen:
@@ -194,7 +201,7 @@ class _Run:
             arguments.append(seen[id(value)])
         return arguments, list(seen.values()), nodes
 
-    def _program_side(self, primal: torch.Tensor, value: TensorLooks, node: fx.Node) -> torch.Tensor:
+    def _program_side(self, primal: torch.Tensor, value: TensorMetadata, node: fx.Node) -> torch.Tensor:
         if not value.requires_grad or value.is_leaf:
             return primal
         with self.mode, torch.enable_grad():
@@ -265,7 +272,7 @@ def _demand_checked_backward(graph: fx.Graph) -> None:
             )
 
 
-def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Traced:
+def trace_call(program: JointProgram, tangents: Sequence[int] | None = None) -> Traced:
     """Trace a program: forward, and the gradients of the values in `tangents` (None: of all that require grad).
 
     Raises Unsupported for what cannot be rebuilt exactly, and whatever the program raises on fake tensors.
@@ -274,7 +281,7 @@ def trace_call(program: Program, tangents: Sequence[int] | None = None) -> Trace
         return _trace_call(program, tangents)
 
 
-def _trace_call(program: Program, tangents: Sequence[int] | None) -> Traced:
+def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced:
     run = _Run(program)
     analysis = run.forward()
     targets = tuple(node.target for node in run.worker.graph.nodes if node.op == "call_function")

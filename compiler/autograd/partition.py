@@ -17,7 +17,7 @@ from ..base.events import Partitioned, record
 from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
-from ..graph.fx_face import add_call, add_output, copy_node, map_nodes
+from ..graph.fx_nodes import add_call, add_output, copy_node, map_nodes
 from ..graph.node_values import copy_facts, in_backward, placeholders
 from ..graph.passes import may_be_dropped
 from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes

@@ -44,7 +44,7 @@ def write_file(
 ) -> CFile:
     """Return the C file of all segments.
 
-    sizes: names of open sizes, which every segment takes behind its tensors.
+    sizes: names of dynamic sizes, which every segment takes behind its tensors.
     segments: per entry `segment_<n>`, its loops in order and the names of the tensors that it takes, in order.
     threads: the most threads a kernel may use, 0 for as many as torch uses at the time of the call.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..loops.body import Scalar, is_uniform
-from ..loops.ir import Buffer, Loop, Store
+from ..loops.ir import Buffer, Loop, LoopStore
 from ..loops.phases import Phase, roots_of
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol, coefficient, constant, substitute
-from ..symbolic.sizes import Size, count_text, divides, floor_quotient, hint_of, larger, surely_at_least
+from ..symbolic.symbolic_sizes import Size, count_text, divides, floor_quotient, hint_of, larger, surely_at_least
 from .c_library import Library
 from .c_parallel import range_text, shared_variable, wrapper_text
 from .c_reductions import BLOCK, ReductionWriter
@@ -26,7 +26,7 @@ class KernelWriter(ReductionWriter):
     def write(self, name: str, threads: int, sizes: Sequence[str] = ()) -> str:
         """Return the C function `static int <name>(void **p)`; `buffer_order` says what p holds.
 
-        threads: the most threads that may share it, 0 for as many as torch uses.  sizes: names of open sizes; with
+        threads: the most threads that may share it, 0 for as many as torch uses.  sizes: names of dynamic sizes; with
         them the function takes their values in `const long long *z`.
         """
         self.shared = self._shared(threads)
@@ -173,7 +173,7 @@ class KernelWriter(ReductionWriter):
             if due == level:
                 self._store(store, self.outer_lanes, level)
 
-    def _store(self, store: Store, lanes: int, number: int) -> None:
+    def _store(self, store: LoopStore, lanes: int, number: int) -> None:
         value = self.value(store.value, lanes, number)
         dtype = self.buffers[store.access.buffer].dtype
         offset, pointer = store.access.index[0], self.pointer(store.access.buffer)
@@ -357,7 +357,7 @@ class KernelWriter(ReductionWriter):
 
 
 def size_lines(sizes: Sequence[str]) -> list[str]:
-    """Return the C declarations of open sizes from their array z."""
+    """Return the C declarations of dynamic sizes from their array z."""
     return [f"  const long long {name} = z[{number}]; (void){name};" for number, name in enumerate(sizes)]
 
 
@@ -372,7 +372,7 @@ def write_kernel(
 ) -> tuple[str, tuple[str, ...]]:
     """Return a loop as the C function `static int <name>(void **p)`, and the names of the buffers in p.
 
-    The function returns 0, 1 for an index out of range, 2 for an integer division by zero.  With open sizes it takes
+    The function returns 0, 1 for an index out of range, 2 for an integer division by zero.  With dynamic sizes it takes
     them too, and there may be several versions of it: each call takes the first whose condition holds.
     """
     shape = shape_kernel(loop, buffers, vector_bytes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..symbolic.expr import Symbol
 from ..symbolic.index_space import product
-from ..symbolic.sizes import Extent, Size, count_text, floor_quotient, hint_of
+from ..symbolic.symbolic_sizes import Extent, Size, count_text, floor_quotient, hint_of
 from .c_library import Library
 from .kernel_shape import KernelShape
 
@@ -39,7 +39,7 @@ def shared_variable(shape: KernelShape, limit: int) -> Symbol | None:
     """
     points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
     if limit == 1 or (isinstance(points, int) and points < 2 * POINTS_PER_THREAD):
-        return None  # where sizes are open, each call decides
+        return None  # where sizes are dynamic, each call decides
     if shape.outer:
         candidate = shape.outer[0]
     elif shape.inner and not shape.loop.reduced and not shape.loop.reduces:
@@ -52,7 +52,7 @@ def shared_variable(shape: KernelShape, limit: int) -> Symbol | None:
 def wrapper_text(name: str, library: Library, shape: KernelShape, limit: int, sizes: str) -> str:
     """Return `static int <name>(void **p)`, which runs `<name>_run(p, thread, threads, error)` in as many threads.
 
-    sizes: the C lines that name open sizes, from the array z that kernels with open sizes take behind p; else empty.
+    sizes: the C lines that name dynamic sizes, from the array z that such kernels take behind p; else empty.
     """
     points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
     most = floor_quotient(points, POINTS_PER_THREAD)

@@ -9,7 +9,7 @@ from ..loops.body import Scalar
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol
 from ..symbolic.index_space import product
-from ..symbolic.sizes import Size, divides
+from ..symbolic.symbolic_sizes import Size, divides
 from .c_types import REGISTER
 from .c_values import ValueWriter
 

@@ -16,7 +16,7 @@ from ..loops.phases import Phase, Plan, plan_phases, roots_of
 from ..loops.scalar_ops import SCALAR_OPS
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
-from ..symbolic.sizes import Extent, Size, count_text, divides, same, surely_at_least
+from ..symbolic.symbolic_sizes import Extent, Size, count_text, divides, same, surely_at_least
 from .c_library import MATH, Library
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
 from .kernel_shape import KernelShape, depending_on
@@ -184,7 +184,7 @@ class ValueWriter:
         return self.constants[key]
 
     def _uniform(self, scalar: Scalar, lanes: int) -> str:
-        """Return the C of a value that stands before all loops; open sizes are converted there."""
+        """Return the C of a value that stands before all loops; dynamic sizes are converted there."""
         register = REGISTER[scalar.dtype]
         if scalar.name == "constant":
             return self._constant(_number(scalar), register, lanes)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ..loops.ir import Buffer, Extern, Loop, OpenNumber, Program, Ref
+from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
 from ..schedule.memory_plan import Lifetime, MemoryPlan, plan_memory
 from ..symbolic.expr import Symbol
-from ..symbolic.sizes import Extent, Size, hint_of
+from ..symbolic.symbolic_sizes import Extent, Size, hint_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class HostProgram:
 class _HostBuilder:
     """Writes the host text of one program; lives for one call of `write_host`."""
 
-    program: Program
+    program: LoopProgram
     lines: list[str] = field(default_factory=list)
     objects: dict[str, object] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _HostBuilder:
             return local(value.name)
         if isinstance(value, Size):
             return repr(value)
-        if isinstance(value, OpenNumber):
+        if isinstance(value, SymbolicNumber):
             return f"({value.text})"
         if isinstance(value, list):
             return "[" + ", ".join(self.literal(each) for each in value) + "]"
@@ -80,7 +80,7 @@ def has_points(loop: Loop) -> bool:
     return all(symbol.size for symbol in stored)
 
 
-def _runs(program: Program) -> list[tuple[Loop, ...] | Extern]:
+def _runs(program: LoopProgram) -> list[tuple[Loop, ...] | Extern]:
     """Return steps with neighbouring loops gathered."""
     result: list[tuple[Loop, ...] | Extern] = []
     for step in program.steps:
@@ -95,7 +95,7 @@ def _runs(program: Program) -> list[tuple[Loop, ...] | Extern]:
     return result
 
 
-def _needs_tensor(program: Program, runs: Sequence[tuple[Loop, ...] | Extern]) -> set[str]:
+def _needs_tensor(program: LoopProgram, runs: Sequence[tuple[Loop, ...] | Extern]) -> set[str]:
     """Return names that must be real tensors: seen by the caller, by ATen, or by more than one segment."""
     real = set(program.inputs) | set(program.constants) | set(program.output_names)
     seen: dict[str, int] = {}
@@ -126,7 +126,7 @@ def _arena(run: tuple[Loop, ...], inside: set[str], buffers: dict[str, Buffer]) 
     )
 
 
-def write_host(program: Program) -> HostProgram:
+def write_host(program: LoopProgram) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
     read = (name for step in program.steps if isinstance(step, Loop) for name in step.reads)
     used = program.output_names.union(*(step.reads for step in program.steps))
@@ -158,7 +158,7 @@ def write_host(program: Program) -> HostProgram:
     return HostProgram(text, tuple(builder.segments), objects, arena_bytes)
 
 
-def _last_uses(runs: Sequence[tuple[Loop, ...] | Extern], program: Program) -> dict[str, int]:
+def _last_uses(runs: Sequence[tuple[Loop, ...] | Extern], program: LoopProgram) -> dict[str, int]:
     last: dict[str, int] = {}
     keep = set(program.inputs) | set(program.constants) | set(program.output_names)
     for number, run in enumerate(runs):

@@ -16,15 +16,15 @@ import torch
 from ..base.errors import InternalError
 from ..graph.facts import facts_of, is_random
 from ..graph.promises import MetadataDeparture
-from ..loops.ir import Extern, Program
-from ..symbolic.sizes import FUNCTIONS
+from ..loops.ir import Extern, LoopProgram
+from ..symbolic.symbolic_sizes import FUNCTIONS
 from .host import HostProgram, local
 
 Compiled = Callable[..., tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rescue:
+class GraphFallback:
     """What a compiled graph does when it cannot go on.
 
     op_by_op: the graph through ATen.  strict: raise errors of ours instead.  report: put one on record, with inputs.
@@ -44,7 +44,7 @@ class Rescue:
         return result
 
 
-def bind(program: Program, host: HostProgram, library: ctypes.CDLL | None, rescue: Rescue) -> Compiled:
+def bind(program: LoopProgram, host: HostProgram, library: ctypes.CDLL | None, rescue: GraphFallback) -> Compiled:
     """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise."""
     scope: dict[str, object] = {
         "torch": torch,
@@ -61,8 +61,8 @@ def bind(program: Program, host: HostProgram, library: ctypes.CDLL | None, rescu
         if library is None:
             raise InternalError("segments without a library", hint="report the graph")
         function = library[f"segment_{number}"]
-        open_sizes = [ctypes.c_longlong] * len(program.counts)
-        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *open_sizes]
+        dynamic_sizes = [ctypes.c_longlong] * len(program.counts)
+        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *dynamic_sizes]
         function.restype = ctypes.c_int
         scope[f"segment_{number}"] = function
     exec(compile(host.text, "<plumbline host>", "exec"), scope)
@@ -72,7 +72,7 @@ def bind(program: Program, host: HostProgram, library: ctypes.CDLL | None, rescu
     return _guarded(run, _fits(program), program, rescue)
 
 
-def _fits(program: Program) -> Callable[..., object]:
+def _fits(program: LoopProgram) -> Callable[..., object]:
     """Return the function of the inputs that says whether they are laid out as the code was written for."""
     scope: dict[str, object] = {"torch": torch, **FUNCTIONS}
     conditions = []
@@ -91,7 +91,9 @@ def _fits(program: Program) -> Callable[..., object]:
     return fits
 
 
-def _guarded(run: Callable[..., object], fits: Callable[..., object], program: Program, rescue: Rescue) -> Compiled:
+def _guarded(
+    run: Callable[..., object], fits: Callable[..., object], program: LoopProgram, rescue: GraphFallback
+) -> Compiled:
     """Return run behind the question whether the inputs fit, and with what follows when it stops half-way."""
     calls = [step for step in program.steps if isinstance(step, Extern)]
     repeats = all(map(_can_repeat, calls))

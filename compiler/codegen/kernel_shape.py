@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..loops.body import Access, Scalar, ScalarBuilder, is_uniform, rebuild
-from ..loops.ir import Buffer, Loop, Store
+from ..loops.ir import Buffer, Loop, LoopStore
 from ..symbolic.expr import (
     Expr,
     Symbol,
@@ -24,7 +24,7 @@ from ..symbolic.expr import (
     symbols,
     total,
 )
-from ..symbolic.sizes import Extent, divides, floor_quotient, hint_of, same
+from ..symbolic.symbolic_sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
 
 
@@ -53,7 +53,7 @@ class KernelShape:
 def shape_kernel(loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int, *, scalar: bool = False) -> KernelShape:
     """Choose how to walk a loop; vector_bytes is the width of a vector register; scalar: without vectors.
 
-    Where the extent of the vector variable is open, whoever calls the kernel sees to it that it is at least `lanes`.
+    Where the extent of the vector variable is dynamic, whoever calls the kernel sees to it that it is at least `lanes`.
     """
     loop = _merged(_flattened(loop, buffers))
     outer, inner = _ordered(loop)
@@ -135,7 +135,7 @@ def _with_accesses(
 
     values = rebuild([store.value for store in loop.stores], builder, mapping, replace)
     stores = [
-        Store(moved(Access(s.access.buffer, tuple(substitute(p, mapping) for p in s.access.index))), value, s.whole)
+        LoopStore(moved(Access(s.access.buffer, tuple(substitute(p, mapping) for p in s.access.index))), value, s.whole)
         for s, value in zip(loop.stores, values, strict=True)
     ]
     return Loop(loop.name, kept, reduced, tuple(stores), loop.origins)
@@ -192,7 +192,7 @@ def _join_two(loop: Loop, high: Symbol, low: Symbol, space: str) -> Loop:
 
 
 def is_one(factor: Extent | None) -> bool:
-    """Return whether a factor is one whatever the open sizes are."""
+    """Return whether a factor is one whatever the dynamic sizes are."""
     return factor is not None and same(factor, 1)
 
 

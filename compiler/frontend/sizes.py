@@ -134,12 +134,12 @@ class Sizes:
         """Put every size on record that is a number now although it was to be open."""
         for source, where in self.with_gaps:
             what = f"the sizes of {source.words()} are fixed: its elements do not fill their memory"
-            record(FellBack("open size", what, where))
+            record(FellBack("dynamic size", what, where))
         for name, origin in self.origins.items():
             expression = size_expression(origin.symbol)
             if expression.is_number:
                 what = f"{origin.source.words()}{origin.suffix} is fixed to {expression}: an operation needs the number"
-                record(FellBack("open size", what, self.fixed.get(name, self._line)))
+                record(FellBack("dynamic size", what, self.fixed.get(name, self._line)))
 
     def argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size, or the number if there is none for it."""

@@ -8,7 +8,7 @@ from torch import fx
 from ..base.errors import InternalError
 from ..base.torch_facts import FakeTensor, OpOverload
 from .aliasing import written_nodes
-from .interpret import run_node
+from .graph_interpreter import run_node
 from .node_values import has_value, origin_of, output_node, placeholders, type_text, value_of
 
 Check = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]

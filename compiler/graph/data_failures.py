@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import torch
 
 from ..base.torch_facts import OpOverload
-from .facts import Kind, op_facts
+from .facts import OpKind, op_facts
 
 _SAFE = frozenset(
     # elementwise, without the tag
@@ -71,7 +71,9 @@ def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
         return len(tensors) > (operator._schema.name.endswith("_"))
     if name in _SAFE or torch.Tag.pointwise in operator.tags or torch.Tag.reduction in operator.tags:
         return False
-    return op_facts(operator).kind not in (Kind.VIEW, Kind.CREATION, Kind.POINTWISE) and not _is_view_in_place(operator)
+    return op_facts(operator).kind not in (OpKind.VIEW, OpKind.CREATION, OpKind.POINTWISE) and not _is_view_in_place(
+        operator
+    )
 
 
 def _is_view_in_place(operator: OpOverload) -> bool:

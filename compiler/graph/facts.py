@@ -10,7 +10,7 @@ import torch
 from ..base.torch_facts import OpOverload
 
 
-class Kind(enum.Enum):
+class OpKind(enum.Enum):
     """How an operator relates its result to its inputs; one per operator, the most restrictive that holds."""
 
     POINTWISE = "pointwise"  # one element out for one (broadcast) element of each input
@@ -31,7 +31,7 @@ class OpFacts:
     memory traffic (matmul, convolution, sort, attention, ...).
     """
 
-    kind: Kind
+    kind: OpKind
     aliases: tuple[int, ...]
     mutates: tuple[int, ...]
     expensive: bool
@@ -39,7 +39,7 @@ class OpFacts:
     @property
     def is_pure(self) -> bool:
         """Whether a call may be dropped, merged or repeated without anyone noticing."""
-        return self.kind not in (Kind.RANDOM, Kind.MUTATING)
+        return self.kind not in (OpKind.RANDOM, OpKind.MUTATING)
 
 
 # Results share the argument's memory although the schema does not say so.
@@ -101,23 +101,23 @@ def op_facts(operator: OpOverload) -> OpFacts:
     if name in _UNDECLARED_VIEWS and not aliases:
         aliases = (0,)
     kind = _kind(operator, name, mutates, aliases)
-    expensive = kind is Kind.EXTERN and name not in _CHEAP_EXTERN
+    expensive = kind is OpKind.EXTERN and name not in _CHEAP_EXTERN
     return OpFacts(kind, aliases, mutates, expensive)
 
 
-def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tuple[int, ...]) -> Kind:
+def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tuple[int, ...]) -> OpKind:
     tags = operator.tags
     if mutates:
-        return Kind.MUTATING
+        return OpKind.MUTATING
     if torch.Tag.nondeterministic_seeded in tags:
-        return Kind.RANDOM
+        return OpKind.RANDOM
     if aliases:
-        return Kind.VIEW
+        return OpKind.VIEW
     if torch.Tag.pointwise in tags or name in _POINTWISE:
-        return Kind.POINTWISE
+        return OpKind.POINTWISE
     if torch.Tag.reduction in tags or name in _REDUCTION:
-        return Kind.REDUCTION
-    return Kind.CREATION if name in _CREATION else Kind.EXTERN
+        return OpKind.REDUCTION
+    return OpKind.CREATION if name in _CREATION else OpKind.EXTERN
 
 
 def facts_of(target: object) -> OpFacts | None:
@@ -144,4 +144,4 @@ def is_mutating(target: object) -> bool:
 
 def is_view(target: object) -> bool:
     """Return whether the result of `target` shares memory with an argument, which it does not write."""
-    return isinstance(target, OpOverload) and op_facts(target).kind is Kind.VIEW
+    return isinstance(target, OpOverload) and op_facts(target).kind is OpKind.VIEW

@@ -18,10 +18,10 @@ from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import verify
 from .data_failures import may_fail_on_data
-from .facts import Kind, facts_of, is_random, op_facts
-from .fx_face import add_call, copy_node, map_nodes
+from .dynamic_sizes import is_symbolic, same_layout
+from .facts import OpKind, facts_of, is_random, op_facts
+from .fx_nodes import add_call, copy_node, map_nodes
 from .node_values import copy_facts, in_backward, is_tensor, output_node, tensor_of
-from .open_sizes import is_open, same_layout
 
 GraphPass = Callable[[fx.GraphModule], fx.GraphModule]
 PASSES: dict[str, GraphPass] = {}
@@ -138,9 +138,9 @@ def _scalar_constant(node: fx.Node, constants: dict[fx.Node, torch.Tensor]) -> t
     shape = tensor_of(node)
     kind = op_facts(node.target).kind
     plain = all(type(size) is int for size in shape.shape) and shape.numel() == 1
-    if not plain or kind not in (Kind.POINTWISE, Kind.CREATION) or shape.device.type != "cpu":
+    if not plain or kind not in (OpKind.POINTWISE, OpKind.CREATION) or shape.device.type != "cpu":
         return None
-    if kind is Kind.CREATION and (node.target is not aten.full.default or node.all_input_nodes):
+    if kind is OpKind.CREATION and (node.target is not aten.full.default or node.all_input_nodes):
         return None
     if not all(source in constants for source in node.all_input_nodes):
         return None
@@ -236,7 +236,7 @@ def _hashable(value: object) -> object:
         return tuple((name, _hashable(part)) for name, part in sorted(value.items()))
     if isinstance(value, slice):
         return ("slice", value.start, value.stop, value.step)
-    if isinstance(value, (int, float, complex, bool)) or is_open(value):
+    if isinstance(value, (int, float, complex, bool)) or is_symbolic(value):
         return (type(value), repr(value))
     return value
 

@@ -15,10 +15,10 @@ import torch
 from torch import fx
 
 from ..base.events import FellBack, record
+from .dynamic_sizes import is_symbolic, number_text, symbol_of
 from .facts import is_random
-from .interpret import interpret
+from .graph_interpreter import interpret
 from .node_values import calls, has_value, placeholders, type_text, value_of
-from .open_sizes import is_open, number_text, open_name
 
 Results = TypeVar("Results")
 
@@ -49,7 +49,7 @@ def departs(promised: object, actual: object, sizes: Mapping[str, float]) -> boo
 
 def _size(size: object, sizes: Mapping[str, float]) -> object:
     """Return a promised size as a number, or None where it depends on a symbol that the graph was not given."""
-    if not is_open(size):
+    if not is_symbolic(size):
         return size
     text, names = number_text(size)
     return eval(text, {"math": math, **sizes}) if set(names) <= set(sizes) else None
@@ -59,9 +59,9 @@ def run_checked(gm: fx.GraphModule, inputs: Sequence[object]) -> tuple[object, .
     """Run a graph node by node; raises MetadataDeparture at the first result that is not what was promised."""
     given = placeholders(gm.graph)
     sizes = {
-        open_name(node): value
+        symbol_of(node): value
         for node, value in zip(given, inputs, strict=True)
-        if is_open(node.meta.get("val")) and isinstance(value, int | float)
+        if is_symbolic(node.meta.get("val")) and isinstance(value, int | float)
     }
 
     def compare(node: fx.Node, value: object) -> object:

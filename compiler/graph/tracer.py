@@ -27,7 +27,7 @@ from ..base.torch_facts import (
     lazy_module,
 )
 from .facts import QUESTIONS, refuses
-from .fx_face import add_call, add_output, map_leaves
+from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
 from .shape_rules import fake_result
@@ -40,10 +40,10 @@ _METADATA_CHANGES = torch.Tag.inplace_view
 
 
 @dataclass(frozen=True, slots=True)
-class TensorLooks:
+class TensorMetadata:
     """What a trace needs to know of a tensor, without holding its memory; shape and stride in elements.
 
-    labels: per dimension the label of an open size or None; empty where all are fixed.  With labels it is dense.
+    labels: per dimension the label of a dynamic size or None; empty where all are fixed.  With labels it is dense.
     """
 
     shape: tuple[int, ...]
@@ -55,7 +55,7 @@ class TensorLooks:
     labels: tuple[str | None, ...] = ()
 
     def fake(self, mode: FakeTensorMode, symbols: Mapping[str, Any] | None = None) -> torch.Tensor:
-        """Return a fake leaf of its own storage that looks like this; symbols: of open sizes, by label."""
+        """Return a fake leaf of its own storage that looks like this; symbols: of dynamic sizes, by label."""
         with mode, torch.no_grad():
             if self.labels and symbols:
                 pairs = zip(self.shape, self.labels, strict=True)
@@ -72,10 +72,10 @@ def fake_like(tensor: torch.Tensor, mode: FakeTensorMode) -> torch.Tensor:
 
     Raises Unsupported for what is not a plain strided tensor (sparse, quantised, subclasses, conjugate views).
     """
-    return looks_of(tensor).fake(mode)
+    return metadata_of(tensor).fake(mode)
 
 
-def looks_of(tensor: torch.Tensor) -> TensorLooks:
+def metadata_of(tensor: torch.Tensor) -> TensorMetadata:
     """Return what a trace needs to know of `tensor`; raises Unsupported for what is not a plain strided tensor."""
     if isinstance(tensor, FakeTensor):
         plain = True
@@ -88,7 +88,7 @@ def looks_of(tensor: torch.Tensor) -> TensorLooks:
             hint="expected: the graph runs eagerly",
         )
     geometry = (tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.device)
-    return TensorLooks(*geometry, tensor.requires_grad, tensor.is_leaf)
+    return TensorMetadata(*geometry, tensor.requires_grad, tensor.is_leaf)
 
 
 _WATCHED_SEED = 0x5EED_0F_ACE5  # nobody seeds with it by chance
@@ -114,7 +114,7 @@ def demand_untouched_generator() -> None:
         raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
 
 
-class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
+class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
     """Records ATen calls into `graph` while it is the active mode; `mode` makes the fake results.
 
     constants: real tensors met on the way (never inputs), by the name of their `get_attr` node.
@@ -340,7 +340,7 @@ def trace(
     raises on fake tensors (data-dependent sizes and values, errors of the program itself).
     """
     mode = mode if mode is not None else FakeTensorMode()
-    recorder = Recorder(mode, decompositions)
+    recorder = AtenRecorder(mode, decompositions)
     values = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in example_inputs]
     for index, value in enumerate(values):
         recorder.add_input(f"input_{index}", value)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from ..symbolic.expr import Expr, Symbol, as_expr, substitute
-from ..symbolic.sizes import Extent, Size
+from ..symbolic.symbolic_sizes import Extent, Size
 from .scalar_ops import SCALAR_OPS, WrongDtype
 
 
@@ -66,7 +66,7 @@ class Scalar:
 
 
 def is_uniform(scalar: Scalar) -> bool:
-    """Return whether a value is the same wherever the loop stands: a number, or one computed from open sizes."""
+    """Return whether a value is the same wherever the loop stands: a number, or one computed from dynamic sizes."""
     if scalar.name == "cast":
         return is_uniform(scalar.args[0])
     return scalar.name == "constant" or (scalar.name == "index" and not scalar.expression.terms)
@@ -99,7 +99,7 @@ class ScalarBuilder:
         return self.make("load", tuple(value for _, value in looked_up), dtype, access)
 
     def constant(self, value: float | int | bool | Size, dtype: torch.dtype) -> Scalar:
-        """Return a constant, already of its dtype's kind; an open size is a number that the loop is given."""
+        """Return a constant, already of its dtype's kind; a dynamic size is a number that the loop is given."""
         if isinstance(value, Size):
             return self.cast(self.index(as_expr(value), torch.int64), dtype)
         kind: type = bool if dtype == torch.bool else float if dtype.is_floating_point else int
@@ -142,8 +142,8 @@ def walk(roots: Iterable[Scalar]) -> Iterator[Scalar]:
     for root in roots:
         stack: list[tuple[Scalar, bool]] = [(root, False)]
         while stack:
-            scalar, opened = stack.pop()
-            if opened:
+            scalar, expanded = stack.pop()
+            if expanded:
                 yield scalar
             elif id(scalar) not in seen:
                 seen.add(id(scalar))

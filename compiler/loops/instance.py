@@ -1,6 +1,6 @@
-"""A loop program with open sizes, for given sizes: the same program with numbers in their places.
+"""A loop program with dynamic sizes, for given sizes: the same program with numbers in their places.
 
-This is what open sizes mean: a program is right if each of its instances is.
+This is what dynamic sizes mean: a program is right if each of its instances is.
 """
 
 from __future__ import annotations
@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, as_expr, constant, quotient, remainder
-from ..symbolic.sizes import Extent, Size, value_at
+from ..symbolic.symbolic_sizes import Extent, Size, value_at
 from .body import Access, Detail, Scalar, ScalarBuilder, walk
-from .ir import Buffer, Extern, Loop, OpenNumber, Program, Step, Store
+from .ir import Buffer, Extern, Loop, LoopProgram, LoopStore, Step, SymbolicNumber
 
 
-def at_sizes(program: Program, point: Mapping[str, float]) -> Program:
-    """Return the program for open sizes of these values; it has no open sizes left."""
+def at_sizes(program: LoopProgram, point: Mapping[str, float]) -> LoopProgram:
+    """Return the program for dynamic sizes of these values; it has no dynamic sizes left."""
     instance = _Instance(point)
     buffers = {name: instance.buffer(buffer) for name, buffer in program.buffers.items()}
     steps = tuple(instance.step(step) for step in program.steps)
     outputs = tuple(instance.nested(output) for output in program.outputs)
-    return Program(program.inputs, buffers, steps, outputs, program.constants)
+    return LoopProgram(program.inputs, buffers, steps, outputs, program.constants)
 
 
 class _Instance:
-    """Puts numbers in the places of open sizes."""
+    """Puts numbers in the places of dynamic sizes."""
 
     def __init__(self, point: Mapping[str, float]) -> None:
         self.point = point
@@ -39,7 +39,7 @@ class _Instance:
     def nested(self, value: object) -> object:
         if isinstance(value, Size):
             return self.number(value)
-        if isinstance(value, OpenNumber):
+        if isinstance(value, SymbolicNumber):
             return value.at(self.point)
         if isinstance(value, list | tuple):
             return type(value)([self.nested(each) for each in value])
@@ -105,6 +105,6 @@ class _Instance:
         for scalar in walk(store.value for store in old.stores):
             args = tuple(made[id(arg)] for arg in scalar.args)
             made[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, self.detail(scalar.detail))
-        stores = tuple(Store(self.access(s.access), made[id(s.value)], s.whole) for s in old.stores)
+        stores = tuple(LoopStore(self.access(s.access), made[id(s.value)], s.whole) for s in old.stores)
         kept = tuple(self.variable(symbol) for symbol in old.kept)
         return Loop(old.name, kept, tuple(self.variable(symbol) for symbol in old.reduced), stores, old.origins)

@@ -14,7 +14,7 @@ import torch
 
 from ..symbolic.expr import Expr, Symbol
 from ..symbolic.index_space import product
-from ..symbolic.sizes import Extent
+from ..symbolic.symbolic_sizes import Extent
 from .body import Access, Scalar, walk
 
 
@@ -45,7 +45,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store:
+class LoopStore:
     """One element written per iteration: at `access`, the value.
 
     whole: False where other loops write the rest of the buffer (the pieces of a `cat`).
@@ -68,7 +68,7 @@ class Loop:
     name: str
     kept: tuple[Symbol, ...]
     reduced: tuple[Symbol, ...]
-    stores: tuple[Store, ...]
+    stores: tuple[LoopStore, ...]
     origins: tuple[str, ...] = ()
     reads: frozenset[str] = field(init=False)
     writes: frozenset[str] = field(init=False)
@@ -133,8 +133,8 @@ class Extern:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenNumber:
-    """A number computed from open sizes, inside the arguments of an `Extern`; text: Python over `names`."""
+class SymbolicNumber:
+    """A number computed from dynamic sizes, inside the arguments of an `Extern`; text: Python over `names`."""
 
     text: str
     names: tuple[str, ...]
@@ -160,13 +160,13 @@ Step = Loop | Extern
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class LoopProgram:
     """A whole graph: inputs by name, buffers by name, steps in order, outputs.
 
     outputs: nested as the graph's outputs were, with `Ref`s for tensors.
     constants: tensors that the graph holds itself, by name.
-    sizes: the names of open sizes, which are given behind the inputs in this order.  fractions: those that are floats;
-    no loop sees them.
+    sizes: the names of dynamic sizes, which are given behind the inputs in this order.  fractions: those that are
+    floats; no loop sees them.
     """
 
     inputs: tuple[str, ...]
@@ -179,7 +179,7 @@ class Program:
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """The open sizes that are whole numbers, in order."""
+        """The dynamic sizes that are whole numbers, in order."""
         return tuple(name for name in self.sizes if name not in self.fractions)
 
     @property

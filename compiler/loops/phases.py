@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..symbolic.expr import symbols
-from ..symbolic.sizes import same
+from ..symbolic.symbolic_sizes import same
 from .body import Access, Scalar
-from .ir import Loop, Store, index_symbols
+from .ir import Loop, LoopStore, index_symbols
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +19,7 @@ class Phase:
     """One pass over the reduced points: reductions that finish in it, stores made in it."""
 
     reductions: tuple[Scalar, ...]
-    stores: tuple[Store, ...]
+    stores: tuple[LoopStore, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class Plan:
     phases: tuple[Phase, ...]
     level: dict[int, int]
     inner: frozenset[int]
-    kept_stores: tuple[tuple[int, Store], ...]
+    kept_stores: tuple[tuple[int, LoopStore], ...]
 
 
 def plan_phases(loop: Loop) -> Plan:
@@ -57,8 +57,8 @@ def plan_phases(loop: Loop) -> Plan:
             depends = bool(symbols(scalar.expression) & reduced)
         if depends:
             inner.add(id(scalar))
-    full: dict[int, list[Store]] = {}
-    kept: list[tuple[int, Store]] = []
+    full: dict[int, list[LoopStore]] = {}
+    kept: list[tuple[int, LoopStore]] = []
     for store in loop.stores:
         due = level[id(store.value)]
         if id(store.value) in inner or index_symbols(store.access) & reduced:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from ..base.errors import InternalError
 from ..symbolic.expr import Expr, Symbol, bounds, symbols
 from ..symbolic.index_space import digits_of, flat_position, row_major
-from ..symbolic.sizes import Size, hint_of
+from ..symbolic.symbolic_sizes import Size, hint_of
 from .body import Access, Scalar
-from .ir import Extern, Loop, Program, refs_in
+from .ir import Extern, Loop, LoopProgram, refs_in
 from .scalar_ops import REDUCTIONS, SCALAR_OPS
 
-Check = Callable[[Program], Iterator[str]]
+Check = Callable[[LoopProgram], Iterator[str]]
 CHECKS: list[Check] = []
 
 
@@ -25,7 +25,7 @@ def check(rule: Check) -> Check:
     return rule
 
 
-def verify(program: Program, stage: str) -> Program:
+def verify(program: LoopProgram, stage: str) -> LoopProgram:
     """Return program unchanged, or raise InternalError with the first broken invariant."""
     for rule in CHECKS:
         for fault in rule(program):
@@ -36,12 +36,12 @@ def verify(program: Program, stage: str) -> Program:
     return program
 
 
-def _loops(program: Program) -> Iterator[Loop]:
+def _loops(program: LoopProgram) -> Iterator[Loop]:
     return (step for step in program.steps if isinstance(step, Loop))
 
 
 @check
-def every_tensor_is_made_before_it_is_read(program: Program) -> Iterator[str]:
+def every_tensor_is_made_before_it_is_read(program: LoopProgram) -> Iterator[str]:
     """A step reads only inputs, constants and what earlier steps wrote."""
     ready = {*program.inputs, *program.constants}
     for step in program.steps:
@@ -51,14 +51,14 @@ def every_tensor_is_made_before_it_is_read(program: Program) -> Iterator[str]:
 
 
 @check
-def every_buffer_is_known(program: Program) -> Iterator[str]:
+def every_buffer_is_known(program: LoopProgram) -> Iterator[str]:
     """A loop touches only buffers with a layout."""
     for loop in _loops(program):
         yield from (f"{loop.name}: {name}" for name in (loop.reads | loop.writes) - set(program.buffers))
 
 
 @check
-def every_index_is_in_bounds(program: Program) -> Iterator[str]:
+def every_index_is_in_bounds(program: LoopProgram) -> Iterator[str]:
     """Each dimension's index stays in its range for every point of the loop."""
     for loop in _loops(program):
         if any(hint_of(symbol.size) == 0 for symbol in (*loop.kept, *loop.reduced)):
@@ -68,7 +68,7 @@ def every_index_is_in_bounds(program: Program) -> Iterator[str]:
             yield from _out_of_bounds(loop, access, program)
 
 
-def _out_of_bounds(loop: Loop, access: Access, program: Program) -> Iterator[str]:
+def _out_of_bounds(loop: Loop, access: Access, program: LoopProgram) -> Iterator[str]:
     shape = program.buffers[access.buffer].shape
     if len(shape) != len(access.index):
         yield f"{loop.name}: {access.buffer} has {len(shape)} dimensions, index has {len(access.index)}"
@@ -80,12 +80,12 @@ def _out_of_bounds(loop: Loop, access: Access, program: Program) -> Iterator[str
 
 
 def _is_tight(part: Expr) -> bool:
-    """Whether the bounds of an index are reached: those of quotients by open sizes need not be."""
+    """Whether the bounds of an index are reached: those of quotients by dynamic sizes need not be."""
     return all(isinstance(atom, Symbol) or not isinstance(atom.divisor, Size) for atom, _ in part.terms)
 
 
 @check
-def every_index_variable_belongs_to_the_loop(program: Program) -> Iterator[str]:
+def every_index_variable_belongs_to_the_loop(program: LoopProgram) -> Iterator[str]:
     """An index mentions only the loop's variables and the load's own looked-up ones."""
     for loop in _loops(program):
         known = {*loop.kept, *loop.reduced}
@@ -95,7 +95,7 @@ def every_index_variable_belongs_to_the_loop(program: Program) -> Iterator[str]:
 
 
 @check
-def every_point_is_stored_once(program: Program) -> Iterator[str]:
+def every_point_is_stored_once(program: LoopProgram) -> Iterator[str]:
     """A store's index counts every element of its buffer once, or is declared to write a part."""
     for loop in _loops(program):
         for store in loop.stores:
@@ -108,14 +108,14 @@ def every_point_is_stored_once(program: Program) -> Iterator[str]:
 
 
 @check
-def every_scalar_has_its_arity_and_types(program: Program) -> Iterator[str]:
+def every_scalar_has_its_arity_and_types(program: LoopProgram) -> Iterator[str]:
     """Operations take the number and kinds of arguments their table entry says."""
     for loop in _loops(program):
         for scalar in loop.scalars():
             yield from (f"{loop.name}: {fault}" for fault in _scalar_faults(scalar, program))
 
 
-def _scalar_faults(scalar: Scalar, program: Program) -> Iterator[str]:
+def _scalar_faults(scalar: Scalar, program: LoopProgram) -> Iterator[str]:
     if scalar.name == "load":
         if scalar.dtype != program.buffers[scalar.access.buffer].dtype:
             yield f"load of {scalar.access.buffer} as {scalar.dtype}"
@@ -136,7 +136,7 @@ def _scalar_faults(scalar: Scalar, program: Program) -> Iterator[str]:
 
 
 @check
-def every_extern_names_its_results(program: Program) -> Iterator[str]:
+def every_extern_names_its_results(program: LoopProgram) -> Iterator[str]:
     """An extern's arguments are tensors of the program."""
     known = {*program.inputs, *program.constants, *(n for step in program.steps for n in step.writes)}
     for step in program.steps:

@@ -9,8 +9,8 @@ import torch
 
 from ..graph.exact_operators import EXACT_SQRT
 from ..loops.body import Scalar, ScalarBuilder
-from .registry import Call, lowers
-from .writer import NoLowering, TensorValue
+from .registry import LoweringCall, lowers
+from .writer import LoopTensor, NoLowering
 
 aten = torch.ops.aten
 B = ScalarBuilder
@@ -21,7 +21,7 @@ _DIRECT = (
 )
 for _name in _DIRECT.split():
 
-    def _lower_direct(call: Call, name: str = _name) -> TensorValue:
+    def _lower_direct(call: LoweringCall, name: str = _name) -> LoopTensor:
         """One elementary function; integers become floats first."""
         return call.pointwise(lambda b, x: b.op(name, x), "self")
 
@@ -29,14 +29,14 @@ for _name in _DIRECT.split():
 
 
 @lowers(EXACT_SQRT)
-def _lower_exact_sqrt(call: Call) -> TensorValue:
+def _lower_exact_sqrt(call: LoweringCall) -> LoopTensor:
     """C's square root, correctly rounded."""
     return call.pointwise(lambda b, x: b.op("sqrt", x), "self")
 
 
 for _name in ("floor", "ceil", "trunc", "round"):
 
-    def _lower_rounding(call: Call, name: str = _name) -> TensorValue:
+    def _lower_rounding(call: LoweringCall, name: str = _name) -> LoopTensor:
         """Rounding of floats; integers stay."""
         return call.pointwise(lambda b, x: b.op(name, x) if x.dtype.is_floating_point else x, "self")
 
@@ -44,7 +44,7 @@ for _name in ("floor", "ceil", "trunc", "round"):
 
 for _name in ("atan2", "hypot", "nextafter"):
 
-    def _lower_two(call: Call, name: str = _name) -> TensorValue:
+    def _lower_two(call: LoweringCall, name: str = _name) -> LoopTensor:
         """One function of two floats."""
         if call.dtype in (torch.float16, torch.bfloat16) and name == "nextafter":
             raise NoLowering("nextafter of a half type")
@@ -62,7 +62,7 @@ def unary(*operators: object) -> Callable[[Callable[[B, Scalar], Scalar]], Calla
     """Register a function of one float as the lowering of operators whose input is called `self`."""
 
     def register(function: Callable[[B, Scalar], Scalar]) -> Callable[[B, Scalar], Scalar]:
-        def lower(call: Call) -> TensorValue:
+        def lower(call: LoweringCall) -> LoopTensor:
             if not call.dtype.is_floating_point:
                 raise NoLowering(f"{call.name} of {call.dtype}")
             return call.pointwise(function, "self")
@@ -120,7 +120,7 @@ def _clamped(b: B, x: Scalar, low: float, high: float) -> Scalar:
 
 
 @lowers(aten.relu.default)
-def lower_relu(call: Call) -> TensorValue:
+def lower_relu(call: LoweringCall) -> LoopTensor:
     """Zero for what is below zero; NaN and minus zero stay."""
     if call.dtype == torch.bool:
         raise NoLowering("relu of bool")
@@ -133,7 +133,7 @@ def lower_relu(call: Call) -> TensorValue:
 
 
 @lowers(aten.square.default)
-def lower_square(call: Call) -> TensorValue:
+def lower_square(call: LoweringCall) -> LoopTensor:
     """x * x."""
     if call.dtype == torch.bool:
         raise NoLowering("square of bool")
@@ -167,7 +167,7 @@ def _power_by_number(b: B, x: Scalar, exponent: float, stored: torch.dtype) -> S
 
 
 @lowers(aten.pow.Tensor_Scalar)
-def lower_pow_number(call: Call) -> TensorValue:
+def lower_pow_number(call: LoweringCall) -> LoopTensor:
     """x ** number."""
     exponent = call.number("exponent")
     if isinstance(exponent, bool):
@@ -190,7 +190,7 @@ def lower_pow_number(call: Call) -> TensorValue:
 
 
 @lowers(aten.pow.Tensor_Tensor, aten.pow.Scalar)
-def lower_pow(call: Call) -> TensorValue:
+def lower_pow(call: LoweringCall) -> LoopTensor:
     """x ** y for floats."""
     if not call.dtype.is_floating_point:
         raise NoLowering("integer power")
@@ -209,7 +209,7 @@ def _gelu_inner(b: B, x: Scalar) -> Scalar:
 
 
 @lowers(aten.gelu.default)
-def lower_gelu(call: Call) -> TensorValue:
+def lower_gelu(call: LoweringCall) -> LoopTensor:
     """x times the normal distribution at x, exact or by tanh."""
     exact = call.arguments["approximate"] == "none"
 
@@ -223,7 +223,7 @@ def lower_gelu(call: Call) -> TensorValue:
 
 
 @lowers(aten.gelu_backward.default)
-def lower_gelu_backward(call: Call) -> TensorValue:
+def lower_gelu_backward(call: LoweringCall) -> LoopTensor:
     """The derivative of gelu times the incoming gradient."""
     exact = call.arguments["approximate"] == "none"
 
@@ -245,7 +245,7 @@ def lower_gelu_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.silu_backward.default)
-def lower_silu_backward(call: Call) -> TensorValue:
+def lower_silu_backward(call: LoweringCall) -> LoopTensor:
     """grad * s * (1 + x * (1 - s)), s the sigmoid of x."""
 
     def apply(b: B, grad: Scalar, x: Scalar) -> Scalar:
@@ -257,7 +257,7 @@ def lower_silu_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.sigmoid_backward.default)
-def lower_sigmoid_backward(call: Call) -> TensorValue:
+def lower_sigmoid_backward(call: LoweringCall) -> LoopTensor:
     """grad * (1 - y) * y."""
     return call.pointwise(
         lambda b, g, y: b.op("mul", g, b.op("mul", b.op("sub", number(b, 1, y), y), y)), "grad_output", "output"
@@ -265,7 +265,7 @@ def lower_sigmoid_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.tanh_backward.default)
-def lower_tanh_backward(call: Call) -> TensorValue:
+def lower_tanh_backward(call: LoweringCall) -> LoopTensor:
     """grad * (1 - y * y)."""
     return call.pointwise(
         lambda b, g, y: b.op("mul", g, b.op("sub", number(b, 1, y), b.op("mul", y, y))), "grad_output", "output"
@@ -273,7 +273,7 @@ def lower_tanh_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.threshold_backward.default)
-def lower_threshold_backward(call: Call) -> TensorValue:
+def lower_threshold_backward(call: LoweringCall) -> LoopTensor:
     """The gradient where the input is not at or below the threshold."""
     threshold = call.number("threshold")
     return call.pointwise(
@@ -284,7 +284,7 @@ def lower_threshold_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.leaky_relu.default)
-def lower_leaky_relu(call: Call) -> TensorValue:
+def lower_leaky_relu(call: LoweringCall) -> LoopTensor:
     """x above zero, slope * x below."""
     slope = call.number("negative_slope")
     return call.pointwise(
@@ -293,7 +293,7 @@ def lower_leaky_relu(call: Call) -> TensorValue:
 
 
 @lowers(aten.leaky_relu_backward.default)
-def lower_leaky_relu_backward(call: Call) -> TensorValue:
+def lower_leaky_relu_backward(call: LoweringCall) -> LoopTensor:
     """grad above zero, slope * grad below."""
     slope = call.number("negative_slope")
     return call.pointwise(
@@ -304,7 +304,7 @@ def lower_leaky_relu_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.hardtanh.default)
-def lower_hardtanh(call: Call) -> TensorValue:
+def lower_hardtanh(call: LoweringCall) -> LoopTensor:
     """clamp(x, low, high)."""
     low, high = call.number("min_val"), call.number("max_val")
     if not call.dtype.is_floating_point:
@@ -313,7 +313,7 @@ def lower_hardtanh(call: Call) -> TensorValue:
 
 
 @lowers(aten.hardtanh_backward.default)
-def lower_hardtanh_backward(call: Call) -> TensorValue:
+def lower_hardtanh_backward(call: LoweringCall) -> LoopTensor:
     """The gradient strictly between the limits."""
     low, high = call.number("min_val"), call.number("max_val")
 
@@ -325,7 +325,7 @@ def lower_hardtanh_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.elu.default)
-def lower_elu(call: Call) -> TensorValue:
+def lower_elu(call: LoweringCall) -> LoopTensor:
     """scale * x above zero, scale * alpha * (exp(x * input_scale) - 1) below."""
     alpha, scale, input_scale = (call.number(name) for name in ("alpha", "scale", "input_scale"))
 
@@ -338,7 +338,7 @@ def lower_elu(call: Call) -> TensorValue:
 
 
 @lowers(aten.softplus.default)
-def lower_softplus(call: Call) -> TensorValue:
+def lower_softplus(call: LoweringCall) -> LoopTensor:
     """log(1 + exp(beta * x)) / beta; x itself beyond the threshold."""
     beta, threshold = call.number("beta"), call.number("threshold")
 
@@ -351,7 +351,7 @@ def lower_softplus(call: Call) -> TensorValue:
 
 
 @lowers(aten.native_dropout_backward.default)
-def lower_dropout_backward(call: Call) -> TensorValue:
+def lower_dropout_backward(call: LoweringCall) -> LoopTensor:
     """grad * mask * scale."""
     scale = call.number("scale")
     return call.pointwise(lambda b, g, m: b.op("mul", g, b.op("mul", m, number(b, scale, g))), "grad_output", "mask")

@@ -12,10 +12,10 @@ import torch
 
 from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import Expr, Symbol, add, as_expr, bounds, remainder, scale
-from ..symbolic.sizes import Extent, same
-from .registry import Call, check_fits, lowers, opmath
+from ..symbolic.symbolic_sizes import Extent, same
+from .registry import LoweringCall, check_fits, lowers, opmath
 from .views import position, slice_start
-from .writer import Index, NoLowering, TensorValue, broadcast_index, variables
+from .writer import Index, LoopTensor, NoLowering, broadcast_index, variables
 
 aten = torch.ops.aten
 B = ScalarBuilder
@@ -27,7 +27,7 @@ def looked_up(value: Scalar, size: Extent, number: int) -> tuple[Symbol, Scalar]
     return Symbol(f"at{number}", size), value
 
 
-def _joined(call: Call, parts: list[TensorValue], dim: int) -> TensorValue:
+def _joined(call: LoweringCall, parts: list[LoopTensor], dim: int) -> LoopTensor:
     """Append one loop per part, each writing its own region of the result."""
     fake = call.results[0]
     shape, strides = call.read.sizes(fake.shape), call.read.sizes(fake.stride())
@@ -43,21 +43,21 @@ def _joined(call: Call, parts: list[TensorValue], dim: int) -> TensorValue:
         place = tuple(add(each, as_expr(start)) if n == dim else each for n, each in enumerate(index))
         call.writer.loop(buffer, kept, (), place, value, whole=False)
         start = start + part.shape[dim]
-    return TensorValue(buffer.name, shape, fake.dtype)
+    return LoopTensor(buffer.name, shape, fake.dtype)
 
 
-def _tensors(call: Call) -> list[TensorValue]:
+def _tensors(call: LoweringCall) -> list[LoopTensor]:
     values = call.arguments["tensors"]
     if not isinstance(values, list | tuple):
         raise NoLowering("no list of tensors")
-    found = [value for value in values if isinstance(value, TensorValue)]
+    found = [value for value in values if isinstance(value, LoopTensor)]
     if len(found) != len(values):
         raise NoLowering("a list with something else than tensors")
     return found
 
 
 @lowers(aten.cat.default)
-def lower_cat(call: Call) -> TensorValue:
+def lower_cat(call: LoweringCall) -> LoopTensor:
     """Tensors one after another along a dimension."""
     parts = [part for part in _tensors(call) if part.shape != (0,)]  # cat ignores empty one-dimensional tensors
     if not parts or len(parts) > 16:
@@ -66,7 +66,7 @@ def lower_cat(call: Call) -> TensorValue:
 
 
 @lowers(aten.stack.default)
-def lower_stack(call: Call) -> TensorValue:
+def lower_stack(call: LoweringCall) -> LoopTensor:
     """Tensors one after another along a new dimension."""
     parts = _tensors(call)
     if len(parts) > 16:
@@ -77,7 +77,7 @@ def lower_stack(call: Call) -> TensorValue:
 
 
 @lowers(aten.embedding.default)
-def lower_embedding(call: Call) -> TensorValue:
+def lower_embedding(call: LoweringCall) -> LoopTensor:
     """Rows of a matrix by number."""
     weight, indices = call.tensor("weight"), call.tensor("indices")
     if indices.dtype not in INDEX_TYPES:
@@ -96,7 +96,7 @@ def as_expr_of(symbol: Symbol) -> Expr:
 
 
 @lowers(aten.index_select.default)
-def lower_index_select(call: Call) -> TensorValue:
+def lower_index_select(call: LoweringCall) -> LoopTensor:
     """Positions of one dimension by number."""
     source, chosen = call.tensor("self"), call.tensor("index")
     if not source.shape or len(chosen.shape) != 1 or chosen.dtype not in INDEX_TYPES:
@@ -111,7 +111,7 @@ def lower_index_select(call: Call) -> TensorValue:
 
 
 @lowers(aten.gather.default)
-def lower_gather(call: Call) -> TensorValue:
+def lower_gather(call: LoweringCall) -> LoopTensor:
     """The element of each position whose place along one dimension is read from an index tensor."""
     source, chosen = call.tensor("self"), call.tensor("index")
     if not source.shape or chosen.dtype not in INDEX_TYPES or len(chosen.shape) != len(source.shape):
@@ -126,13 +126,13 @@ def lower_gather(call: Call) -> TensorValue:
 
 
 @lowers(aten.index.Tensor)
-def lower_index(call: Call) -> TensorValue:
+def lower_index(call: LoweringCall) -> LoopTensor:
     """Advanced indexing by integer tensors; negative numbers count from the end."""
     source = call.tensor("self")
     given = call.arguments["indices"]
     if not isinstance(given, list | tuple):
         raise NoLowering("no list of indices")
-    chosen = {n: value for n, value in enumerate(given) if isinstance(value, TensorValue)}
+    chosen = {n: value for n, value in enumerate(given) if isinstance(value, LoopTensor)}
     if not chosen or any(value.dtype not in INDEX_TYPES for value in chosen.values()):
         raise NoLowering("masks select by ATen")
     places = sorted(chosen)
@@ -174,7 +174,7 @@ def clamped(b: B, part: Expr, size: Extent, number: int) -> tuple[tuple[Symbol, 
 
 
 @lowers(aten.constant_pad_nd.default)
-def lower_pad(call: Call) -> TensorValue:
+def lower_pad(call: LoweringCall) -> LoopTensor:
     """A border of one value."""
     source, amounts, fill = call.tensor("self"), call.extents("pad"), call.number("value")
     if 0 in source.shape:
@@ -205,8 +205,8 @@ def lower_pad(call: Call) -> TensorValue:
 
 
 def _written(
-    call: Call, base: TensorValue | None, piece: TensorValue, dim: int, start: Extent, step: int
-) -> TensorValue:
+    call: LoweringCall, base: LoopTensor | None, piece: LoopTensor, dim: int, start: Extent, step: int
+) -> LoopTensor:
     """Return base (or zeros) with a piece, same rank, written at start:start+step*n:step of one dimension."""
     if 0 in piece.shape:
         raise NoLowering("an empty piece")
@@ -226,7 +226,7 @@ def _written(
 
 
 @lowers(aten.slice_scatter.default)
-def lower_slice_scatter(call: Call) -> TensorValue:
+def lower_slice_scatter(call: LoweringCall) -> LoopTensor:
     """A copy with a slice replaced."""
     base = call.tensor("self")
     dim = call.integer("dim") % len(base.shape)
@@ -235,20 +235,20 @@ def lower_slice_scatter(call: Call) -> TensorValue:
 
 
 @lowers(aten.slice_backward.default)
-def lower_slice_backward(call: Call) -> TensorValue:
+def lower_slice_backward(call: LoweringCall) -> LoopTensor:
     """Zeros with a slice replaced by the gradient."""
     dim = call.integer("dim") % len(call.shape)
     start = slice_start(call, call.shape[dim])
     return _written(call, None, call.tensor("grad_output"), dim, start, call.integer("step"))
 
 
-def _lifted(piece: TensorValue, dim: int) -> TensorValue:
+def _lifted(piece: LoopTensor, dim: int) -> LoopTensor:
     shape = (*piece.shape[:dim], 1, *piece.shape[dim:])
     return piece.seen(shape, lambda index: index[:dim] + index[dim + 1 :])
 
 
 @lowers(aten.select_scatter.default)
-def lower_select_scatter(call: Call) -> TensorValue:
+def lower_select_scatter(call: LoweringCall) -> LoopTensor:
     """A copy with one position of a dimension replaced."""
     base = call.tensor("self")
     dim = call.integer("dim") % len(base.shape)
@@ -256,7 +256,7 @@ def lower_select_scatter(call: Call) -> TensorValue:
 
 
 @lowers(aten.select_backward.default)
-def lower_select_backward(call: Call) -> TensorValue:
+def lower_select_backward(call: LoweringCall) -> LoopTensor:
     """Zeros with one position of a dimension replaced by the gradient."""
     dim = call.integer("dim") % len(call.shape)
     piece = _lifted(call.tensor("grad_output"), dim)
@@ -264,7 +264,7 @@ def lower_select_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.flip.default)
-def lower_flip(call: Call) -> TensorValue:
+def lower_flip(call: LoweringCall) -> LoopTensor:
     """Some dimensions backwards."""
     source = call.tensor("self")
     turned = {dim % len(source.shape) for dim in call.integers("dims")} if source.shape else set()
@@ -278,7 +278,7 @@ def lower_flip(call: Call) -> TensorValue:
 
 
 @lowers(aten.repeat.default)
-def lower_repeat(call: Call) -> TensorValue:
+def lower_repeat(call: LoweringCall) -> LoopTensor:
     """The tensor tiled."""
     source = call.tensor("self")
     if 0 in source.shape:
@@ -291,7 +291,7 @@ def lower_repeat(call: Call) -> TensorValue:
     return call.elements(element)
 
 
-def _triangle(call: Call, keep: str) -> TensorValue:
+def _triangle(call: LoweringCall, keep: str) -> LoopTensor:
     source, diagonal = call.tensor("self"), call.integer("diagonal")
 
     def element(b: B, index: Index) -> Scalar:
@@ -305,19 +305,19 @@ def _triangle(call: Call, keep: str) -> TensorValue:
 
 
 @lowers(aten.tril.default)
-def lower_tril(call: Call) -> TensorValue:
+def lower_tril(call: LoweringCall) -> LoopTensor:
     """The lower triangle."""
     return _triangle(call, "le")
 
 
 @lowers(aten.triu.default)
-def lower_triu(call: Call) -> TensorValue:
+def lower_triu(call: LoweringCall) -> LoopTensor:
     """The upper triangle."""
     return _triangle(call, "ge")
 
 
 @lowers(aten.scatter.value)
-def lower_scatter_number(call: Call) -> TensorValue:
+def lower_scatter_number(call: LoweringCall) -> LoopTensor:
     """A copy with one position per row set to a number (an index of size one along the dimension)."""
     base, chosen, number = call.tensor("self"), call.tensor("index"), call.number("value")
     if not base.shape or chosen.dtype not in INDEX_TYPES:

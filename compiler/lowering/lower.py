@@ -16,24 +16,24 @@ from torch import fx
 from ..base.errors import Unsupported
 from ..base.events import FellBack, is_recording, record
 from ..base.torch_facts import OpOverload
+from ..graph.dynamic_sizes import is_symbolic, lowest_sizes, number_text, symbol_of
 from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
-from ..graph.open_sizes import is_open, lowest_sizes, number_text, open_name
 from ..graph.passes import may_be_dropped
-from ..loops.ir import Extern, OpenNumber, Program, Ref
+from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
-from ..symbolic.sizes import Size
+from ..symbolic.symbolic_sizes import Size
 from . import creation, float_math, indexing, pointwise, reductions  # noqa: F401  the tables fill on import
-from .open_sizes import SizeReader
-from .registry import Call, lowering_of
+from .registry import LoweringCall, lowering_of
+from .size_reader import SizeReader
 from .views import VIEWS
-from .writer import LoopWriter, NoLowering, TensorValue
+from .writer import LoopTensor, LoopWriter, NoLowering
 
 
-def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None) -> Program:
+def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None) -> LoopProgram:
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
-    Placeholders: tensors, then the numbers that give open sizes.  hints: by the symbol's name, what each is in the
+    Placeholders: tensors, then the numbers that give dynamic sizes.  hints: by the symbol's name, what each is in the
     call that is being compiled.  Raises Unsupported for an input of another kind: such graphs run op by op.
     """
     return _Lowering(gm, hints or {}).run()
@@ -64,12 +64,12 @@ class _Lowering:
         self.values: dict[fx.Node, object] = {}
         self.views: dict[fx.Node, tuple[str | None, ...]] = {}  # host names of views already asked for
         self.seen_through: set[fx.Node] = set()  # views that loops read through
-        self.numbers: dict[fx.Node, TensorValue] = {}
+        self.numbers: dict[fx.Node, LoopTensor] = {}
         self.inputs: list[str] = []
         self.constants: dict[str, torch.Tensor] = {}
         self.outputs: tuple[object, ...] = ()
 
-    def run(self) -> Program:
+    def run(self) -> LoopProgram:
         for node in self.gm.graph.nodes:
             self.writer.origins = _origins(node)
             if node.op == "placeholder":
@@ -86,14 +86,14 @@ class _Lowering:
                 raise Unsupported(f"node kind {node.op}", hint="trace to ATen first")
         writer = self.writer
         inputs, sizes, floats = tuple(self.inputs), tuple(self.sizes), frozenset(self.fractions)
-        return Program(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes, floats)
+        return LoopProgram(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes, floats)
 
     def _input(self, node: fx.Node) -> None:
         fake = value_of(node)
-        if is_open(fake):
-            self.sizes.append(open_name(node))
+        if is_symbolic(fake):
+            self.sizes.append(symbol_of(node))
             if isinstance(fake, torch.SymFloat):
-                self.fractions.append(open_name(node))
+                self.fractions.append(symbol_of(node))
             self.values[node] = self._number(fake)
             return
         name = self.writer.fresh(node.name)
@@ -103,14 +103,14 @@ class _Lowering:
         self.values[node] = self._whole(name, fake)
 
     def _number(self, value: object) -> object:
-        """Return the value of a number that comes from open sizes."""
+        """Return the value of a number that comes from dynamic sizes."""
         try:
             if isinstance(value, torch.SymInt):
                 return self.read.size(value)
         except NoLowering as refusal:
             raise Unsupported(str(refusal), hint="the graph runs op by op") from None
         text, names = number_text(value)
-        return OpenNumber(text, names)
+        return SymbolicNumber(text, names)
 
     def _constant(self, node: fx.Node) -> None:
         value: object = self.gm
@@ -131,13 +131,13 @@ class _Lowering:
         except NoLowering:
             return Ref(name)
         self.writer.buffer(name, shape, fake.dtype, strides)
-        return TensorValue(name, shape, fake.dtype)
+        return LoopTensor(name, shape, fake.dtype)
 
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:
             self._getitem(node)
             return
-        if is_open(value_of(node)):
+        if is_symbolic(value_of(node)):
             self.values[node] = self._number(value_of(node))
             return
         reason = self._try_lowering(node)
@@ -183,7 +183,7 @@ class _Lowering:
             self.seen_through.add(node)
         return None
 
-    def _make_call(self, node: fx.Node, fakes: tuple[torch.Tensor, ...]) -> Call:
+    def _make_call(self, node: fx.Node, fakes: tuple[torch.Tensor, ...]) -> LoweringCall:
         target = cast("OpOverload", node.target)
         arguments: dict[str, object] = {}
         examples: dict[str, object] = {}
@@ -196,17 +196,17 @@ class _Lowering:
                 given = argument.default_value if argument.has_default_value() else None
             arguments[argument.name] = self._inside(given)
             examples[argument.name] = _example(given)
-        return Call(self.writer, node.name, arguments, examples, fakes, self.read)
+        return LoweringCall(self.writer, node.name, arguments, examples, fakes, self.read)
 
     def _inside(self, given: object) -> object:
         if isinstance(given, fx.Node):
             value = self.values[given]
-            return self._as_tensor(given, value) if isinstance(value, OpenNumber) else value
+            return self._as_tensor(given, value) if isinstance(value, SymbolicNumber) else value
         if isinstance(given, list | tuple):
             return [self._inside(each) for each in given]
         return given
 
-    def _as_tensor(self, node: fx.Node, number: OpenNumber) -> TensorValue:
+    def _as_tensor(self, node: fx.Node, number: SymbolicNumber) -> LoopTensor:
         """Return a number known only when the graph runs as a tensor of one element, which loops read."""
         found = self.numbers.get(node)
         if found is None:
@@ -215,7 +215,7 @@ class _Lowering:
             given = {"dtype": torch.float64}
             step = Extern(self.writer.fresh(f"call_{name}"), torch.scalar_tensor, (number,), dict(given), (name,), True)
             self.writer.extern(step)
-            found = self.numbers[node] = TensorValue(name, (), torch.float64)
+            found = self.numbers[node] = LoopTensor(name, (), torch.float64)
         return found
 
     def _extern(self, node: fx.Node) -> None:
@@ -270,7 +270,7 @@ class _Lowering:
         if not isinstance(given, fx.Node):
             return given
         value = self.values[given]
-        if isinstance(value, Ref | Size | OpenNumber | int):
+        if isinstance(value, Ref | Size | SymbolicNumber | int):
             return value
         if isinstance(value, tuple):
             raise Unsupported("a tuple as argument", hint="the graph runs op by op")
@@ -280,7 +280,7 @@ class _Lowering:
         if source in self.seen_through:
             number = cast("int", given.args[1]) if given.target is operator.getitem else 0
             return Ref(cast("str", self._real_view(source)[number]))
-        return Ref(cast("TensorValue", value).buffer)
+        return Ref(cast("LoopTensor", value).buffer)
 
     def _real_view(self, node: fx.Node) -> tuple[str | None, ...]:
         found = self.views.get(node)
@@ -312,17 +312,17 @@ class _Lowering:
 
 
 def _example(given: object) -> object:
-    """Return an argument for questions of type: an open number is some number of its kind."""
+    """Return an argument for questions of type: a symbolic number is some number of its kind."""
     value = value_of(given) if isinstance(given, fx.Node) else given
     return 2 if isinstance(value, torch.SymInt) else 2.0 if isinstance(value, torch.SymFloat) else value
 
 
 def _known_to_loops(value: object) -> bool:
-    if isinstance(value, Size | OpenNumber | int):
+    if isinstance(value, Size | SymbolicNumber | int):
         return True
     if isinstance(value, tuple):
-        return all(isinstance(each, TensorValue) for each in value)
-    return isinstance(value, TensorValue)
+        return all(isinstance(each, LoopTensor) for each in value)
+    return isinstance(value, LoopTensor)
 
 
 def _tensors_of(value: object) -> tuple[torch.Tensor, ...]:

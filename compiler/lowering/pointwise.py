@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 
 from ..loops.body import Scalar, ScalarBuilder
-from .registry import Call, check_fits, lowers, opmath
-from .writer import Index, NoLowering, TensorValue, broadcast_index
+from .registry import LoweringCall, check_fits, lowers, opmath
+from .writer import Index, LoopTensor, NoLowering, broadcast_index
 
 aten = torch.ops.aten
 B = ScalarBuilder
@@ -28,7 +28,7 @@ def arithmetic(name: str, on_bool: str) -> Callable[..., Scalar]:
     return apply
 
 
-def scaled(call: Call, name: str, left: str, right: str) -> TensorValue:
+def scaled(call: LoweringCall, name: str, left: str, right: str) -> LoopTensor:
     """Return `left <name> alpha * right`."""
     alpha = call.number("alpha")
     inside = opmath(call.dtype)
@@ -46,37 +46,37 @@ def scaled(call: Call, name: str, left: str, right: str) -> TensorValue:
 
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
-def lower_add(call: Call) -> TensorValue:
+def lower_add(call: LoweringCall) -> LoopTensor:
     """x + alpha * y."""
     return scaled(call, "add", "self", "other")
 
 
 @lowers(aten.sub.Tensor, aten.sub.Scalar)
-def lower_sub(call: Call) -> TensorValue:
+def lower_sub(call: LoweringCall) -> LoopTensor:
     """x - alpha * y."""
     return scaled(call, "sub", "self", "other")
 
 
 @lowers(aten.rsub.Tensor, aten.rsub.Scalar)
-def lower_rsub(call: Call) -> TensorValue:
+def lower_rsub(call: LoweringCall) -> LoopTensor:
     """y - alpha * x."""
     return scaled(call, "sub", "other", "self")
 
 
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
-def lower_mul(call: Call) -> TensorValue:
+def lower_mul(call: LoweringCall) -> LoopTensor:
     """x * y; `and` on bool."""
     return call.pointwise(arithmetic("mul", "bit_and"), "self", "other")
 
 
 @lowers(aten.div.Tensor, aten.div.Scalar)
-def lower_div(call: Call) -> TensorValue:
+def lower_div(call: LoweringCall) -> LoopTensor:
     """True division; the result is always floating."""
     return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
 
 
 @lowers(aten.div.Tensor_mode, aten.div.Scalar_mode)
-def lower_div_mode(call: Call) -> TensorValue:
+def lower_div_mode(call: LoweringCall) -> LoopTensor:
     """Division rounded as asked."""
     mode = call.arguments["rounding_mode"]
     if mode is None:
@@ -87,7 +87,7 @@ def lower_div_mode(call: Call) -> TensorValue:
 
 
 @lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
-def lower_floor_divide(call: Call) -> TensorValue:
+def lower_floor_divide(call: LoweringCall) -> LoopTensor:
     """Division rounded down."""
     return call.pointwise(lambda b, x, y: floor_divide(b, x, y, call.dtype), "self", "other")
 
@@ -148,13 +148,13 @@ def remainder_of(b: B, x: Scalar, y: Scalar) -> Scalar:
 
 
 @lowers(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
-def lower_remainder(call: Call) -> TensorValue:
+def lower_remainder(call: LoweringCall) -> LoopTensor:
     """Python's `%`."""
     return call.pointwise(remainder_of, "self", "other", round_numbers=True)
 
 
 @lowers(aten.fmod.Tensor, aten.fmod.Scalar)
-def lower_fmod(call: Call) -> TensorValue:
+def lower_fmod(call: LoweringCall) -> LoopTensor:
     """C's fmod: the dividend's sign."""
     return call.pointwise(remainder_towards_zero, "self", "other", round_numbers=True)
 
@@ -168,7 +168,7 @@ for _operator, _name in {
     aten.ge: "ge",
 }.items():
 
-    def _lower_compare(call: Call, name: str = _name) -> TensorValue:
+    def _lower_compare(call: LoweringCall, name: str = _name) -> LoopTensor:
         """Compare in the promoted dtype; numbers are rounded to it as eager rounds them."""
         return call.pointwise(
             lambda b, x, y: b.op(name, x, y),
@@ -181,10 +181,10 @@ for _operator, _name in {
     lowers(_operator.Tensor, _operator.Scalar)(_lower_compare)
 
 
-def logical(function: Callable[..., Scalar], *names: str) -> Callable[[Call], TensorValue]:
+def logical(function: Callable[..., Scalar], *names: str) -> Callable[[LoweringCall], LoopTensor]:
     """Return a lowering that applies function to the truth of each argument."""
 
-    def lower(call: Call) -> TensorValue:
+    def lower(call: LoweringCall) -> LoopTensor:
         def element(b: B, index: Index) -> Scalar:
             tensors = [call.tensor(name) for name in names]
             return function(b, *(truth(b, _widened(b, t.at(b, broadcast_index(index, t.shape)))) for t in tensors))
@@ -211,7 +211,7 @@ for _operator, _name in {
     aten.bitwise_right_shift: "shift_right",
 }.items():
 
-    def _lower_bits(call: Call, name: str = _name) -> TensorValue:
+    def _lower_bits(call: LoweringCall, name: str = _name) -> LoopTensor:
         """Bits of integers; logic on bool."""
         if call.dtype.is_floating_point or (call.dtype == torch.bool and name.startswith("shift")):
             raise NoLowering(f"{name} on {call.dtype}")
@@ -221,19 +221,19 @@ for _operator, _name in {
 
 
 @lowers(aten.bitwise_not.default)
-def lower_bitwise_not(call: Call) -> TensorValue:
+def lower_bitwise_not(call: LoweringCall) -> LoopTensor:
     """Every bit turned; `not` on bool."""
     return call.pointwise(lambda b, x: b.op("bit_not", x), "self")
 
 
 @lowers(aten.maximum.default)
-def lower_maximum(call: Call) -> TensorValue:
+def lower_maximum(call: LoweringCall) -> LoopTensor:
     """The greater one; NaN wins."""
     return call.pointwise(arithmetic("maximum", "bit_or"), "self", "other")
 
 
 @lowers(aten.minimum.default)
-def lower_minimum(call: Call) -> TensorValue:
+def lower_minimum(call: LoweringCall) -> LoopTensor:
     """The lesser one; NaN wins."""
     return call.pointwise(arithmetic("minimum", "bit_and"), "self", "other")
 
@@ -249,19 +249,19 @@ def _number_wins(name: str) -> Callable[..., Scalar]:
 
 
 @lowers(aten.fmax.default)
-def lower_fmax(call: Call) -> TensorValue:
+def lower_fmax(call: LoweringCall) -> LoopTensor:
     """The greater one; a number wins over NaN."""
     return call.pointwise(_number_wins("gt"), "self", "other")
 
 
 @lowers(aten.fmin.default)
-def lower_fmin(call: Call) -> TensorValue:
+def lower_fmin(call: LoweringCall) -> LoopTensor:
     """The lesser one; a number wins over NaN."""
     return call.pointwise(_number_wins("lt"), "self", "other")
 
 
 @lowers(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
-def lower_where(call: Call) -> TensorValue:
+def lower_where(call: LoweringCall) -> LoopTensor:
     """Choose by condition; the values keep their bits."""
 
     def element(b: B, index: Index) -> Scalar:
@@ -277,7 +277,7 @@ def lower_where(call: Call) -> TensorValue:
 
 
 @lowers(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
-def lower_masked_fill(call: Call) -> TensorValue:
+def lower_masked_fill(call: LoweringCall) -> LoopTensor:
     """Put a value where the mask is true."""
 
     def element(b: B, index: Index) -> Scalar:
@@ -296,7 +296,7 @@ def _limit(b: B, value: Scalar, low: Scalar | None, high: Scalar | None) -> Scal
 
 
 @lowers(aten.clamp.default, aten.clamp.Tensor)
-def lower_clamp(call: Call) -> TensorValue:
+def lower_clamp(call: LoweringCall) -> LoopTensor:
     """min(max(x, low), high); NaN anywhere gives NaN."""
     if call.dtype == torch.bool:
         raise NoLowering("clamp of bool")
@@ -310,31 +310,31 @@ def lower_clamp(call: Call) -> TensorValue:
 
 
 @lowers(aten.clamp_min.default, aten.clamp_min.Tensor)
-def lower_clamp_min(call: Call) -> TensorValue:
+def lower_clamp_min(call: LoweringCall) -> LoopTensor:
     """max(x, low)."""
     return call.pointwise(lambda b, x, low: b.op("maximum", x, low), "self", "min", round_numbers=True)
 
 
 @lowers(aten.clamp_max.default, aten.clamp_max.Tensor)
-def lower_clamp_max(call: Call) -> TensorValue:
+def lower_clamp_max(call: LoweringCall) -> LoopTensor:
     """min(x, high)."""
     return call.pointwise(lambda b, x, high: b.op("minimum", x, high), "self", "max", round_numbers=True)
 
 
 @lowers(aten.neg.default)
-def lower_neg(call: Call) -> TensorValue:
+def lower_neg(call: LoweringCall) -> LoopTensor:
     """-x; the sign bit turns even for zero and NaN."""
     return call.pointwise(lambda b, x: b.op("neg", x), "self")
 
 
 @lowers(aten.abs.default)
-def lower_abs(call: Call) -> TensorValue:
+def lower_abs(call: LoweringCall) -> LoopTensor:
     """|x|."""
     return call.pointwise(lambda b, x: x if x.dtype == torch.bool else b.op("abs", x), "self")
 
 
 @lowers(aten.sign.default, aten.sgn.default)
-def lower_sign(call: Call) -> TensorValue:
+def lower_sign(call: LoweringCall) -> LoopTensor:
     """-1, 0 or 1; eager gives 0 for NaN on some builds and so it stays an ATen call for floats."""
     if call.dtype.is_floating_point or call.dtype == torch.bool:
         raise NoLowering("sign of floats and bool")
@@ -350,37 +350,37 @@ def lower_sign(call: Call) -> TensorValue:
 
 
 @lowers(aten._to_copy.default)
-def lower_to_copy(call: Call) -> TensorValue:
+def lower_to_copy(call: LoweringCall) -> LoopTensor:
     """Convert the dtype; other places and layouts are ATen's business."""
     return _copied(call)
 
 
 @lowers(aten.clone.default)
-def lower_clone(call: Call) -> TensorValue:
+def lower_clone(call: LoweringCall) -> LoopTensor:
     """A copy in eager's layout."""
     return _copied(call)
 
 
 @lowers(aten.copy.default)
-def lower_copy(call: Call) -> TensorValue:
+def lower_copy(call: LoweringCall) -> LoopTensor:
     """What `self` is after its elements were replaced by those of `src`."""
     source = call.tensor("src")
     return call.elements(lambda b, index: source.at(b, broadcast_index(index, source.shape)))
 
 
-def _copied(call: Call) -> TensorValue:
+def _copied(call: LoweringCall) -> LoopTensor:
     source = call.tensor("self")
     return call.elements(lambda b, index: source.at(b, index))
 
 
 @lowers(aten.isnan.default)
-def lower_isnan(call: Call) -> TensorValue:
+def lower_isnan(call: LoweringCall) -> LoopTensor:
     """Whether x is not a number."""
     return call.pointwise(lambda b, x: b.op("ne", x, x), "self", compute=call.common_dtype("self"))
 
 
 @lowers(aten.isinf.default)
-def lower_isinf(call: Call) -> TensorValue:
+def lower_isinf(call: LoweringCall) -> LoopTensor:
     """Whether x is infinite."""
     dtype = call.common_dtype("self")
     if not dtype.is_floating_point:
@@ -391,13 +391,13 @@ def lower_isinf(call: Call) -> TensorValue:
 
 
 @lowers(aten.copysign.Tensor, aten.copysign.Scalar)
-def lower_copysign(call: Call) -> TensorValue:
+def lower_copysign(call: LoweringCall) -> LoopTensor:
     """The size of x with the sign bit of y, zeros and NaN included."""
     return call.pointwise(lambda b, x, y: b.op("copysign", x, y), "self", "other", round_numbers=True)
 
 
 @lowers(aten.lerp.Scalar, aten.lerp.Tensor)
-def lower_lerp(call: Call) -> TensorValue:
+def lower_lerp(call: LoweringCall) -> LoopTensor:
     """Between start and end; computed from the nearer end."""
 
     def apply(b: B, start: Scalar, end: Scalar, weight: Scalar) -> Scalar:
@@ -411,7 +411,7 @@ def lower_lerp(call: Call) -> TensorValue:
 
 
 @lowers(aten.addcmul.default)
-def lower_addcmul(call: Call) -> TensorValue:
+def lower_addcmul(call: LoweringCall) -> LoopTensor:
     """self + value * a * b."""
     value = call.number("value")
 
@@ -423,7 +423,7 @@ def lower_addcmul(call: Call) -> TensorValue:
 
 
 @lowers(aten.addcdiv.default)
-def lower_addcdiv(call: Call) -> TensorValue:
+def lower_addcdiv(call: LoweringCall) -> LoopTensor:
     """self + value * a / b; eager refuses to divide whole numbers."""
     value = call.number("value")
     if not any(call.tensor(name).dtype.is_floating_point for name in ("tensor1", "tensor2")):

@@ -12,8 +12,8 @@ from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import ZERO
 from ..symbolic.index_space import product
 from .pointwise import truth
-from .registry import Call, dimensions, lowers, opmath
-from .writer import Index, NoLowering, TensorValue
+from .registry import LoweringCall, dimensions, lowers, opmath
+from .writer import Index, LoopTensor, NoLowering
 
 aten = torch.ops.aten
 B = ScalarBuilder
@@ -24,13 +24,13 @@ def folded(index: Index, dims: tuple[int, ...]) -> Index:
     return tuple(ZERO if n in dims else part for n, part in enumerate(index))
 
 
-def _argument_dtype(call: Call, source: TensorValue) -> torch.dtype:
+def _argument_dtype(call: LoweringCall, source: LoopTensor) -> torch.dtype:
     asked = call.arguments.get("dtype")
     return asked if isinstance(asked, torch.dtype) else source.dtype
 
 
 @lowers(aten.sum.default, aten.sum.dim_IntList)
-def lower_sum(call: Call) -> TensorValue:
+def lower_sum(call: LoweringCall) -> LoopTensor:
     """Sum; integers and bool in int64."""
     source = call.tensor("self")
     inside = opmath(call.dtype)
@@ -43,7 +43,7 @@ def lower_sum(call: Call) -> TensorValue:
 
 
 @lowers(aten.mean.default, aten.mean.dim)
-def lower_mean(call: Call) -> TensorValue:
+def lower_mean(call: LoweringCall) -> LoopTensor:
     """Sum divided by the count, rounded once."""
     source = call.tensor("self")
     inside = opmath(call.dtype)
@@ -59,7 +59,7 @@ def lower_mean(call: Call) -> TensorValue:
     )
 
 
-def _extreme(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> TensorValue:
+def _extreme(call: LoweringCall, kind: str, dims: tuple[int, ...], result: int = 0) -> LoopTensor:
     source = call.tensor("self")
     if any(source.shape[dim] == 0 for dim in dims):
         raise NoLowering("extreme of nothing")
@@ -71,30 +71,30 @@ def _extreme(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> T
 
 
 @lowers(aten.amax.default)
-def lower_amax(call: Call) -> TensorValue:
+def lower_amax(call: LoweringCall) -> LoopTensor:
     """The greatest; NaN wins."""
     return _extreme(call, "max", dimensions(call, "dim", len(call.tensor("self").shape)))
 
 
 @lowers(aten.amin.default)
-def lower_amin(call: Call) -> TensorValue:
+def lower_amin(call: LoweringCall) -> LoopTensor:
     """The least; NaN wins."""
     return _extreme(call, "min", dimensions(call, "dim", len(call.tensor("self").shape)))
 
 
 @lowers(aten.max.default)
-def lower_max(call: Call) -> TensorValue:
+def lower_max(call: LoweringCall) -> LoopTensor:
     """The greatest of all."""
     return _extreme(call, "max", tuple(range(len(call.tensor("self").shape))))
 
 
 @lowers(aten.min.default)
-def lower_min(call: Call) -> TensorValue:
+def lower_min(call: LoweringCall) -> LoopTensor:
     """The least of all."""
     return _extreme(call, "min", tuple(range(len(call.tensor("self").shape))))
 
 
-def _extreme_and_place(call: Call, kind: str) -> tuple[TensorValue, TensorValue]:
+def _extreme_and_place(call: LoweringCall, kind: str) -> tuple[LoopTensor, LoopTensor]:
     source = call.tensor("self")
     if not source.shape or source.dtype == torch.bool:
         raise NoLowering("place in a scalar or among bools")
@@ -103,18 +103,18 @@ def _extreme_and_place(call: Call, kind: str) -> tuple[TensorValue, TensorValue]
 
 
 @lowers(aten.max.dim)
-def lower_max_dim(call: Call) -> tuple[TensorValue, TensorValue]:
+def lower_max_dim(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
     """The greatest and its first place."""
     return _extreme_and_place(call, "max")
 
 
 @lowers(aten.min.dim)
-def lower_min_dim(call: Call) -> tuple[TensorValue, TensorValue]:
+def lower_min_dim(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
     """The least and its first place."""
     return _extreme_and_place(call, "min")
 
 
-def _place(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> TensorValue:
+def _place(call: LoweringCall, kind: str, dims: tuple[int, ...], result: int = 0) -> LoopTensor:
     source = call.tensor("self")
     if any(source.shape[dim] == 0 for dim in dims) or source.dtype == torch.bool:
         raise NoLowering("place of an extreme of nothing")
@@ -125,18 +125,18 @@ def _place(call: Call, kind: str, dims: tuple[int, ...], result: int = 0) -> Ten
 
 
 @lowers(aten.argmax.default)
-def lower_argmax(call: Call) -> TensorValue:
+def lower_argmax(call: LoweringCall) -> LoopTensor:
     """The first place of the greatest."""
     return _place(call, "max", dimensions(call, "dim", len(call.tensor("self").shape)))
 
 
 @lowers(aten.argmin.default)
-def lower_argmin(call: Call) -> TensorValue:
+def lower_argmin(call: LoweringCall) -> LoopTensor:
     """The first place of the least."""
     return _place(call, "min", dimensions(call, "dim", len(call.tensor("self").shape)))
 
 
-def _truths(call: Call, kind: str) -> TensorValue:
+def _truths(call: LoweringCall, kind: str) -> LoopTensor:
     source = call.tensor("self")
     dims = dimensions(call, "dim", len(source.shape))
     wide = opmath(source.dtype)
@@ -144,19 +144,19 @@ def _truths(call: Call, kind: str) -> TensorValue:
 
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
-def lower_any(call: Call) -> TensorValue:
+def lower_any(call: LoweringCall) -> LoopTensor:
     """Whether some element is not zero."""
     return _truths(call, "any")
 
 
 @lowers(aten.all.default, aten.all.dim, aten.all.dims)
-def lower_all(call: Call) -> TensorValue:
+def lower_all(call: LoweringCall) -> LoopTensor:
     """Whether every element is not zero."""
     return _truths(call, "all")
 
 
 @lowers(aten.prod.default, aten.prod.dim_int)
-def lower_prod(call: Call) -> TensorValue:
+def lower_prod(call: LoweringCall) -> LoopTensor:
     """Product; integers and bool in int64."""
     source = call.tensor("self")
     if call.dtype in (torch.float16, torch.bfloat16) or (source.dtype != call.dtype and call.dtype != torch.int64):
@@ -165,7 +165,7 @@ def lower_prod(call: Call) -> TensorValue:
     return call.reduction(source.shape, dims, "prod", call.dtype, lambda b, i: b.cast(source.at(b, i), call.dtype))
 
 
-def moments(call: Call, source: TensorValue, dims: tuple[int, ...]) -> tuple[TensorValue, torch.dtype]:
+def moments(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...]) -> tuple[LoopTensor, torch.dtype]:
     """Append the loop of the mean, dims kept; returns it with the dtype it is in."""
     inside = opmath(source.dtype)
     count = product(source.shape[dim] for dim in dims)
@@ -182,12 +182,12 @@ def moments(call: Call, source: TensorValue, dims: tuple[int, ...]) -> tuple[Ten
     return mean, inside
 
 
-def _squares(b: B, index: Index, source: TensorValue, mean: TensorValue, dims: tuple[int, ...]) -> Scalar:
+def _squares(b: B, index: Index, source: LoopTensor, mean: LoopTensor, dims: tuple[int, ...]) -> Scalar:
     centred = b.op("sub", b.cast(source.at(b, index), mean.dtype), mean.at(b, folded(index, dims)))
     return b.op("mul", centred, centred)
 
 
-def _variance(call: Call, *, root: bool, result: int = 0) -> tuple[TensorValue, TensorValue]:
+def _variance(call: LoweringCall, *, root: bool, result: int = 0) -> tuple[LoopTensor, LoopTensor]:
     source = call.tensor("self")
     if source.dtype.is_complex:
         raise NoLowering("complex variance")
@@ -210,19 +210,19 @@ def _variance(call: Call, *, root: bool, result: int = 0) -> tuple[TensorValue, 
 
 
 @lowers(aten.var.correction)
-def lower_var(call: Call) -> TensorValue:
+def lower_var(call: LoweringCall) -> LoopTensor:
     """Variance by two passes."""
     return _variance(call, root=False)[0]
 
 
 @lowers(aten.std.correction)
-def lower_std(call: Call) -> TensorValue:
+def lower_std(call: LoweringCall) -> LoopTensor:
     """Square root of the variance."""
     return _variance(call, root=True)[0]
 
 
 @lowers(aten.var_mean.correction)
-def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
+def lower_var_mean(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
     """Variance and mean."""
     spread, mean = _variance(call, root=False)
     dims = dimensions(call, "dim", len(call.tensor("self").shape))
@@ -239,7 +239,7 @@ def lower_var_mean(call: Call) -> tuple[TensorValue, TensorValue]:
     return spread, call.writer.compute(shape, shown.dtype, element, name=call.name, strides=strides)
 
 
-def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtype, TensorValue]:
+def _softmax_parts(call: LoweringCall) -> tuple[LoopTensor, tuple[int, ...], torch.dtype, LoopTensor]:
     source = call.tensor("self")
     if not source.shape or 0 in source.shape:
         raise NoLowering("softmax of a scalar or of nothing")
@@ -260,7 +260,7 @@ def _softmax_parts(call: Call) -> tuple[TensorValue, tuple[int, ...], torch.dtyp
 
 
 @lowers(aten._softmax.default)
-def lower_softmax(call: Call) -> TensorValue:
+def lower_softmax(call: LoweringCall) -> LoopTensor:
     """exp(x - max) divided by its sum."""
     source, dims, inside, peak = _softmax_parts(call)
     lifted = call.writer.compute(
@@ -274,7 +274,7 @@ def lower_softmax(call: Call) -> TensorValue:
 
 
 @lowers(aten._log_softmax.default)
-def lower_log_softmax(call: Call) -> TensorValue:
+def lower_log_softmax(call: LoweringCall) -> LoopTensor:
     """x - max - log(sum(exp(x - max)))."""
     source, dims, inside, peak = _softmax_parts(call)
 
@@ -295,7 +295,7 @@ def lower_log_softmax(call: Call) -> TensorValue:
 
 
 @lowers(aten.logsumexp.default)
-def lower_logsumexp(call: Call) -> TensorValue:
+def lower_logsumexp(call: LoweringCall) -> LoopTensor:
     """log(sum(exp(x - m))) + m, where m is the greatest element, or zero where that is infinite."""
     source = call.tensor("self")
     dims = dimensions(call, "dim", len(source.shape))
@@ -337,7 +337,7 @@ def lower_logsumexp(call: Call) -> TensorValue:
     return call.elements(element)
 
 
-def _gradient_parts(call: Call) -> tuple[TensorValue, TensorValue, tuple[int, ...], torch.dtype]:
+def _gradient_parts(call: LoweringCall) -> tuple[LoopTensor, LoopTensor, tuple[int, ...], torch.dtype]:
     grad, output = call.tensor("grad_output"), call.tensor("output")
     if not output.shape or 0 in output.shape:
         raise NoLowering("softmax of a scalar or of nothing")
@@ -345,7 +345,7 @@ def _gradient_parts(call: Call) -> tuple[TensorValue, TensorValue, tuple[int, ..
 
 
 @lowers(aten._softmax_backward_data.default)
-def lower_softmax_backward(call: Call) -> TensorValue:
+def lower_softmax_backward(call: LoweringCall) -> LoopTensor:
     """(grad - sum(grad * y)) * y."""
     grad, output, dims, inside = _gradient_parts(call)
 
@@ -362,7 +362,7 @@ def lower_softmax_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten._log_softmax_backward_data.default)
-def lower_log_softmax_backward(call: Call) -> TensorValue:
+def lower_log_softmax_backward(call: LoweringCall) -> LoopTensor:
     """grad - exp(y) * sum(grad)."""
     grad, output, dims, inside = _gradient_parts(call)
     total = call.writer.reduce(
@@ -383,7 +383,7 @@ def lower_log_softmax_backward(call: Call) -> TensorValue:
 
 
 @lowers(aten.native_layer_norm.default)
-def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
+def lower_layer_norm(call: LoweringCall) -> tuple[LoopTensor, ...]:
     """(x - mean) / sqrt(var + eps) * weight + bias, with mean and the reciprocal deviation."""
     source = call.tensor("input")
     rank = len(source.shape)
@@ -416,9 +416,9 @@ def lower_layer_norm(call: Call) -> tuple[TensorValue, ...]:
         at = folded(index, dims)
         value = b.op("sub", b.cast(source.at(b, index), inside), mean.at(b, at))
         value = b.op("mul", value, scale.at(b, at))
-        if isinstance(weight, TensorValue):
+        if isinstance(weight, LoopTensor):
             value = b.op("mul", value, b.cast(weight.at(b, index[rank - inner :]), inside))
-        if isinstance(bias, TensorValue):
+        if isinstance(bias, LoopTensor):
             value = b.op("add", value, b.cast(bias.at(b, index[rank - inner :]), inside))
         return value
 

@@ -1,7 +1,7 @@
-"""The table of lowerings, and `Call`: one ATen call with its arguments by name.
+"""The table of lowerings, and `LoweringCall`: one ATen call with its arguments by name.
 
-A lowering is `Call -> TensorValue` (or a tuple of them for operators with several results); it raises `NoLowering`
-where this particular call is better left to ATen.
+A lowering is `LoweringCall -> LoopTensor` (or a tuple of them for operators with several results); it raises
+`NoLowering` where this particular call is better left to ATen.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..base.errors import UserError
 from ..base.torch_facts import OpOverload
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import STORAGE_ONLY
-from ..symbolic.sizes import Extent, Size
-from .open_sizes import SizeReader
-from .writer import Element, Index, LoopWriter, NoLowering, TensorValue, broadcast_index
+from ..symbolic.symbolic_sizes import Extent, Size
+from .size_reader import SizeReader
+from .writer import Element, Index, LoopTensor, LoopWriter, NoLowering, broadcast_index
 
-Result = TensorValue | tuple[TensorValue | None, ...]
-Lowering = Callable[["Call"], Result]
+Result = LoopTensor | tuple[LoopTensor | None, ...]
+Lowering = Callable[["LoweringCall"], Result]
 LOWERINGS: dict[OpOverload, Lowering] = {}
 _REPLACED: ContextVar[dict[OpOverload, Lowering]] = ContextVar("replaced_lowerings", default={})  # noqa: B039  never mutated, only replaced
 
@@ -61,7 +61,7 @@ def replaced_lowerings() -> dict[OpOverload, Lowering]:
 def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]:
     """Put another lowering in force inside the block: how tests plant a wrong one.
 
-    operator: an ATen overload such as `torch.ops.aten.relu.default`.  lowering: takes a `Call`, gives a TensorValue.
+    operator: an ATen overload such as `torch.ops.aten.relu.default`.  lowering: `LoweringCall` -> LoopTensor.
     Raises UserError where operator is no ATen overload.
     """
     if not isinstance(operator, OpOverload):
@@ -81,10 +81,10 @@ def opmath(dtype: torch.dtype) -> torch.dtype:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class LoweringCall:
     """One ATen call to be lowered.
 
-    arguments: by schema name, with TensorValue for tensors.  examples: the same with fake tensors, for type questions.
+    arguments: by schema name, with LoopTensor for tensors.  examples: the same with fake tensors, for type questions.
     results: fake tensors of the results.  read: how their sizes are read.
     """
 
@@ -95,10 +95,10 @@ class Call:
     results: tuple[torch.Tensor, ...]
     read: SizeReader
 
-    def tensor(self, name: str) -> TensorValue:
+    def tensor(self, name: str) -> LoopTensor:
         """Return a tensor argument."""
         value = self.arguments[name]
-        if not isinstance(value, TensorValue):
+        if not isinstance(value, LoopTensor):
             raise NoLowering(f"{name} is not a tensor")
         return value
 
@@ -117,14 +117,14 @@ class Call:
         return value
 
     def extent(self, name: str) -> Extent:
-        """Return an integer argument that may be an open size."""
+        """Return an integer argument that may be a dynamic size."""
         value = self.arguments[name]
         if not isinstance(value, int | Size):
             raise NoLowering(f"{name} is not an integer")
         return value
 
     def extents(self, name: str) -> tuple[Extent, ...]:
-        """Return a list of integers or open sizes."""
+        """Return a list of integers or dynamic sizes."""
         value = self.arguments[name]
         if not isinstance(value, list | tuple):
             raise NoLowering(f"{name} is not a list of integers")
@@ -166,13 +166,13 @@ class Call:
 
         rounded: a half dtype to which a Python number is rounded first, where eager does so.
         """
-        if isinstance(value, TensorValue):
+        if isinstance(value, LoopTensor):
             if rounded in STORAGE_ONLY and value.dtype == torch.float64 and not value.shape:
                 raise NoLowering("a number that is rounded first, known only when the graph runs")
             return builder.cast(value.at(builder, broadcast_index(index, value.shape)), dtype)
         if isinstance(value, Size):
             if rounded in STORAGE_ONLY or not (dtype.is_floating_point or dtype == torch.int64):
-                raise NoLowering("an open size as a number of another kind")
+                raise NoLowering("a dynamic size as a number of another kind")
             return builder.constant(value, dtype)
         if isinstance(value, float | int):
             if rounded in STORAGE_ONLY:
@@ -187,7 +187,7 @@ class Call:
         *names: str,
         compute: torch.dtype | None = None,
         round_numbers: bool = False,
-    ) -> TensorValue:
+    ) -> LoopTensor:
         """Return the tensor whose elements are `function(builder, *elements of the named arguments)`.
 
         compute: the dtype arguments are cast to; by default the result's, in its computing precision.
@@ -206,7 +206,7 @@ class Call:
 
         return self.elements(element)
 
-    def elements(self, element: Element, result: int = 0) -> TensorValue:
+    def elements(self, element: Element, result: int = 0) -> LoopTensor:
         """Return the result tensor whose elements are given, in eager's layout."""
         fake = self.results[result]
         shape, strides = self.read.sizes(fake.shape), self.read.sizes(fake.stride())
@@ -222,7 +222,7 @@ class Call:
         *,
         result: int = 0,
         finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
-    ) -> TensorValue:
+    ) -> LoopTensor:
         """Return the result tensor that reduces `element` over dims of the source shape, in eager's layout."""
         fake = self.results[result]
         keepdim = len(fake.shape) == len(source)
@@ -249,7 +249,7 @@ def check_fits(value: float | int, dtype: torch.dtype) -> None:
         raise NoLowering(f"{value!r} does not fit {dtype}")
 
 
-def dimensions(call: Call, name: str, rank: int) -> tuple[int, ...]:
+def dimensions(call: LoweringCall, name: str, rank: int) -> tuple[int, ...]:
     """Return reduction dimensions, non-negative; none given means all."""
     value = call.arguments.get(name)
     if value is None or value in ([], ()):

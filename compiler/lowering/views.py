@@ -12,12 +12,12 @@ import torch
 from ..base.torch_facts import OpOverload
 from ..symbolic.expr import ZERO, add, as_expr, scale
 from ..symbolic.index_space import reshape_index
-from ..symbolic.sizes import Extent, Size
-from .registry import Call
-from .writer import Index, NoLowering, TensorValue, broadcast_index
+from ..symbolic.symbolic_sizes import Extent, Size
+from .registry import LoweringCall
+from .writer import Index, LoopTensor, NoLowering, broadcast_index
 
 aten = torch.ops.aten
-View = Callable[[Call], TensorValue | tuple[TensorValue, ...]]
+View = Callable[[LoweringCall], LoopTensor | tuple[LoopTensor, ...]]
 VIEWS: dict[OpOverload, View] = {}
 
 
@@ -33,33 +33,33 @@ def views(*operators: OpOverload) -> Callable[[View], View]:
 
 
 @views(aten.view.default, aten._unsafe_view.default, aten.reshape.default)
-def view_reshape(call: Call) -> TensorValue:
+def view_reshape(call: LoweringCall) -> LoopTensor:
     """Same elements in row-major order."""
     source, shape = call.tensor("self"), call.shape
     return source.seen(shape, lambda index: reshape_index(index, source.shape, shape))
 
 
 @views(aten.alias.default, aten.detach.default, aten.lift_fresh.default)
-def view_alias(call: Call) -> TensorValue:
+def view_alias(call: LoweringCall) -> LoopTensor:
     """The same tensor."""
     return call.tensor("self")
 
 
-def permuted(source: TensorValue, order: Sequence[int]) -> TensorValue:
+def permuted(source: LoopTensor, order: Sequence[int]) -> LoopTensor:
     """Return the view whose dimension n is the source's dimension order[n]."""
     back = [order.index(n) for n in range(len(order))]
     return source.seen([source.shape[n] for n in order], lambda index: tuple(index[n] for n in back))
 
 
 @views(aten.permute.default)
-def view_permute(call: Call) -> TensorValue:
+def view_permute(call: LoweringCall) -> LoopTensor:
     """Dimensions in another order."""
     source = call.tensor("self")
     return permuted(source, [dim % len(source.shape) for dim in call.integers("dims")])
 
 
 @views(aten.transpose.int)
-def view_transpose(call: Call) -> TensorValue:
+def view_transpose(call: LoweringCall) -> LoopTensor:
     """Two dimensions exchanged."""
     source = call.tensor("self")
     rank = len(source.shape)
@@ -72,21 +72,21 @@ def view_transpose(call: Call) -> TensorValue:
 
 
 @views(aten.t.default)
-def view_t(call: Call) -> TensorValue:
+def view_t(call: LoweringCall) -> LoopTensor:
     """Matrix transpose."""
     source = call.tensor("self")
     return permuted(source, list(range(len(source.shape)))[::-1])
 
 
 @views(aten.expand.default)
-def view_expand(call: Call) -> TensorValue:
+def view_expand(call: LoweringCall) -> LoopTensor:
     """Size-one dimensions repeated."""
     source = call.tensor("self")
     return source.seen(call.shape, lambda index: broadcast_index(index, source.shape))
 
 
 @views(aten.unsqueeze.default)
-def view_unsqueeze(call: Call) -> TensorValue:
+def view_unsqueeze(call: LoweringCall) -> LoopTensor:
     """A new dimension of size one."""
     source = call.tensor("self")
     dim = call.integer("dim") % (len(source.shape) + 1)
@@ -94,7 +94,7 @@ def view_unsqueeze(call: Call) -> TensorValue:
 
 
 @views(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims)
-def view_squeeze(call: Call) -> TensorValue:
+def view_squeeze(call: LoweringCall) -> LoopTensor:
     """Dimensions of size one removed."""
     source = call.tensor("self")
     rank = len(source.shape)
@@ -110,7 +110,7 @@ def view_squeeze(call: Call) -> TensorValue:
     return source.seen(call.shape, place)
 
 
-def sliced(source: TensorValue, dim: int, start: Extent, step: int, length: Extent) -> TensorValue:
+def sliced(source: LoopTensor, dim: int, start: Extent, step: int, length: Extent) -> LoopTensor:
     """Return the view of `length` elements from start in steps along one dimension."""
     shape = [*source.shape[:dim], length, *source.shape[dim + 1 :]]
     return source.seen(
@@ -118,7 +118,7 @@ def sliced(source: TensorValue, dim: int, start: Extent, step: int, length: Exte
     )
 
 
-def slice_start(call: Call, size: Extent) -> Extent:
+def slice_start(call: LoweringCall, size: Extent) -> Extent:
     """Return the first element of a slice argument, clamped as Python clamps."""
     start = call.arguments.get("start")
     begin: Extent = start if isinstance(start, int | Size) else 0
@@ -126,34 +126,34 @@ def slice_start(call: Call, size: Extent) -> Extent:
 
 
 @views(aten.slice.Tensor)
-def view_slice(call: Call) -> TensorValue:
+def view_slice(call: LoweringCall) -> LoopTensor:
     """start:end:step along one dimension."""
     source = call.tensor("self")
     dim = call.integer("dim") % len(source.shape)
     return sliced(source, dim, slice_start(call, source.shape[dim]), call.integer("step"), call.shape[dim])
 
 
-def position(call: Call, size: Extent) -> Extent:
+def position(call: LoweringCall, size: Extent) -> Extent:
     """Return the index argument of a selection, counted from the start."""
     index = call.extent("index")
     return index + size if index < 0 else index
 
 
-def selected(source: TensorValue, dim: int, place: Extent) -> TensorValue:
+def selected(source: LoopTensor, dim: int, place: Extent) -> LoopTensor:
     """Return the view at one position of a dimension, which disappears."""
     shape = [*source.shape[:dim], *source.shape[dim + 1 :]]
     return source.seen(shape, lambda index: (*index[:dim], as_expr(place), *index[dim:]))
 
 
 @views(aten.select.int)
-def view_select(call: Call) -> TensorValue:
+def view_select(call: LoweringCall) -> LoopTensor:
     """One position of a dimension."""
     source = call.tensor("self")
     dim = call.integer("dim") % len(source.shape)
     return selected(source, dim, position(call, source.shape[dim]))
 
 
-def _pieces(call: Call, sizes: Sequence[Extent]) -> tuple[TensorValue, ...]:
+def _pieces(call: LoweringCall, sizes: Sequence[Extent]) -> tuple[LoopTensor, ...]:
     source = call.tensor("self")
     dim = call.integer("dim") % len(source.shape)
     starts: list[Extent] = [0]
@@ -163,20 +163,20 @@ def _pieces(call: Call, sizes: Sequence[Extent]) -> tuple[TensorValue, ...]:
 
 
 @views(aten.split.Tensor, aten.unsafe_split.Tensor)
-def view_split(call: Call) -> tuple[TensorValue, ...]:
+def view_split(call: LoweringCall) -> tuple[LoopTensor, ...]:
     """Equal pieces, the last one shorter."""
     dim = call.integer("dim")
     return _pieces(call, [call.read.size(fake.shape[dim]) for fake in call.results])
 
 
 @views(aten.split_with_sizes.default)
-def view_split_with_sizes(call: Call) -> tuple[TensorValue, ...]:
+def view_split_with_sizes(call: LoweringCall) -> tuple[LoopTensor, ...]:
     """Pieces of given sizes."""
     return _pieces(call, call.extents("split_sizes"))
 
 
 @views(aten.unbind.int)
-def view_unbind(call: Call) -> tuple[TensorValue, ...]:
+def view_unbind(call: LoweringCall) -> tuple[LoopTensor, ...]:
     """Every position of a dimension."""
     source = call.tensor("self")
     if not source.shape:
@@ -186,7 +186,7 @@ def view_unbind(call: Call) -> tuple[TensorValue, ...]:
 
 
 @views(aten.diagonal.default)
-def view_diagonal(call: Call) -> TensorValue:
+def view_diagonal(call: LoweringCall) -> LoopTensor:
     """A diagonal as the last dimension."""
     source = call.tensor("self")
     rank = len(source.shape)

@@ -1,6 +1,6 @@
-"""LoopWriter: where lowerings put buffers and loops, and TensorValue, how they name what they made.
+"""LoopWriter: where lowerings put buffers and loops, and LoopTensor, how they name what they made.
 
-A `TensorValue` is a tensor of the graph as loops see it: a buffer and the map from an index into the tensor to an
+A `LoopTensor` is a tensor of the graph as loops see it: a buffer and the map from an index into the tensor to an
 index into the buffer.  Views are nothing but such maps; no loop is made for them.
 """
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 
 from ..loops.body import Access, Scalar, ScalarBuilder
-from ..loops.ir import Buffer, Extern, Loop, Step, Store
+from ..loops.ir import Buffer, Extern, Loop, LoopStore, Step
 from ..symbolic.expr import ZERO, Expr, Symbol, as_expr
 from ..symbolic.index_space import flat_position, row_major
-from ..symbolic.sizes import Extent, same
+from ..symbolic.symbolic_sizes import Extent, same
 
 Index = tuple[Expr, ...]
 Place = Callable[[Index], Index]
@@ -32,7 +32,7 @@ def same_place(index: Index) -> Index:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TensorValue:
+class LoopTensor:
     """A tensor as loops see it; shape and dtype are the tensor's, place leads into the buffer."""
 
     buffer: str
@@ -49,10 +49,10 @@ class TensorValue:
         used = tuple(sorted(places, key=lambda pair: pair[0].name))
         return builder.load(self.buffer, self.place(index), self.dtype, used)
 
-    def seen(self, shape: Sequence[Extent], place: Place) -> TensorValue:
+    def seen(self, shape: Sequence[Extent], place: Place) -> LoopTensor:
         """Return a view: place maps an index into the new shape to an index into this tensor."""
         before = self.place
-        return TensorValue(self.buffer, tuple(shape), self.dtype, lambda index: before(place(index)))
+        return LoopTensor(self.buffer, tuple(shape), self.dtype, lambda index: before(place(index)))
 
 
 def variables(prefix: str, sizes: Sequence[Extent]) -> tuple[Symbol, ...]:
@@ -100,7 +100,7 @@ class LoopWriter:
         whole: bool = True,
     ) -> None:
         """Append a loop that stores one value per kept point."""
-        store = Store(Access(buffer.name, index), value, whole)
+        store = LoopStore(Access(buffer.name, index), value, whole)
         name = self.fresh(f"loop_{buffer.name}")
         self.steps.append(Loop(name, tuple(kept), tuple(reduced), (store,), self.origins))
 
@@ -112,14 +112,14 @@ class LoopWriter:
         *,
         name: str = "part",
         strides: Sequence[Extent] | None = None,
-    ) -> TensorValue:
+    ) -> LoopTensor:
         """Append a loop that gives every element of a new tensor."""
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         kept = variables("i", shape)
         index = tuple(as_expr(symbol) for symbol in kept)
         builder = ScalarBuilder()
         self.loop(buffer, kept, (), index, builder.cast(element(builder, index), dtype))
-        return TensorValue(buffer.name, tuple(shape), dtype)
+        return LoopTensor(buffer.name, tuple(shape), dtype)
 
     def reduce(
         self,
@@ -134,7 +134,7 @@ class LoopWriter:
         finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
         name: str = "part",
         strides: Sequence[Extent] | None = None,
-    ) -> TensorValue:
+    ) -> LoopTensor:
         """Append a loop that reduces `element` over dims of source_shape; finish is applied to each result.
 
         dims: non-negative, distinct.  accumulate: the dtype the reduction runs in.
@@ -156,7 +156,7 @@ class LoopWriter:
         target = tuple(ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded)
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
         self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))
-        return TensorValue(buffer.name, tuple(shape), dtype)
+        return LoopTensor(buffer.name, tuple(shape), dtype)
 
     def extern(self, step: Extern) -> None:
         """Append an ATen call."""

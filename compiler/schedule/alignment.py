@@ -13,7 +13,7 @@ from ..loops.body import Access
 from ..loops.ir import Loop
 from ..symbolic.expr import ZERO, Expr, Symbol, as_expr, quotient, remainder, symbols
 from ..symbolic.index_space import digits_of, flat_position, product, row_major, unravel
-from ..symbolic.sizes import Extent, same
+from ..symbolic.symbolic_sizes import Extent, same
 
 Mapped = dict[Symbol, Expr]
 

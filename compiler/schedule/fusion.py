@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild
-from ..loops.ir import Buffer, Loop, Store
+from ..loops.ir import Buffer, Loop, LoopStore
 from ..loops.phases import plan_phases
 from ..symbolic.expr import Expr, Symbol, as_expr, substitute
-from ..symbolic.sizes import Extent
+from ..symbolic.symbolic_sizes import Extent
 from .alignment import Mapped, align, volume
 
 MOST_BUFFERS = 32
@@ -129,9 +129,9 @@ def _joined(first: Loop, second: Loop, maps: tuple[Mapped, Mapped], fixed: Loop)
     after = rebuild([store.value for store in second.stores], builder, maps[1], replace)
     if stray:
         return FusionDecision(False, "reads_same_element", stray[0])
-    stores = [Store(access, value, store.whole) for (access, store), value in zip(before, values, strict=True)]
+    stores = [LoopStore(access, value, store.whole) for (access, store), value in zip(before, values, strict=True)]
     stores += [
-        Store(_moved(store.access, maps[1]), value, store.whole)
+        LoopStore(_moved(store.access, maps[1]), value, store.whole)
         for store, value in zip(second.stores, after, strict=True)
     ]
     origins = tuple(dict.fromkeys((*first.origins, *second.origins)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..base.errors import InternalError
-from ..symbolic.sizes import Extent, Size, floor_quotient, hint_of, surely_at_least
+from ..symbolic.symbolic_sizes import Extent, Size, floor_quotient, hint_of, surely_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def plan_memory(lifetimes: Sequence[Lifetime], alignment: int = 64) -> MemoryPla
     """Place every tensor so that those needed at the same step never overlap; offsets are multiples of alignment.
 
     Raises InternalError for a negative size.  Largest first, each at the lowest free offset (Sekiyama et al. 2018).
-    Where sizes are open, each place holds tensors that are surely no larger than its first.
+    Where sizes are dynamic, each place holds tensors that are surely no larger than its first.
     """
     if any(isinstance(each.size, Size) for each in lifetimes):
         return _plan_places(lifetimes, alignment)

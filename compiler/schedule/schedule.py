@@ -15,18 +15,18 @@ from ..base.errors import InternalError, UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild, walk
-from ..loops.ir import Extern, Loop, Program, Step, Store, index_symbols
+from ..loops.ir import Extern, Loop, LoopProgram, LoopStore, Step, index_symbols
 from ..loops.scalar_ops import SCALAR_OPS
 from ..loops.verify import verify
 from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
-from ..symbolic.sizes import same
+from ..symbolic.symbolic_sizes import same
 from .alignment import volume
 from .fusion import FusionDecision, merge
 
-Pass = Callable[[Program], Program]
+Pass = Callable[[LoopProgram], LoopProgram]
 
 
-def drop_unread(program: Program) -> Program:
+def drop_unread(program: LoopProgram) -> LoopProgram:
     """Remove stores to tensors that no later step and no output needs, and steps left without any effect."""
     needed = set(program.output_names)
     steps: list[Step] = []
@@ -48,9 +48,9 @@ def drop_unread(program: Program) -> Program:
     return _with_steps(program, steps[::-1])
 
 
-def inline_numbers(program: Program) -> Program:
+def inline_numbers(program: LoopProgram) -> LoopProgram:
     """Put numbers and index values into the loops that read them: a filled tensor needs no memory."""
-    free: dict[str, tuple[Loop, Store]] = {}
+    free: dict[str, tuple[Loop, LoopStore]] = {}
     steps: list[Step] = []
     for step in program.steps:
         if isinstance(step, Loop):
@@ -80,7 +80,7 @@ def _is_plain_index(access: Access) -> bool:
     )
 
 
-def inline_cheap(program: Program) -> Program:
+def inline_cheap(program: LoopProgram) -> LoopProgram:
     """Recompute cheap elements where they are read instead of keeping them: reading two tensors costs what one does.
 
     Only values without reductions or elementary functions, made from at most two tensors of their own size.
@@ -89,7 +89,7 @@ def inline_cheap(program: Program) -> Program:
     for step in program.steps:
         if isinstance(step, Extern):
             shown |= step.reads
-    free: dict[str, tuple[Loop, Store]] = {}
+    free: dict[str, tuple[Loop, LoopStore]] = {}
     steps: list[Step] = []
     for step in program.steps:
         if isinstance(step, Extern):
@@ -106,7 +106,7 @@ def inline_cheap(program: Program) -> Program:
     return _with_steps(program, steps)
 
 
-def _is_cheap(loop: Loop, store: Store) -> bool:
+def _is_cheap(loop: Loop, store: LoopStore) -> bool:
     if loop.reduced or loop.reduces or not store.whole or not _is_plain_index(store.access):
         return False
     scalars = list(loop.scalars())
@@ -117,7 +117,7 @@ def _is_cheap(loop: Loop, store: Store) -> bool:
     return plain and not costly and len(full) <= 2 and len(scalars) <= MOST_RECOMPUTED
 
 
-def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, Store]]) -> Loop:
+def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, LoopStore]]) -> Loop:
     """Return the loop with the elements of free tensors computed in place of their loads."""
     builder = ScalarBuilder()
 
@@ -143,7 +143,7 @@ def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, Store]]) -> Loop:
         return rebuild([store.value], builder, mapping, look_up)[0]
 
     values = rebuild([store.value for store in loop.stores], builder, {}, replace)
-    stores = tuple(Store(s.access, value, s.whole) for s, value in zip(loop.stores, values, strict=True))
+    stores = tuple(LoopStore(s.access, value, s.whole) for s, value in zip(loop.stores, values, strict=True))
     return Loop(loop.name, loop.kept, loop.reduced, stores, loop.origins)
 
 
@@ -159,7 +159,7 @@ def _checks_places(value: Scalar, mapping: Mapping[Symbol, Expr], places: frozen
     return checked == places
 
 
-def join_forward(program: Program) -> Program:
+def join_forward(program: LoopProgram) -> LoopProgram:
     """Join each loop to the earliest kernel that may run it: the one that makes its inputs, or one that reads them."""
     groups: list[Step] = []
     made_at: dict[str, int] = {}
@@ -178,7 +178,7 @@ def join_forward(program: Program) -> Program:
     return _with_steps(program, groups)
 
 
-def _join_into(groups: list[Step], first: int, loop: Loop, program: Program) -> int | None:
+def _join_into(groups: list[Step], first: int, loop: Loop, program: LoopProgram) -> int | None:
     """Try the kernels from the one that must be over, or be joined, to the last; return the one joined."""
     if first < len(groups) and isinstance(groups[first], Extern):
         first += 1
@@ -195,7 +195,7 @@ def _join_into(groups: list[Step], first: int, loop: Loop, program: Program) -> 
     return None
 
 
-def join_backward(program: Program) -> Program:
+def join_backward(program: LoopProgram) -> LoopProgram:
     """Move a kernel down into its first reader where that is allowed: producers kept apart by a call in between."""
     groups = list(program.steps)
     position = len(groups) - 1
@@ -229,7 +229,7 @@ def _refused(first: Loop, second: Loop, decision: FusionDecision) -> None:
         record(FusionRefused(first.name, second.name, decision.rule, decision.why))
 
 
-def _with_steps(program: Program, steps: list[Step]) -> Program:
+def _with_steps(program: LoopProgram, steps: list[Step]) -> LoopProgram:
     return replace(program, steps=tuple(steps))
 
 
@@ -268,7 +268,7 @@ def replaced_pass_names() -> tuple[str, ...]:
     return tuple(sorted(_REPLACED.get()))
 
 
-def schedule(program: Program, options: Options) -> Program:
+def schedule(program: LoopProgram, options: Options) -> LoopProgram:
     """Return the program as kernels in order; every pass is recorded, and checked where options ask for it."""
     for each in PASSES if options.fuse else UNFUSED:
         run = _REPLACED.get().get(each.__name__, each)
@@ -282,7 +282,7 @@ def schedule(program: Program, options: Options) -> Program:
     return program
 
 
-def _reductions_keep_their_points(before: Program, after: Program, name: str) -> None:
+def _reductions_keep_their_points(before: LoopProgram, after: LoopProgram, name: str) -> None:
     """Raise InternalError if a pass changed over how many points the reductions behind a tensor run."""
     points = {buffer: volume(loop.reduced) for loop in _reducing(before) for buffer in loop.writes}
     for loop in _reducing(after):
@@ -295,5 +295,5 @@ def _reductions_keep_their_points(before: Program, after: Program, name: str) ->
                 )
 
 
-def _reducing(program: Program) -> list[Loop]:
+def _reducing(program: LoopProgram) -> list[Loop]:
     return [step for step in program.steps if isinstance(step, Loop) and step.reduces]

@@ -3,7 +3,7 @@
 An atom is a loop variable, a floor quotient or a remainder.  Every variable has a known half-open range
 `0 <= v < size`, which is what lets quotients and remainders vanish: flattening and splitting an index again gives
 the index back.  Two expressions that print alike are equal; many that differ only by such round trips are too.
-Extents, factors and divisors may be open sizes (`sizes`); what holds is then proved for all sizes, never assumed.
+Extents, factors and divisors may be dynamic sizes (`sizes`); what holds is then proved for all sizes, never assumed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .sizes import (
+from .symbolic_sizes import (
     Extent,
     Size,
     common_factor,
@@ -143,7 +143,7 @@ def as_expr(value: Expr | Symbol | Extent) -> Expr:
 
 
 def is_zero(value: Extent) -> bool:
-    """Return whether a factor is zero whatever the open sizes are."""
+    """Return whether a factor is zero whatever the dynamic sizes are."""
     return isinstance(value, int) and value == 0
 
 
@@ -366,7 +366,7 @@ def coefficient(value: Expr, variable: Symbol) -> Extent | None:
 
 
 def evaluate(value: Expr, point: Mapping[str, int]) -> int:
-    """Return the value at a point given by the names of variables and of open sizes."""
+    """Return the value at a point given by the names of variables and of dynamic sizes."""
     result = value_at(value.constant, point)
     for atom, factor in value.terms:
         number = value_at(factor, point)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .expr import ZERO, Expr, Symbol, as_expr, constant, is_zero, quotient, remainder, scale, total
-from .sizes import Extent, same
+from .symbolic_sizes import Extent, same
 
 
 def product(sizes: Iterable[Extent]) -> Extent:

@@ -16,8 +16,15 @@ from plumbline.compiler.base.errors import BuildError, UserError
 from plumbline.compiler.base.events import Artifact, CompilerFailed, FellBack, KernelBuilt, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.tracer import trace
-from plumbline.compiler.lowering.registry import LOWERINGS, Call, lowering_of, lowers, replace_lowering, replaced_names
-from plumbline.compiler.lowering.writer import TensorValue
+from plumbline.compiler.lowering.registry import (
+    LOWERINGS,
+    LoweringCall,
+    lowering_of,
+    lowers,
+    replace_lowering,
+    replaced_names,
+)
+from plumbline.compiler.lowering.writer import LoopTensor
 from plumbline.compiler.native import compile_graph, extra_decompositions
 from plumbline.compiler.runtime import c_build
 
@@ -151,7 +158,7 @@ def test_what_loops_cannot_hold_is_called_in_aten() -> None:
 
 @pytest.mark.cc
 def test_an_error_of_ours_is_recorded_and_the_graph_still_runs() -> None:
-    def faulty(call: Call) -> TensorValue:
+    def faulty(call: LoweringCall) -> LoopTensor:
         raise ZeroDivisionError("planted")
 
     with replace_lowering(aten.sin.default, faulty):
@@ -167,7 +174,7 @@ def test_an_error_of_ours_is_recorded_and_the_graph_still_runs() -> None:
 def test_a_wrong_lowering_is_in_force_only_in_its_scope() -> None:
     right = LOWERINGS[aten.relu.default]
 
-    def wrong(call: Call) -> TensorValue:
+    def wrong(call: LoweringCall) -> LoopTensor:
         return call.pointwise(lambda b, x: b.op("neg", x), "self")
 
     with replace_lowering(aten.relu.default, wrong):

@@ -5,7 +5,7 @@ import torch
 
 from plumbline.compiler import backends
 from plumbline.compiler.base.errors import UserError
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.minifier import minify
 from plumbline.minifier.calls import minify_call, minify_node
 from plumbline.minifier.proof import Proof

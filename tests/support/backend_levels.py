@@ -6,7 +6,7 @@ import torch
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.tracer import trace
-from plumbline.compiler.loops.interpret import interpret_program
+from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph

@@ -96,7 +96,7 @@ def tensor_of_size(ctx: CaptureContext, value: SizeValue, kwargs: dict[str, Valu
 
 
 def flattens_first(fake: torch.Tensor, args: Arguments, ctx: CaptureContext) -> bool:
-    """Return whether a view or reshape with open sizes had better go by way of one dimension.
+    """Return whether a view or reshape with dynamic sizes had better go by way of one dimension.
 
     From (n, m) to (m, n), say: torch compares the sizes and would keep which divides which as a guard. Through one
     dimension it has nothing to compare, and a contiguous tensor is seen in the same way.

@@ -119,7 +119,7 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
         if storage_key(value.fake) == place and value.source is not None and value.real is not None:
             offset = value.real.storage_offset()
             ctx.guard(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
-            moved = offset - value.fake.storage_offset()  # fakes of inputs with open sizes start at 0
+            moved = offset - value.fake.storage_offset()  # fakes of inputs with dynamic sizes start at 0
     return ctx.known(tensor.fake.storage_offset() + moved)
 
 

@@ -15,7 +15,7 @@ from plumbline.compiler.base.events import FellBack, Partitioned, RanEagerly, re
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.base.torch_facts import FakeTensor, FakeTensorMode
-from plumbline.compiler.graph.interpret import run_op_by_op
+from plumbline.compiler.graph.graph_interpreter import run_op_by_op
 from plumbline.compiler.graph.node_values import origin_of
 from support.alike import differences, run
 

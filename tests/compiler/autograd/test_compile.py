@@ -4,7 +4,7 @@ from torch import fx
 
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.graph.interpret import run_op_by_op
+from plumbline.compiler.graph.graph_interpreter import run_op_by_op
 from support.alike import differences, run
 from support.tensor_programs import PROGRAMS
 

@@ -9,7 +9,7 @@ from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.base.torch_facts import FakeTensorMode
 from plumbline.compiler.graph.checks import verify
 from plumbline.compiler.graph.facts import is_random
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import trace
 
 aten = torch.ops.aten

@@ -8,7 +8,7 @@ from torch.func import functional_call
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.decompositions import default_decompositions
-from plumbline.compiler.graph.interpret import run_op_by_op
+from plumbline.compiler.graph.graph_interpreter import run_op_by_op
 from support.alike import differences, run
 
 MODULES = {

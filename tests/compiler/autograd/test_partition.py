@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 from torch import fx
 
 from plumbline.compiler.autograd.costs import is_keepable, is_recomputable, kept_bytes
-from plumbline.compiler.autograd.joint import Program, trace_call
+from plumbline.compiler.autograd.joint import JointProgram, trace_call
 from plumbline.compiler.autograd.partition import partition
 from plumbline.compiler.base.events import Partitioned, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.checks import verify
 from plumbline.compiler.graph.facts import is_random
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.passes import SIMPLIFY, run_passes
 from plumbline.compiler.graph.tracer import trace
 
@@ -22,7 +22,7 @@ def joint_of(function, *inputs):
     graph = fx.Graph()
     nodes = [graph.placeholder(f"arg_{index}") for index in range(len(inputs))]
     graph.output(graph.call_function(function, tuple(nodes)))
-    return trace_call(Program(fx.GraphModule({}, graph), Program.looks(inputs), True)).joint
+    return trace_call(JointProgram(fx.GraphModule({}, graph), JointProgram.metadata(inputs), True)).joint
 
 
 def run_cut(joint, cut, inputs, tangents):

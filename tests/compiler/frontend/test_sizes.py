@@ -34,7 +34,7 @@ def events_of(function: Callable[..., torch.Tensor]) -> list[FellBack]:
     compiled = plumbline.compile(function, backend="eager", dynamic=True)
     with recording() as events:
         compiled(torch.ones(4, 3))
-    return [event for event in events if isinstance(event, FellBack) and event.operation == "open size"]
+    return [event for event in events if isinstance(event, FellBack) and event.operation == "dynamic size"]
 
 
 @pytest.mark.parametrize("function", [in_text, unrolled, needed_by_torch])
@@ -49,7 +49,7 @@ def test_an_input_with_gaps_is_on_record() -> None:
     compiled = plumbline.compile(left_open_by_row, backend="eager", dynamic=True)
     with recording() as events:
         compiled(torch.ones(4, 8)[:, :3])
-    (event,) = [event for event in events if isinstance(event, FellBack) and event.operation == "open size"]
+    (event,) = [event for event in events if isinstance(event, FellBack) and event.operation == "dynamic size"]
     assert event.why.startswith("the sizes of a are fixed")
 
 

@@ -5,7 +5,7 @@ from torch import fx
 from plumbline.compiler.base.errors import InternalError
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.graph.checks import CHECKS, COSTLY_CHECKS, FUNCTIONAL_CHECKS, verify
-from plumbline.compiler.graph.fx_face import add_call
+from plumbline.compiler.graph.fx_nodes import add_call
 from plumbline.compiler.graph.node_values import value_of
 from plumbline.compiler.graph.tracer import trace
 

@@ -3,7 +3,7 @@ import torch
 
 from plumbline.compiler.graph.checks import verify
 from plumbline.compiler.graph.decompositions import default_decompositions
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import trace
 
 F = torch.nn.functional

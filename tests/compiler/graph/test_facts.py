@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from plumbline.compiler.graph.facts import Kind, facts_of, is_mutating, is_random, is_view, op_facts
+from plumbline.compiler.graph.facts import OpKind, facts_of, is_mutating, is_random, is_view, op_facts
 
 aten = torch.ops.aten
 
@@ -9,22 +9,22 @@ aten = torch.ops.aten
 @pytest.mark.parametrize(
     ("operator", "kind"),
     [
-        (aten.add.Tensor, Kind.POINTWISE),
-        (aten.gelu.default, Kind.POINTWISE),
-        (aten._to_copy.default, Kind.POINTWISE),
-        (aten.sum.dim_IntList, Kind.REDUCTION),
-        (aten._softmax.default, Kind.REDUCTION),
-        (aten.slice.Tensor, Kind.VIEW),
-        (aten._unsafe_view.default, Kind.VIEW),
-        (aten.split.Tensor, Kind.VIEW),
-        (aten.full.default, Kind.CREATION),
-        (aten.mm.default, Kind.EXTERN),
-        (aten.convolution.default, Kind.EXTERN),
-        (aten.rand.default, Kind.RANDOM),
-        (aten.native_dropout.default, Kind.RANDOM),
-        (aten.add_.Tensor, Kind.MUTATING),
-        (aten.bernoulli_.float, Kind.MUTATING),
-        (aten.add.out, Kind.MUTATING),
+        (aten.add.Tensor, OpKind.POINTWISE),
+        (aten.gelu.default, OpKind.POINTWISE),
+        (aten._to_copy.default, OpKind.POINTWISE),
+        (aten.sum.dim_IntList, OpKind.REDUCTION),
+        (aten._softmax.default, OpKind.REDUCTION),
+        (aten.slice.Tensor, OpKind.VIEW),
+        (aten._unsafe_view.default, OpKind.VIEW),
+        (aten.split.Tensor, OpKind.VIEW),
+        (aten.full.default, OpKind.CREATION),
+        (aten.mm.default, OpKind.EXTERN),
+        (aten.convolution.default, OpKind.EXTERN),
+        (aten.rand.default, OpKind.RANDOM),
+        (aten.native_dropout.default, OpKind.RANDOM),
+        (aten.add_.Tensor, OpKind.MUTATING),
+        (aten.bernoulli_.float, OpKind.MUTATING),
+        (aten.add.out, OpKind.MUTATING),
     ],
 )
 def test_kinds(operator, kind):

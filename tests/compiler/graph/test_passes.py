@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
+from plumbline.compiler.graph.graph_printing import graph_text
 from plumbline.compiler.graph.passes import SIMPLIFY, replace_pass, run_passes
-from plumbline.compiler.graph.printing import graph_text
 from plumbline.compiler.graph.tracer import trace
 
 aten = torch.ops.aten

@@ -3,7 +3,7 @@ import torch
 
 from plumbline.compiler.base.errors import Unsupported
 from plumbline.compiler.graph.checks import verify
-from plumbline.compiler.graph.interpret import interpret, run_op_by_op
+from plumbline.compiler.graph.graph_interpreter import interpret, run_op_by_op
 from plumbline.compiler.graph.tracer import trace
 
 aten = torch.ops.aten

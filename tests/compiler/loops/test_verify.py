@@ -8,38 +8,38 @@ import torch
 from plumbline.compiler.base.errors import InternalError
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.loops.body import Access, Scalar, ScalarBuilder
-from plumbline.compiler.loops.ir import Loop, Program, Store
+from plumbline.compiler.loops.ir import Loop, LoopProgram, LoopStore
 from plumbline.compiler.loops.verify import CHECKS, verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.symbolic.expr import Symbol, as_expr
 
 
-def sound() -> Program:
+def sound() -> LoopProgram:
     return lower_graph(trace(lambda x: (x + 1).sum(1), (torch.zeros(2, 3),)))
 
 
-def with_first(program: Program, loop: Loop) -> Program:
+def with_first(program: LoopProgram, loop: Loop) -> LoopProgram:
     return dataclasses.replace(program, steps=(loop, *program.steps[1:]))
 
 
-def first(program: Program) -> Loop:
+def first(program: LoopProgram) -> Loop:
     loop = program.steps[0]
     assert isinstance(loop, Loop)
     return loop
 
 
-def stored_at(program: Program, *index: object) -> Program:
+def stored_at(program: LoopProgram, *index: object) -> LoopProgram:
     loop = first(program)
     access = Access(loop.stores[0].access.buffer, tuple(as_expr(part) for part in index))  # type: ignore[arg-type]  # parts
-    return with_first(program, dataclasses.replace(loop, stores=(Store(access, loop.stores[0].value),)))
+    return with_first(program, dataclasses.replace(loop, stores=(LoopStore(access, loop.stores[0].value),)))
 
 
-def with_value(program: Program, value: Scalar) -> Program:
+def with_value(program: LoopProgram, value: Scalar) -> LoopProgram:
     loop = first(program)
-    return with_first(program, dataclasses.replace(loop, stores=(Store(loop.stores[0].access, value),)))
+    return with_first(program, dataclasses.replace(loop, stores=(LoopStore(loop.stores[0].access, value),)))
 
 
-def broken() -> dict[str, Program]:
+def broken() -> dict[str, LoopProgram]:
     program = sound()
     i, j = first(program).kept
     b = ScalarBuilder()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from plumbline.compiler.graph.facts import Kind, op_facts
+from plumbline.compiler.graph.facts import OpKind, op_facts
 from plumbline.compiler.lowering import lower
 from plumbline.compiler.lowering.registry import LOWERINGS, check_fits
 from plumbline.compiler.lowering.views import VIEWS
@@ -29,7 +29,7 @@ def test_views_are_views_and_lowerings_are_pure() -> None:
     for operator in VIEWS:
         # reshape is a view where it can be one; unsafe_split shares memory although its schema does not say so
         if operator not in (aten.reshape.default, aten.unsafe_split.Tensor):
-            assert op_facts(operator).kind is Kind.VIEW, operator
+            assert op_facts(operator).kind is OpKind.VIEW, operator
     for operator in LOWERINGS:
         assert op_facts(operator).is_pure, operator
 

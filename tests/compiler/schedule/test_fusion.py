@@ -10,8 +10,8 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.events import FusionRefused, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.tracer import trace
-from plumbline.compiler.loops.interpret import interpret_program
-from plumbline.compiler.loops.ir import Loop, Program
+from plumbline.compiler.loops.ir import Loop, LoopProgram
+from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.schedule.fusion import FusionDecision, merge
 from plumbline.compiler.schedule.schedule import PASSES, replace_pass, replaced_pass_names, schedule
@@ -59,7 +59,7 @@ def test_a_call_in_between_does_not_hold_a_producer_back() -> None:
     assert kernels(program, X, torch.randn(8, 8)) == 1
 
 
-def loops_of(function: Callable[..., object]) -> tuple[Program, list[Loop]]:
+def loops_of(function: Callable[..., object]) -> tuple[LoopProgram, list[Loop]]:
     program = lower_graph(trace(function, (X,)))
     return program, [step for step in program.steps if isinstance(step, Loop)]
 
@@ -92,7 +92,7 @@ def test_large_kernels_are_refused() -> None:
 @pytest.mark.parametrize(
     "order", [PASSES, PASSES[::-1], PASSES[1:], PASSES[2:3]], ids=["listed", "reversed", "tail", "one"]
 )
-def test_every_pass_keeps_the_meaning_in_any_order(order: tuple[Callable[[Program], Program], ...]) -> None:
+def test_every_pass_keeps_the_meaning_in_any_order(order: tuple[Callable[[LoopProgram], LoopProgram], ...]) -> None:
     def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         y = (x * 2 + torch.full((8,), 3.0)).relu()
         return y.softmax(1).t() @ x, y.sum(0), torch.cat([y, x])[1:7] * y
@@ -108,7 +108,7 @@ def test_every_pass_keeps_the_meaning_in_any_order(order: tuple[Callable[[Progra
 def test_a_pass_can_be_replaced_in_a_scope() -> None:
     seen = []
 
-    def spy(program: Program) -> Program:
+    def spy(program: LoopProgram) -> LoopProgram:
         seen.append(len(program.steps))
         return program
 

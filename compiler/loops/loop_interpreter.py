@@ -12,15 +12,15 @@ from math import prod
 import torch
 
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol
-from ..symbolic.sizes import fixed
+from ..symbolic.symbolic_sizes import fixed
 from .body import Scalar
 from .instance import at_sizes
-from .ir import Buffer, Extern, Loop, Program, Ref, Step, Store
+from .ir import Buffer, Extern, Loop, LoopProgram, LoopStore, Ref, Step
 from .scalar_ops import SCALAR_OPS, identity
 
 
-def interpret_program(program: Program, inputs: Sequence[torch.Tensor | float]) -> tuple[object, ...]:
-    """Run a program on real tensors, and numbers for its open sizes; returns the outputs as the graph nests them.
+def interpret_program(program: LoopProgram, inputs: Sequence[torch.Tensor | float]) -> tuple[object, ...]:
+    """Run a program on real tensors, and numbers for its dynamic sizes; returns the outputs as the graph nests them.
 
     Raises IndexError where a looked-up index is out of bounds, ZeroDivisionError for an integer division by zero.
     """
@@ -36,7 +36,7 @@ def interpret_program(program: Program, inputs: Sequence[torch.Tensor | float]) 
     return tuple(fill(output, tensors) for output in program.outputs)
 
 
-def run_step(step: Step, program: Program, tensors: dict[str, torch.Tensor]) -> None:
+def run_step(step: Step, program: LoopProgram, tensors: dict[str, torch.Tensor]) -> None:
     """Run one step; new tensors join `tensors`."""
     if isinstance(step, Extern):
         run_extern(step, tensors)
@@ -195,7 +195,7 @@ def first_place(kind: str, values: torch.Tensor, places: torch.Tensor) -> torch.
 
 
 def _store(
-    store: Store,
+    store: LoopStore,
     value: torch.Tensor,
     tensors: Mapping[str, torch.Tensor],
     grid: Mapping[Symbol, torch.Tensor],

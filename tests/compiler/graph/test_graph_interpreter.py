@@ -3,7 +3,7 @@ import torch
 from torch import fx, nn
 
 from plumbline.compiler.base.errors import InternalError
-from plumbline.compiler.graph.interpret import interpret
+from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import trace
 
 

@@ -1,4 +1,4 @@
-"""One traced program with open sizes, run at every level of the backend for many sizes: all must be eager's answer."""
+"""One traced program with dynamic sizes, run at every level of the backend for many sizes: eager's answer each time."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 
 import torch
 
-from plumbline.compiler.autograd.open_arguments import Fits, TracedSizes
+from plumbline.compiler.autograd.dynamic_arguments import Fits, TracedSizes
 from plumbline.compiler.base.events import KernelBuilt, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import enable_python_dispatcher
-from plumbline.compiler.graph.interpret import interpret
-from plumbline.compiler.graph.open_sizes import with_size_inputs
-from plumbline.compiler.graph.tracer import Recorder
-from plumbline.compiler.loops.interpret import interpret_program
-from plumbline.compiler.loops.ir import Program
+from plumbline.compiler.graph.dynamic_sizes import with_size_inputs
+from plumbline.compiler.graph.graph_interpreter import interpret
+from plumbline.compiler.graph.tracer import AtenRecorder
+from plumbline.compiler.loops.ir import LoopProgram
+from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph, condition
 from plumbline.compiler.schedule.schedule import schedule
-from plumbline.compiler.symbolic.sizes import assumptions
+from plumbline.compiler.symbolic.symbolic_sizes import assumptions
 
 Shape = tuple[int | str, ...]
 STRICT = Options(strict=True, verify=True)
 
 
 @dataclass(slots=True)
-class OpenProgram:
-    """A function traced once for shapes in which some sizes are open: names stand for them.
+class DynamicProgram:
+    """A function traced once for shapes in which some sizes are dynamic: names stand for them.
 
     builds: how many libraries were built so far.
     """
@@ -38,7 +38,7 @@ class OpenProgram:
     names: list[str]
     gm: torch.fx.GraphModule
     fits: Fits
-    loops: list[tuple[Callable[..., object], Program, Program]] = field(default_factory=list)
+    loops: list[tuple[Callable[..., object], LoopProgram, LoopProgram]] = field(default_factory=list)
     native: Callable[..., tuple[object, ...]] | None = None
     builds: int = 0
 
@@ -48,10 +48,10 @@ class OpenProgram:
         shapes: Sequence[Shape],
         hints: dict[str, int],
         dtype: torch.dtype = torch.float32,
-    ) -> OpenProgram:
+    ) -> DynamicProgram:
         """Trace a function for sizes by name as they are at first."""
         sizes = TracedSizes.of(hints, frozenset())
-        recorder = Recorder(sizes.mode)
+        recorder = AtenRecorder(sizes.mode)
         fakes = []
         for number, shape in enumerate(shapes):
             with sizes.mode:
@@ -63,7 +63,7 @@ class OpenProgram:
         gm = recorder.finish(results if isinstance(results, tuple) else (results,))
         fits = sizes.condition()
         assert fits is not None
-        return OpenProgram(function, tuple(shapes), list(hints), with_size_inputs(gm, sizes.symbols), fits)
+        return DynamicProgram(function, tuple(shapes), list(hints), with_size_inputs(gm, sizes.symbols), fits)
 
     def inputs(self, sizes: dict[str, int], make: Callable[[tuple[int, ...]], torch.Tensor]) -> list[object]:
         """Return tensors of these sizes, then the sizes."""
@@ -86,7 +86,7 @@ class OpenProgram:
         self.builds += sum(isinstance(event, KernelBuilt) for event in events)
         return results
 
-    def _loops(self, sizes: Sequence[object]) -> tuple[Program, Program]:
+    def _loops(self, sizes: Sequence[object]) -> tuple[LoopProgram, LoopProgram]:
         for fits, lowered, fused in self.loops:
             if fits(*sizes):
                 return lowered, fused

@@ -1,4 +1,4 @@
-"""Thin typed faces over torch.fx functions whose stubs know only `Argument`; nothing here adds meaning."""
+"""Typed wrappers of torch.fx functions whose stubs know only `Argument`; nothing here adds meaning."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

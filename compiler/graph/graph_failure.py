@@ -8,9 +8,9 @@ from torch import fx
 from ..base.bundle import REPRO, Failure, record_failure
 from ..base.options import Options
 from ..base.torch_facts import FakeTensorMode, quiet_fake_failures
-from .interpret import interpret
-from .printing import graph_text
-from .stand_ins import graph_script
+from .graph_interpreter import interpret
+from .graph_printing import graph_text
+from .repro_scripts import graph_script
 from .tracer import fake_like
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins: Python text that makes values of the same kind as given ones, for scripts that hold no user's data."""
+"""Scripts that reproduce a failure: inputs are made up, of the same kind as the call's, and hold no user's data."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from torch import fx
 
 from ..base.options import Options, changed_options
 from ..base.torch_facts import FakeTensor
-from .printing import graph_text
+from .graph_printing import graph_text
 
 _PLAIN = (torch.dtype, torch.layout, torch.memory_format, torch.device)
 

@@ -1,4 +1,4 @@
-"""Sizes of example tensors as sizes of loops: a number stays a number, torch's symbol becomes an open size."""
+"""Sizes of example tensors as sizes of loops: a number stays a number, torch's symbol becomes a dynamic size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import size_expression
-from ..symbolic.sizes import Extent, floor_quotient, floor_remainder, larger, smaller, symbol
+from ..symbolic.symbolic_sizes import Extent, floor_quotient, floor_remainder, larger, smaller, symbol
 from .writer import NoLowering
 
 

@@ -1,4 +1,4 @@
-"""Open sizes compute what whole numbers compute; what is proved holds at every point; what is not is written down."""
+"""Symbolic sizes compute what whole numbers do; what is proved holds at every point, what is not is written down."""
 
 import operator
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import InternalError
-from plumbline.compiler.symbolic.sizes import (
+from plumbline.compiler.symbolic.symbolic_sizes import (
     FUNCTIONS,
     Extent,
     Size,

@@ -7,9 +7,9 @@ import torch
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.tracer import trace
-from plumbline.compiler.loops.interpret import allocate, run_step
-from plumbline.compiler.loops.ir import Loop, Program
-from plumbline.compiler.loops.printing import print_loop, print_program, run_text
+from plumbline.compiler.loops.ir import Loop, LoopProgram
+from plumbline.compiler.loops.loop_interpreter import allocate, run_step
+from plumbline.compiler.loops.loop_printing import print_loop, print_program, run_text
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.schedule.schedule import schedule
 
@@ -26,7 +26,7 @@ PROGRAMS: dict[str, Callable[[torch.Tensor], object]] = {
 }
 
 
-def run_printed(program: Program, inputs: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:
+def run_printed(program: LoopProgram, inputs: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:
     tensors = dict(zip(program.inputs, inputs, strict=True)) | dict(program.constants)
     for step in program.steps:
         if not isinstance(step, Loop):

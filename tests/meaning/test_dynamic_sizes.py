@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.backend_levels import as_tuple, same_form
-from support.open_levels import OpenProgram, Shape
+from support.dynamic_levels import DynamicProgram, Shape
 
 pytestmark = pytest.mark.cc
 Tensor = torch.Tensor
@@ -26,7 +26,7 @@ def noisy(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
-def hold_to_eager(program: OpenProgram, sizes: dict[str, int], dtype: torch.dtype) -> None:
+def hold_to_eager(program: DynamicProgram, sizes: dict[str, int], dtype: torch.dtype) -> None:
     """Hold every level to eager; floats may be as far off as eager is from float64, and 8 units of the greatest.
 
     The greatest of results and arguments: sums cancel.
@@ -58,14 +58,14 @@ class Retraced:
 
     def __init__(self, function: Callable[..., object], shapes: tuple[Shape, ...], dtype: torch.dtype) -> None:
         self.function, self.shapes, self.dtype = function, shapes, dtype
-        self.traces: list[OpenProgram] = []
+        self.traces: list[DynamicProgram] = []
 
     def check(self, sizes: dict[str, int]) -> None:
         for program in self.traces:
             if program.fits(*sizes.values()):
                 break
         else:
-            program = OpenProgram.traced(self.function, self.shapes, sizes, self.dtype)
+            program = DynamicProgram.traced(self.function, self.shapes, sizes, self.dtype)
             self.traces.append(program)
         hold_to_eager(program, sizes, self.dtype)
 
@@ -193,12 +193,12 @@ def test_random_programs_of_integers_bit_for_bit(steps: list[int], sizes: list[t
             x = STEPS[step](x)
         return x + 0
 
-    traces: list[OpenProgram] = []
+    traces: list[DynamicProgram] = []
     for first, second in sizes:
         named = {"n": first, "m": second}
         program = next((each for each in traces if each.fits(first, second)), None)
         if program is None:
-            program = OpenProgram.traced(function, [("n", "m")], named, torch.int64)
+            program = DynamicProgram.traced(function, [("n", "m")], named, torch.int64)
             traces.append(program)
         x = torch.arange(first * second).reshape(first, second) % 11 - 5
         wanted = function(x)

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import torch
 
 from ..symbolic.expr import text as index_text
-from ..symbolic.sizes import FUNCTIONS, Extent
+from ..symbolic.symbolic_sizes import FUNCTIONS, Extent
 from .body import Access, Scalar, walk
-from .interpret import first_place
-from .ir import Extern, Loop, Program, Ref, Step
+from .ir import Extern, Loop, LoopProgram, Ref, Step
+from .loop_interpreter import first_place
 from .phases import Plan, plan_phases, roots_of
 from .scalar_ops import SCALAR_OPS, identity
 
@@ -24,12 +24,12 @@ def dtype_text(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def print_program(program: Program) -> str:
+def print_program(program: LoopProgram) -> str:
     """Return the whole program as the text of a function `program(op, <inputs and buffers>)` per step, in order."""
     return "\n".join(print_step(step, program) for step in program.steps)
 
 
-def print_step(step: Step, program: Program) -> str:
+def print_step(step: Step, program: LoopProgram) -> str:
     """Return one step as Python text."""
     if isinstance(step, Extern):
         return _print_extern(step)
@@ -49,7 +49,7 @@ def _print_extern(step: Extern) -> str:
     return f"{results} = {step.target}({', '.join(words)})"
 
 
-def print_loop(loop: Loop, program: Program) -> str:
+def print_loop(loop: Loop, program: LoopProgram) -> str:
     """Return a loop as a Python function `<name>(op, <buffers>)` that runs it."""
     names = sorted(loop.reads | loop.writes)
     lines = [f"# {origin}" for origin in loop.origins]
@@ -57,11 +57,11 @@ def print_loop(loop: Loop, program: Program) -> str:
     for name in names:
         buffer = program.buffers[name]
         lines.append(f"    # {name}: {dtype_text(buffer.dtype)}{list(buffer.shape)} strides {list(buffer.strides)}")
-    lines += _Printer(loop).body()
+    lines += _LoopPrinter(loop).body()
     return "\n".join(lines) + "\n"
 
 
-class _Printer:
+class _LoopPrinter:
     """Writes one loop; holds the names of its values."""
 
     def __init__(self, loop: Loop) -> None:
@@ -172,7 +172,7 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
 def run_text(
     source: str, name: str, tensors: Mapping[str, torch.Tensor], sizes: Mapping[str, int] | None = None
 ) -> None:
-    """Execute a printed loop on tensors by name, with open sizes by name; the stores land in the tensors."""
+    """Execute a printed loop on tensors by name, with dynamic sizes by name; the stores land in the tensors."""
     op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
     op.constant = lambda value, dtype: torch.tensor(value, dtype=dtype)
     op.inside = _inside

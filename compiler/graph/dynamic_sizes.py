@@ -1,4 +1,4 @@
-"""Open sizes in graphs: numbers that a graph is given beside its tensors, and what is computed from them.
+"""Dynamic sizes in graphs: numbers that a graph is given beside its tensors, and what is computed from them.
 
 While a graph is traced and cut, symbols stand in the arguments of its calls as they are (`torch.SymInt`).  A graph that
 is to run names them: `with_size_inputs` adds one placeholder per symbol behind all others, and a call of Python's
@@ -17,19 +17,19 @@ from torch import fx
 
 from ..base.errors import Unsupported
 from ..base.torch_facts import expression_text, hint_value, lazy_module, lowest_value, size_expression
-from .fx_face import add_node, map_leaves
+from .fx_nodes import add_node, map_leaves
 from .node_values import copy_facts, set_value, value_of
 
-Open = torch.SymInt | torch.SymFloat | torch.SymBool
+Symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
 
 
-def is_open(value: object) -> bool:
+def is_symbolic(value: object) -> bool:
     """Return whether a number is known only when the graph runs."""
-    return isinstance(value, Open)
+    return isinstance(value, Symbolic)
 
 
 def same_layout(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Return whether two tensors have equal sizes and strides, whatever the open sizes are; assumes nothing."""
+    """Return whether two tensors have equal sizes and strides, whatever the dynamic sizes are; assumes nothing."""
     if first.dim() != second.dim():
         return False
     pairs = zip((*first.shape, *first.stride()), (*second.shape, *second.stride()), strict=True)
@@ -37,12 +37,12 @@ def same_layout(first: torch.Tensor, second: torch.Tensor) -> bool:
 
 
 def _same(first: object, second: object) -> bool:
-    if is_open(first) or is_open(second):
-        return is_open(first) and is_open(second) and bool(size_expression(first) == size_expression(second))
+    if is_symbolic(first) or is_symbolic(second):
+        return is_symbolic(first) and is_symbolic(second) and bool(size_expression(first) == size_expression(second))
     return first == second
 
 
-def open_name(node: fx.Node) -> str:
+def symbol_of(node: fx.Node) -> str:
     """Return the symbol that a size placeholder gives."""
     return str(node.meta["symbol"])
 
@@ -53,14 +53,14 @@ def number_text(value: object) -> tuple[str, tuple[str, ...]]:
     return expression_text(expression), tuple(sorted(str(symbol) for symbol in expression.free_symbols))
 
 
-def size_values(opened: Sequence[fx.Node]) -> dict[str, float]:
+def size_values(dynamic: Sequence[fx.Node]) -> dict[str, float]:
     """Return what each size placeholder is in the example that was traced."""
-    return {open_name(node): hint_value(value_of(node)) for node in opened}
+    return {symbol_of(node): hint_value(value_of(node)) for node in dynamic}
 
 
 def lowest_sizes(graph: fx.Graph) -> dict[str, int | None]:
     """Return the least value of each symbol that a graph is given."""
-    return {open_name(node): node.meta["lowest"] for node in graph.nodes if "symbol" in node.meta}
+    return {symbol_of(node): node.meta["lowest"] for node in graph.nodes if "symbol" in node.meta}
 
 
 def with_size_inputs(gm: fx.GraphModule, symbols: Mapping[str, Any]) -> fx.GraphModule:
@@ -110,7 +110,7 @@ class _Namer:
     def _leaf(self, value: object) -> object:
         if isinstance(value, fx.Node):
             return self.mapping[value]
-        return self._node(size_expression(value), value) if is_open(value) else value
+        return self._node(size_expression(value), value) if is_symbolic(value) else value
 
     def _node(self, expression: Any, value: object = None) -> Any:
         text = str(expression)

@@ -2,8 +2,8 @@ import torch
 from torch import fx
 
 from plumbline.compiler.base.origin import Origin
+from plumbline.compiler.graph.graph_printing import graph_text
 from plumbline.compiler.graph.node_values import placeholders, type_text
-from plumbline.compiler.graph.printing import graph_text
 from plumbline.compiler.graph.tracer import trace
 
 

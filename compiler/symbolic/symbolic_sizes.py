@@ -1,4 +1,4 @@
-"""Sizes that are open: whole numbers known only when a kernel runs, as polynomials in one normal form.
+"""Symbolic sizes: whole numbers known only when a kernel runs, as polynomials in one normal form.
 
 A `Size` stands where an int stands: as the extent of a loop, a stride, the factor of an index.  Arithmetic gives an
 int again where everything open cancels.  A comparison is answered by proof where there is one (every symbol has a
@@ -79,7 +79,7 @@ FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class Size:
-    """A polynomial in open sizes that is not just a number; immutable, and equal only if it is the same number."""
+    """A polynomial in dynamic sizes that is not just a number; immutable, and equal only if it is the same number."""
 
     __slots__ = ("_lowest", "key", "terms")
     terms: tuple[tuple[Monomial, int], ...]
@@ -202,7 +202,7 @@ class Size:
         return self._lowest
 
 
-Extent = int | Size  # what counts elements: a number, or an open size
+Extent = int | Size  # what counts elements: a number, or a dynamic size
 
 
 def _key(atom: Atom) -> str:
@@ -236,7 +236,7 @@ def key_of(value: Extent) -> str:
 
 
 def same(first: Extent, second: Extent) -> bool:
-    """Return whether two sizes are equal whatever the open sizes are; False says nothing. Assumes nothing."""
+    """Return whether two sizes are equal whatever the dynamic sizes are; False says nothing. Assumes nothing."""
     if isinstance(first, Size) or isinstance(second, Size):
         return key_of(first) == key_of(second)
     return first == second
@@ -250,7 +250,7 @@ def hint_of(value: Extent) -> int:
 def fixed(value: Extent) -> int:
     """Return a size that is a number; raises InternalError for an open one."""
     if isinstance(value, Size):
-        raise InternalError(f"{value} is open where a number is needed", hint="report the program")
+        raise InternalError(f"{value} is symbolic where a number is needed", hint="report the program")
     return value
 
 
@@ -384,7 +384,7 @@ def _monomial_quotient(value: tuple[Monomial, int], divisor: tuple[Monomial, int
 
 
 def divides(divisor: int, value: Extent) -> bool:
-    """Return whether value is a multiple of divisor whatever the open sizes are."""
+    """Return whether value is a multiple of divisor whatever the dynamic sizes are."""
     return exact_quotient(value, divisor) is not None
 
 
@@ -478,7 +478,7 @@ _ASSUMED: ContextVar[dict[str, None] | None] = ContextVar("assumed", default=Non
 
 @contextmanager
 def assumptions() -> Iterator[dict[str, None]]:
-    """Collect, as Python conditions over symbols' names, what the block assumes of open sizes."""
+    """Collect, as Python conditions over symbols' names, what the block assumes of dynamic sizes."""
     made: dict[str, None] = {}
     token = _ASSUMED.set(made)
     try:

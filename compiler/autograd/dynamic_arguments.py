@@ -1,4 +1,4 @@
-"""Which sizes and numbers among a graph's arguments are open, and what is said of them after a trace.
+"""Which sizes and numbers among a graph's arguments are dynamic, and what is said of them after a trace.
 
 Capture leaves symbols in the example values of placeholders.  A trace gives each its own symbol in an environment of
 its own, so that what the trace assumes can be checked where the traced code is called.
@@ -26,16 +26,16 @@ from ..base.torch_facts import (
     size_expression,
     symbol_name,
 )
+from ..graph.dynamic_sizes import is_symbolic
 from ..graph.node_values import placeholders
-from ..graph.open_sizes import is_open
 
 Labels = tuple[str | None, ...]
 Fits = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
-class OpenArguments:
-    """Open sizes by label: equal labels are equal sizes.
+class DynamicArguments:
+    """Dynamic sizes by label: equal labels are equal sizes.
 
     tensors: for a tensor argument a label or None per dimension; numbers: for a number its label or None.
     places: for each of `labels`, the argument and the dimension (-1: the number itself) where it is read.
@@ -47,18 +47,18 @@ class OpenArguments:
     places: tuple[tuple[int, int], ...]
 
     def read(self, arguments: Sequence[Any]) -> tuple[float, ...]:
-        """Return the open sizes of a call, in the order of `labels`."""
+        """Return the dynamic sizes of a call, in the order of `labels`."""
         return tuple(
             arguments[position] if dimension < 0 else arguments[position].shape[dimension]
             for position, dimension in self.places
         )
 
 
-NOTHING_OPEN = OpenArguments({}, {}, (), ())
+NOTHING_DYNAMIC = DynamicArguments({}, {}, (), ())
 
 
-def open_arguments(gm: fx.GraphModule) -> OpenArguments:
-    """Return what capture left open in the arguments of a graph."""
+def dynamic_arguments(gm: fx.GraphModule) -> DynamicArguments:
+    """Return what capture left dynamic in the arguments of a graph."""
     tensors: dict[int, Labels] = {}
     numbers: dict[int, str] = {}
     places: dict[str, tuple[int, int]] = {}
@@ -76,7 +76,7 @@ def open_arguments(gm: fx.GraphModule) -> OpenArguments:
             if label is not None:
                 numbers[position] = label
                 places.setdefault(label, (position, -1))
-    return OpenArguments(tensors, numbers, tuple(places), tuple(places.values()))
+    return DynamicArguments(tensors, numbers, tuple(places), tuple(places.values()))
 
 
 def _label(size: object) -> str | None:
@@ -96,7 +96,7 @@ class TracedSizes:
 
     @staticmethod
     def of(sizes: Mapping[str, float], numbers: frozenset[str]) -> TracedSizes:
-        """Return symbols for open sizes; numbers: labels of those that are none, and may be negative, 0 or 1."""
+        """Return symbols for dynamic sizes; numbers: labels of those that are none, and may be negative, 0 or 1."""
         if not sizes:
             return TracedSizes(FakeTensorMode(), None, {})
         environment = make_shape_environment()
@@ -120,25 +120,25 @@ class TracedSizes:
         return symbol_name(self.values[label])
 
     def condition(self) -> Fits | None:
-        """Return a function of the open sizes, in order, that says whether all that was assumed holds; None: always."""
+        """Return a function of the dynamic sizes, in order, that says whether what was assumed holds; None: always."""
         if self.environment is None:
             return None
         texts = [f"({expression_text(each)})" for each in size_conditions(self.environment)]
         return formula(" and ".join(texts) or "True", list(self.symbols))
 
     def fixed(self) -> list[str]:
-        """Return the labels of sizes that the trace could not leave open."""
+        """Return the labels of sizes that the trace could not leave dynamic."""
         return [label for label, value in self.values.items() if size_expression(value).is_number]
 
 
 def formula(text: str, names: Sequence[str]) -> Fits:
-    """Return Python text as a function of open sizes in order."""
+    """Return Python text as a function of dynamic sizes in order."""
     made: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math})
     return made
 
 
 def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], Any] | None:
-    """Return what gives nested values with the open numbers inside computed from sizes; None without any.
+    """Return what gives nested values with the symbolic numbers inside computed from sizes; None without any.
 
     names: the symbols' names, in the order in which their sizes will be given.
     """
@@ -146,7 +146,7 @@ def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], An
     found: list[str] = []
 
     def shown(part: Any) -> str:
-        if is_open(part):
+        if is_symbolic(part):
             found.append(expression_text(size_expression(part)))
             return f"({found[-1]})"
         if isinstance(part, list | tuple):

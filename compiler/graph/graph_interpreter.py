@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from ..base.errors import InternalError
-from .fx_face import map_nodes
+from .fx_nodes import map_nodes
 
 Observer = Callable[[fx.Node], None]
 
