@@ -140,7 +140,7 @@ TWO_OPEN: dict[str, tuple[Callable[..., object], tuple[Shape, ...]]] = {
 
 
 @pytest.mark.parametrize("name", TWO_OPEN)
-def test_two_open_sizes(name: str) -> None:
+def test_two_dynamic_sizes(name: str) -> None:
     function, shapes = TWO_OPEN[name]
     programs = Retraced(function, shapes, torch.float32)
     for first, second in AXES:

@@ -367,7 +367,7 @@ def test_an_error_of_a_call_whose_result_nobody_reads(backend, grad):
 
 
 @every_backend
-def test_open_sizes_where_autograd_refuses_the_backward(backend):
+def test_dynamic_sizes_where_autograd_refuses_the_backward(backend):
     """The refusal was an error of ours: words for it ask for a size by an operator of the script language."""
 
     def overwrites(x, weight):
