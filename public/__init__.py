@@ -9,7 +9,7 @@ from os import environ
 
 from .version import __version__ as __version__
 
-_COMPILER = "plumbline.compiler.api"
+_COMPILER = "plumbline.compiler."
 _LOGS = "PLUMBLINE_LOGS"
 
 # Public name -> the module that it is, or `module:attribute`.
@@ -18,32 +18,27 @@ _LAZY = {
     "oracle": "plumbline.oracle",
     "testing": "plumbline.testing",
     "torch_backend": "plumbline.compiler.torch_backend:torch_backend",
-    **{
-        name: f"plumbline.compiler.api:{name}"
-        for name in (
-            "CompileProfiler",
-            "allow_in_graph",
-            "assume_constant_result",
-            "compile",
-            "compile_times",
-            "disable",
-            "disallow_in_graph",
-            "explain",
-            "graph_break",
-            "is_compiling",
-            "is_dynamo_compiling",
-            "list_backends",
-            "mark_dynamic",
-            "mark_static",
-            "mark_unbacked",
-            "maybe_mark_dynamic",
-            "register_backend",
-            "reset",
-            "run",
-            "skip",
-            "wrap_numpy",
-        )
-    },
+    "CompileProfiler": "plumbline.compiler.profiling:CompileProfiler",
+    "allow_in_graph": "plumbline.compiler.controls:allow_in_graph",
+    "assume_constant_result": "plumbline.compiler.controls:assume_constant_result",
+    "compile": "plumbline.compiler.api:compile",
+    "compile_times": "plumbline.compiler.profiling:compile_times",
+    "disable": "plumbline.compiler.controls:disable",
+    "disallow_in_graph": "plumbline.compiler.controls:disallow_in_graph",
+    "explain": "plumbline.compiler.api:explain",
+    "graph_break": "plumbline.compiler.controls:graph_break",
+    "is_compiling": "plumbline.compiler.controls:is_compiling",
+    "is_dynamo_compiling": "plumbline.compiler.controls:is_dynamo_compiling",
+    "list_backends": "plumbline.compiler.backends:list_backends",
+    "mark_dynamic": "plumbline.compiler.marks:mark_dynamic",
+    "mark_static": "plumbline.compiler.marks:mark_static",
+    "mark_unbacked": "plumbline.compiler.marks:mark_unbacked",
+    "maybe_mark_dynamic": "plumbline.compiler.marks:maybe_mark_dynamic",
+    "register_backend": "plumbline.compiler.backends:register_backend",
+    "reset": "plumbline.compiler.api:reset",
+    "run": "plumbline.compiler.api:run",
+    "skip": "plumbline.compiler.controls:skip",
+    "wrap_numpy": "plumbline.compiler.numpy_functions:wrap_numpy",
 }
 
 
@@ -54,7 +49,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = place.partition(":")
     value: object = import_module(module)
-    if module == _COMPILER and (topics := environ.pop(_LOGS, "")):
+    if module.startswith(_COMPILER) and (topics := environ.pop(_LOGS, "")):
         import_module("plumbline.reports.live_log").start_live_log(topics)
     if attribute:
         value = getattr(value, attribute)

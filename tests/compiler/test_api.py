@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from plumbline.compiler import api, backends
+from plumbline.compiler import api, backends, controls, marks, profiling
 from plumbline.compiler.base.errors import Unsupported, UserError
 from plumbline.compiler.base.events import Captured, CompilerFailed, Recompiled, recording
 from plumbline.compiler.base.options import Options
@@ -149,22 +149,22 @@ def test_error_of_a_user_backend_reaches_the_user():
 def test_register_backend(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(backends, "_USERS", {})  # for this test alone
 
-    @api.register_backend
+    @backends.register_backend
     def my_backend(graph, inputs):
         return graph.forward
 
-    assert "my_backend" in api.list_backends()
-    assert {"eager", "aot_eager", "inductor"} <= set(api.list_backends())
+    assert "my_backend" in backends.list_backends()
+    assert {"eager", "aot_eager", "inductor"} <= set(backends.list_backends())
     assert torch.equal(api.compile(lambda x: x + 1, backend="my_backend")(torch.ones(1)), torch.full((1,), 2.0))
     with pytest.raises(UserError):
-        api.register_backend(my_backend)
+        backends.register_backend(my_backend)
 
 
 def test_is_compiling_differs_inside():
     def f(x):
-        return x + (1 if api.is_compiling() and torch.compiler.is_compiling() else 2)
+        return x + (1 if controls.is_compiling() and torch.compiler.is_compiling() else 2)
 
-    assert api.is_compiling() is False
+    assert controls.is_compiling() is False
     assert api.compile(f, backend="eager")(torch.zeros(1)).item() == 1
     assert f(torch.zeros(1)).item() == 2
 
@@ -172,7 +172,7 @@ def test_is_compiling_differs_inside():
 def test_graph_break_breaks():
     def f(x):
         y = x + 1
-        api.graph_break()
+        controls.graph_break()
         return y * 2
 
     assert api.explain(f, torch.ones(2)).graph_count == 2
@@ -204,8 +204,8 @@ def test_disable_and_its_call_stack_example():
         return seen[-1]
 
     assert names(a_fn) == ["fn"]
-    assert names(api.disable(a_fn)) == ["fn"]
-    assert names(api.disable(a_fn, recursive=False)) == ["aa_fn", "ab_fn", "fn"]
+    assert names(controls.disable(a_fn)) == ["fn"]
+    assert names(controls.disable(a_fn, recursive=False)) == ["aa_fn", "ab_fn", "fn"]
 
 
 def test_torch_marks_are_honoured():
@@ -225,20 +225,20 @@ def test_allow_and_disallow_in_graph():
     def f(x):
         return opaque(x) * 2
 
-    api.allow_in_graph(opaque)
+    controls.allow_in_graph(opaque)
     story = api.explain(f, torch.ones(2))
     assert opaque in story.ops_per_graph[0]
-    api.disallow_in_graph(opaque)
+    controls.disallow_in_graph(opaque)
     assert api.explain(f, torch.ones(2)).graph_break_count == 1
-    api.disallow_in_graph(torch.sin)
+    controls.disallow_in_graph(torch.sin)
     try:
         assert api.explain(lambda x: (x + 1).cos() + torch.sin(x), torch.ones(2)).graph_break_count == 1
     finally:
-        api.allow_in_graph(torch.sin)
+        controls.allow_in_graph(torch.sin)
 
 
 def test_profiler_reports_breaks_and_recompilations():
-    with api.CompileProfiler() as prof:
+    with profiling.CompileProfiler() as prof:
         run = api.compile(toy_example, backend=prof)
         run(torch.ones(3), torch.ones(3))
         assert "No recompilation detected." in prof.report()
@@ -251,17 +251,17 @@ def test_profiler_reports_breaks_and_recompilations():
 
 def test_compile_times_lists_stages():
     api.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
-    assert "capture" in api.compile_times()
+    assert "capture" in profiling.compile_times()
 
 
 def test_skip_is_spelled_out():
     with pytest.raises(UserError, match="disable"):
-        api.skip(toy_example)
+        controls.skip(toy_example)
 
 
 def test_mark_dynamic_checks_the_dimension():
     with pytest.raises(UserError):
-        api.mark_dynamic(torch.ones(2), 3)
+        marks.mark_dynamic(torch.ones(2), 3)
 
 
 class Net(nn.Module):
