@@ -11,7 +11,7 @@ import torch
 from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
 from .base.options import Options, Settings, in_force
-from .frontend.capture import SYMBOLIC
+from .frontend.specialise import SYMBOLIC
 from .graph.promises import checked_at_first
 from .native import compile_traced, extra_decompositions
 

@@ -1,0 +1,188 @@
+"""Generators of inlined functions: frames that stop at each yield."""
+
+import sys
+import types
+
+from ..values.constant import Constant, MethodOf
+from ..values.python.objects.classes import ClassValue
+from ..values.python.objects.exceptions import ExceptionValue
+from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, Break
+from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .evaluate import enter_handler, run_frame
+from .frame import FrameState
+from .kept_generators import State, rebuild_generator, replay_generator, state_of
+from .recorder import Recorder
+
+
+class GeneratorValue(Value):
+    """A generator of an inlined function: a frame that stops at each yield."""
+
+    def __init__(self, ctx: Recorder, frame: FrameState) -> None:
+        self.ctx = ctx
+        self.frame = frame
+        self.started = bool(frame.index)
+        self.finished = False
+        self.running = False
+
+    def python_type(self) -> type:
+        """Return the generator type."""
+        return types.GeneratorType
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Generators are true."""
+        return True
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Run to the next yield."""
+        return self._resume(Constant(None))
+
+    def _resume(self, sent: Value) -> Value:
+        if self.running:
+            self.ctx.throw(ValueError, "generator already executing")
+        if self.finished:
+            self.ctx.throw(StopIteration)
+        if self.started:
+            self.frame.stack.append(sent)
+        elif not isinstance(sent, Constant) or sent.value is not None:
+            self.ctx.throw(TypeError, "can't send non-None value to a just-started generator")
+        self.started = True
+        return self._run()
+
+    def _run(self) -> Value:
+        if self.source is not None:
+            self.ctx.mutated(self)
+        self.frame.yielded = None
+        self.frame.parent = self.ctx.frames[-1] if self.ctx.frames else None
+        self.running = True
+        try:
+            run_frame(self.ctx, self.frame)
+        except Raised as raised:
+            self.finished = True
+            raise self._left(raised) from None
+        finally:
+            self.running = False
+        if self.frame.yielded is not None:
+            return self.frame.yielded
+        self.finished = True
+        assert self.frame.returned is not None
+        result = self.frame.returned
+        is_none = isinstance(result, Constant) and result.value is None
+        raise Raised(ExceptionValue(StopIteration, [] if is_none else [result]))
+
+    def throw_in(self, exception: Value) -> Value:
+        """Raise an exception at the yield where the generator stands."""
+        if self.running:
+            self.ctx.throw(ValueError, "generator already executing")
+        if isinstance(exception, ExceptionValue):
+            exception.entered(self.ctx.handled_exception())
+        if self.finished or not self.started:
+            self.finished = True
+            raise Raised(exception)
+        inner = self._inner()
+        raised = Raised(exception)
+        if inner is not None:
+            try:
+                return self._throw_on(inner, exception)
+            except Raised as other:
+                if self._goes_on_with(other):
+                    return self._run()
+                raised = other
+        try:
+            enter_handler(self.frame, raised)
+        except Raised as other:
+            self.finished = True
+            raise self._left(other) from None
+        return self._run()
+
+    def _left(self, raised: Raised) -> Raised:
+        """Return what an exception that leaves the generator becomes: a StopIteration is an error there."""
+        if not issubclass(raised.value.python_type(), StopIteration):
+            return raised
+        error = ExceptionValue(RuntimeError, [Constant("generator raised StopIteration")])
+        error.cause = error.context = raised.value
+        error.suppressed = error.raised = True
+        return Raised(error)
+
+    def _inner(self) -> Value | None:
+        """Return the iterator that `yield from` stands in, None elsewhere."""
+        following = self.frame.decoded.instructions[self.frame.index]
+        return self.frame.stack[-1] if following.name == "RESUME" and following.argument & 3 == 2 else None
+
+    def _throw_on(self, inner: Value, exception: Value) -> Value:
+        """Throw into the iterator of a `yield from`."""
+        if issubclass(exception.python_type(), GeneratorExit):
+            if hasattr(inner.python_type(), "close"):
+                inner.call_method(self.ctx, "close", [], {})
+            raise Raised(exception)
+        if not hasattr(inner.python_type(), "throw"):
+            raise Raised(exception)
+        return self.ctx.realize(inner.call_method(self.ctx, "throw", [exception], {}))
+
+    def _goes_on_with(self, raised: Raised) -> bool:
+        """Go on behind the `yield from` if its iterator has ended; since 3.12 a handler does so."""
+        if sys.version_info >= (3, 12) or not issubclass(raised.value.python_type(), StopIteration):
+            return False
+        sends = [one for one in self.frame.decoded.instructions[: self.frame.index] if one.name == "SEND"]
+        assert sends[-1].target is not None
+        self.frame.pop()
+        self.frame.push(raised.value.get_attr(self.ctx, "value"))
+        self.frame.index = sends[-1].target
+        return True
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate send, throw, close and the explicit special methods."""
+        if name == "__next__":
+            return self.next(ctx)
+        if name == "__iter__":
+            return self
+        if name == "send":
+            return self._resume(ctx.realize(args[0]))
+        if name == "throw":
+            kind, given = ctx.realize(args[0]), ctx.realize(args[1]) if len(args) > 1 else Constant(None)
+            if isinstance(kind, ClassValue) and not isinstance(given, ExceptionValue):
+                is_none = isinstance(given, Constant) and given.value is None
+                given = ctx.realize(ctx.call(kind, [] if is_none else [given], {}))
+            exception = given if isinstance(given, ExceptionValue) else kind
+            if isinstance(exception, ExceptionValue):
+                return self.throw_in(exception)
+        if name == "close":
+            return self._close()
+        raise Break(BUILTIN_METHOD, f"generator method {name!r}")
+
+    def _close(self) -> Value:
+        if self.started and not self.finished:
+            try:
+                self.throw_in(ExceptionValue(GeneratorExit, []))
+            except Raised as raised:
+                if not issubclass(raised.value.python_type(), GeneratorExit | StopIteration):
+                    raise
+            else:
+                self.ctx.throw(RuntimeError, "generator ignored GeneratorExit")
+        self.finished = True
+        return Constant(None)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Give the methods."""
+        return MethodOf(self, name)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make a real generator that stands at the same place."""
+        return rebuild_generator(self, self.frame, self._state(), out)
+
+    def replay(self, out: Rebuilder) -> list[str]:
+        """Move the original, which capture handed over at an earlier break."""
+        return replay_generator(self, self._state(), out)
+
+    def _state(self) -> State:
+        if self.running:
+            self.unsupported("handing over a running generator", CANNOT_RESUME)
+        return state_of(self.frame, started=self.started, finished=self.finished)
+
+
+def make_generator(ctx: Recorder, frame: FrameState) -> Value:
+    """Return the generator over a fresh frame."""
+    return GeneratorValue(ctx, frame)

@@ -1,0 +1,256 @@
+"""Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
+
+import torch
+from torch import fx
+
+from ..base.errors import UserError
+from ..base.events import (
+    Artifact,
+    BackendCalled,
+    Captured,
+    is_recording,
+    record,
+    stage,
+)
+from ..base.origin import Origin
+from ..base.torch_facts import set_grad_mode
+from ..bytecode.resume_chain import NO_POSITION, Place
+from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
+from ..bytecode.resume_code import NULL as NULL_KIND
+from ..graph.effects import Effects
+from ..graph.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
+from ..values.guard import Guard
+from ..values.value import Value
+from .autocast import autocast_depth, autocast_state, put_autocast
+from .break_operations import Branch, is_compilable_callee
+from .failure import report_failure
+from .frame import NULL, FrameState, HandledValue, kept_locals
+from .guards.generated_function import Names, guard_lines
+from .guards.guarded_code import guarded_function
+from .guards.rules import guard_words
+from .recorder import Recorder
+from .rescue import Rescue
+from .residual import EAGER, Residual, distinct_guards
+from .unit import Specialisation, Tail, Unit, drive
+
+
+class BackendError(Exception):
+    """A backend given by the user failed; its own error is the cause."""
+
+
+SYMBOLIC = "symbolic"  # in the meta of a graph module: its guards leave sizes or numbers of inputs open
+
+
+class SpecialisationWriter:
+    """Writes one specialisation."""
+
+    def __init__(self, unit: Unit, recorder: Recorder) -> None:
+        self.unit = unit
+        self.recorder = recorder
+        self.names = Names()
+        self.guards = [*recorder.guards, *distinct_guards(recorder)]
+        self.checks = guard_lines(self.guards, self.names)
+        self.before: list[str] = []
+        used = [recorder.placeholders[node] for node in recorder.graph.nodes if node.op == "placeholder" and node.users]
+        self.examples = [real for _, real in used]
+        self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
+        self.out = Residual(recorder, self.names)
+
+    def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
+        """Return the expression of what to call at the break: the callee's own unit where it can have one."""
+        if not is_compilable_callee(callee):
+            return expression
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.unit.family.callee)}({expression})")
+        return name
+
+    def branch(self, frames: tuple[FrameState, ...], branch: Branch) -> str:
+        """Return the expression that goes on at a branch."""
+        stack, values = self._stack(frames[-1].stack)
+        for pushed in branch.pushed:
+            stack.append(VALUE if pushed else NULL_KIND)
+            values += [pushed] if pushed else []
+        return self._resume(frames, branch.target, stack, values)
+
+    def handler(self, frames: tuple[FrameState, ...], before: list[Value]) -> str | None:
+        """Return the expression that goes on in the exception handler around the break; None if there is none.
+
+        before: the stack of the innermost frame before the operation took its operands. The handler may be in a
+        calling frame; then the frames inside it are left.
+        """
+        stacks = [*(frame.stack for frame in frames[:-1]), before]
+        for depth in reversed(range(len(frames))):
+            frame = frames[depth]
+            handler = frame.decoded.handler_of[frame.current().index]
+            if handler is None:
+                continue
+            stack, values = self._stack(stacks[depth][: handler.depth])
+            if handler.keeps_position:
+                stack.append(VALUE)
+                values.append(str(NO_POSITION))
+            return self._resume(frames[: depth + 1], handler.target, [*stack, VALUE], [*values, "_caught"])
+        return None
+
+    def _stack(self, values: list[Value]) -> tuple[list[str], list[str]]:
+        kinds = [NULL_KIND if v is NULL else HANDLED if isinstance(v, HandledValue) else VALUE for v in values]
+        given = [value.exception if isinstance(value, HandledValue) else value for value in values]
+        return kinds, [self.out.value(value) for value in given if value is not NULL]
+
+    def _resume(self, frames: tuple[FrameState, ...], target: int, stack: list[str], values: list[str]) -> str:
+        """Return the expression that goes on with the innermost frame at a place, and with its callers after it."""
+        places, given, instead = [], list[str](), None
+        for frame in reversed(frames):
+            drops = frame is not frames[-1] and (frame.drops or instead is not None)
+            if frame is not frames[-1]:
+                target = frame.index
+                stack, values = self._stack(frame.stack if instead is None else [*frame.stack, instead])
+            instead = frame.instead
+            local = kept_locals(frame, target)
+            values = values + [self.out.value(cell) for cell in frame.cells.values()]
+            given += values + [self.out.value(frame.locals[name]) for name in local]
+            layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)
+            places.append(Place(frame.decoded, frame.namespace, layout, drops))
+        target_name = self.out.inject(self.unit.resume(tuple(places)))
+        if self.unit.is_resume:
+            return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"
+        return f"{self.out.inject(drive)}({', '.join([target_name, *given])})"
+
+    def specialise(self, tail: list[str], origin: Origin | None, module: dict[str, object]) -> Specialisation:
+        """Compile the graph and return the finished specialisation."""
+        call = self._graph_call()
+        sizes = self.recorder.sizes.guards()  # last: compiling the graph and writing values may assume more
+        self.recorder.sizes.record_fixed()
+        self.guards += sizes
+        self.checks += guard_lines(sizes, self.names)
+        body = [*self.before, *call, *self.out.lines, *tail]
+        run, text = guarded_function(
+            _identifier(self.unit.name),
+            self.unit.parameters,
+            tuple(self.guards),
+            self.checks,
+            body,
+            self.names,
+            origin,
+            module,
+            self.unit.family.options,
+        )
+        if is_recording():
+            record(Artifact("capture", self.unit.name, "python", text))
+        return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
+
+    def _graph_call(self) -> list[str]:
+        """Return the statements that run the graph; none if it has no operations."""
+        graph, recorder = self.recorder.graph, self.recorder
+        operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
+        if not operations:
+            return []
+        checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
+        for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
+            graph.erase_node(node)
+        effects = recorder.happens.summary([node for node in graph.nodes if node.op == "placeholder"])
+        graph.output(tuple(value.node for value in self.out.outputs))
+        module = fx.GraphModule(torch.nn.Module(), graph)
+        module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
+        module.meta[EFFECTS] = effects
+        compiled, is_graph = self._compile(module, self.examples, len(operations))
+        rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
+        lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
+        return self._checked(lines, checks, effects) if checks else lines
+
+    def _rescued(self, run: str, rescue: str) -> list[str]:
+        """Return the statements that run the graph; where the program fails, its own code runs from the start."""
+        inputs = ", ".join(self.fetched)
+        outputs = "".join(f"_o{position}, " for position in range(len(self.out.outputs)))
+        assign = f"{outputs}= " if outputs else ""
+        eager, original = self.names.inject(EAGER), self.names.inject(self.unit.eager)
+        call = self._state_put_back([f"{assign}{run}({inputs})"])
+        again = self._state_put_back([f"_failed = {rescue}(_failed, ({inputs}{',' if inputs else ''}))"])
+        return [
+            "_failed = None",
+            "try:",
+            *(f"    {line}" for line in call),
+            "except Exception as _error:",
+            "    _failed = _error",
+            "if _failed is not None:",
+            *(f"    {line}" for line in again),
+            f"    if _failed is {eager}: return {original}({', '.join(self.unit.parameters)})",
+            *([f"    {assign}_failed"] if outputs else []),
+        ]
+
+    def _state_put_back(self, lines: list[str]) -> list[str]:
+        """Return the statements with the state of torch that the graph changes put back behind them."""
+        changed, inject, fresh = self.recorder.changed_states, self.names.inject, self.names.fresh
+        if "autocast" in changed:
+            state, depth = fresh(), fresh()
+            before = [f"{state} = {inject(autocast_state)}()", f"{depth} = {inject(autocast_depth)}()"]
+            lines = _with_finally(before, lines, f"{inject(put_autocast)}({state}, {depth})")
+        if "grad" in changed:
+            mode = fresh()
+            before = [f"{mode} = {inject(torch.is_grad_enabled)}()"]
+            lines = _with_finally(before, lines, f"{inject(set_grad_mode)}({mode})")
+        return self.recorder.blocks.around(lines, inject, fresh())
+
+    def _checked(self, lines: list[str], checks: list[str], effects: Effects) -> list[str]:
+        """Return the statements that run the graph and hold what was assumed of its data."""
+        draws, state = self.names.inject(effects.draws), self.names.fresh()
+        keep, put_back = self.names.inject(generator_states), self.names.inject(restore_generators)
+        original = self.names.inject(self.unit.after_wrong_assumption)
+        return [
+            *([f"{state} = {keep}({draws})"] if effects.draws else []),
+            *lines,
+            f"if not ({' and '.join(checks)}):",
+            *([f"    {put_back}({state})"] if effects.draws else []),
+            f"    return {original}({', '.join(self.unit.parameters)})",
+        ]
+
+    def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:
+        """Return what runs the graph and leaves nothing behind when it fails, and whether that is the graph itself."""
+        family, effects = self.unit.family, effects_of(module)
+        if is_recording():
+            guards = tuple(map(guard_words, self.guards))
+            places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
+            record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
+            record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
+        with stage(f"backend {family.backend_name}"), self.recorder.state_at_entry():
+            try:
+                compiled = family.backend(module, examples)
+            except Exception as error:
+                if family.user_backend or isinstance(error, UserError):
+                    raise BackendError from error
+                if family.options.strict:
+                    raise
+                place = f"backend {family.backend_name}"
+                report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
+                compiled = module.forward
+        is_graph = compiled == module.forward
+        return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend)), is_graph
+
+
+def _with_finally(before: list[str], lines: list[str], last: str) -> list[str]:
+    return [*before, "try:", *(f"    {line}" for line in lines), "finally:", f"    {last}"]
+
+
+def eager_specialisation(unit: Unit, guards: list[Guard]) -> Specialisation:
+    """Return a specialisation that runs the original code, under guards."""
+    names = Names()
+    body = [f"return {names.inject(unit.eager)}({', '.join(unit.parameters)})"]
+    run, text = guarded_function(
+        _identifier(unit.name),
+        unit.parameters,
+        tuple(guards),
+        guard_lines(guards, names),
+        body,
+        names,
+        None,
+        unit.namespace,
+        unit.family.options,
+    )
+    return Specialisation(run, tuple(guards), text, eager=True, has_graph=False)
+
+
+def _sets_state(node: fx.Node) -> bool:
+    return node.target is set_grad_mode or bool(getattr(node.target, "sets_state", False))
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "code"
