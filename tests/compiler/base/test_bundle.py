@@ -17,7 +17,7 @@ from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.frontend import capture, residual, unit
+from plumbline.compiler.frontend import residual, specialise, unit
 from plumbline.compiler.frontend.guards import generated_function
 from plumbline.compiler.frontend.recorder import Recorder
 
@@ -53,7 +53,7 @@ GRAPH = {"error.txt", "graph.py", "repro.py"}
 STAGES = {
     "an operation of the capture": ("eager", Recorder, "call_torch", planted, "capture", CAPTURED),
     "guards": ("eager", generated_function, "check_text", planted, "capture", CAPTURED),
-    "the guarded function": ("eager", capture, "guarded_function", planted, "capture", CAPTURED),
+    "the guarded function": ("eager", specialise, "guarded_function", planted, "capture", CAPTURED),
     "rebuilding values": ("eager", residual.Residual, "value", planted, "capture", CAPTURED),
     "tracing": ("aot_eager", autograd_compile, "trace_call", planted, "autograd", GRAPH),
     "passes": ("aot_eager", autograd_compile, "run_passes", planted, "autograd", GRAPH),
