@@ -3,7 +3,7 @@
 import torch
 
 from .base.errors import UserError
-from .frontend.size_marks import DYNAMIC, RANGES, STATIC
+from .frontend.context.size_marks import DYNAMIC, RANGES, STATIC
 
 
 def mark_dynamic(

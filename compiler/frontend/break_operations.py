@@ -13,7 +13,7 @@ from ..values.python.objects.functions import BoundMethod, FunctionValue
 from ..values.reasons import CANNOT_RESUME, SkipFrame
 from ..values.torch.modules import ModuleValue
 from ..values.value import Value
-from .frame import NULL, FrameState
+from .context.frame import NULL, FrameState
 from .opcodes_call import split_call, split_star_call
 from .opcodes_data import BINARY_SYMBOLS
 from .residual import Residual

@@ -21,14 +21,15 @@ from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised
-from .assumptions import AssumedInVain, leaves_no_trace
 from .break_operations import Branch, operation_at
 from .chain import frames_of, places_to_stop
+from .context.assumptions import AssumedInVain, leaves_no_trace
+from .context.attempt import Attempt
+from .context.frame import FrameState, handled_in
+from .context.recorder import Recorder
 from .evaluate import StopAtBreak, run_chain, run_frame
 from .failure import report_failure
-from .frame import FrameState, handled_in
 from .generators import make_generator
-from .recorder import Recorder
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
 from .unit import Specialisation, Unit
 
@@ -60,9 +61,9 @@ def _after_failure(unit: Unit, error: Exception, args: tuple[object, ...], recor
     """
     if unit.family.options.strict:
         raise error
-    guards: list[Guard] = [] if recorder is None else recorder.guards
-    graph = None if recorder is None else recorder.graph
-    examples = [] if recorder is None else [real for _, real in recorder.placeholders.values()]
+    guards: list[Guard] = [] if recorder is None else recorder.guards.demanded
+    graph = None if recorder is None else recorder.graph.fx
+    examples = [] if recorder is None else [real for _, real in recorder.graph.placeholders.values()]
     report_failure("capture", unit, error, args, guards, graph, examples)
     try:
         return eager_specialisation(unit, guards)
@@ -98,12 +99,14 @@ class _Stop:
 
 
 def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
-    recorder = Recorder(unit.family.options, run_frame, make_generator, unit.symbolic_dimensions())
-    if recorder.sizes.environment is not None:
-        recorder.sizes.varying_numbers = frozenset(unit.varying_numbers)
-    recorder.stop_at = stop.places[0][1] if stop is not None else -1
-    recorder.graph_free = unit.graph_free
-    recorder.may_assume = unit.may_assume
+    attempt = Attempt(
+        stop.places[0][1] if stop is not None else -1,
+        unit.graph_free,
+        unit.may_assume,
+        unit.symbolic_dimensions(),
+        frozenset(unit.varying_numbers),
+    )
+    recorder = Recorder(unit.family.options, attempt, run_frame, make_generator)
     with lookups_guarded(recorder):
         return _attempt_by(recorder, unit, args, stop)
 
@@ -111,7 +114,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
 def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
     grad_mode = torch.is_grad_enabled()
     try:
-        frames = recorder.entered = frames_of(recorder, unit, args)
+        frames = recorder.frames.entered = frames_of(recorder, unit, args)
         try:
             run_chain(recorder, frames)
         except StopAtBreak as stopped:
@@ -122,10 +125,10 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
         except Break as signal:
             if unit.family.fullgraph or stop is not None:
                 raise
-            places = places_to_stop(recorder.stopped, signal)
+            places = places_to_stop(recorder.frames.stopped, signal)
             if not places:
                 raise SkipFrame(CANNOT_RESUME, signal.detail, signal.origin) from None
-            return _Stop(signal, places, len(recorder.stopped) - 1)
+            return _Stop(signal, places, len(recorder.frames.stopped) - 1)
         return _finish_return(unit, recorder, frames[0])
     except (Break, SkipFrame) as signal:
         if stop is not None and len(stop.places) > 1:
@@ -144,8 +147,8 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
         return _after_failure(unit, error, args, recorder)
     finally:
         set_grad_mode(grad_mode)
-        recorder.restore_autocast()
-        recorder.blocks.restore()
+        recorder.modes.restore_autocast()
+        recorder.modes.blocks.restore()
         recorder.release()
 
 
@@ -159,7 +162,7 @@ def _skip(unit: Unit, recorder: Recorder, signal: Break | SkipFrame) -> Speciali
             hint=f"{signal.reason.hint}; see docs/graph-breaks.md, {signal.reason.id}",
         )
     record(RanEagerly(unit.name, signal.reason.id, signal.detail, signal.reason.hint, origin))
-    return eager_specialisation(unit, recorder.guards)
+    return eager_specialisation(unit, recorder.guards.demanded)
 
 
 def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Specialisation:
@@ -201,9 +204,9 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
 
 
 def _hold_assumptions(recorder: Recorder) -> None:
-    blocks = recorder.blocks.in_graph
-    if recorder.assumed and not leaves_no_trace(
-        recorder.graph, recorder.mutates_inputs, recorder.changed_states, blocks
+    blocks = recorder.modes.blocks.in_graph
+    if recorder.graph.assumed and not leaves_no_trace(
+        recorder.graph.fx, recorder.graph.mutates_inputs, recorder.modes.changed, blocks
     ):
         raise AssumedInVain
 

@@ -10,8 +10,8 @@ from ..bytecode.resume_code import NULL as NULL_KIND
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import EXPLICIT_BREAK, Break
 from ..values.source import Argument
-from .frame import NULL, FrameState, HandledValue
-from .recorder import Recorder
+from .context.frame import NULL, FrameState, HandledValue
+from .context.recorder import Recorder
 from .unit import Unit, parameter_names
 
 REPEATS = 4  # of one code in a chain; a deeper recursion breaks at the call, where its own unit takes over

@@ -5,9 +5,9 @@ from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import Break, SkipFrame
 from ..values.value import Raised
 from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table
-from .frame import FrameState
+from .context.frame import FrameState
+from .context.recorder import Recorder
 from .opcode_table import rules_for
-from .recorder import Recorder
 
 _RULES = rules_for()
 
@@ -25,12 +25,12 @@ def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
 
     frames: from the outermost in; the callers stand after their calls.  Raises as `run_frame`.
     """
-    ctx.frames.extend(frames[:-1])
+    ctx.frames.stack.extend(frames[:-1])
     inner: FrameState | None = None
     raised: Raised | None = None
     for frame in reversed(frames):
         if inner is not None:
-            ctx.frames.pop()
+            ctx.frames.stack.pop()
         try:
             if raised is not None:
                 enter_handler(frame, raised)
@@ -50,25 +50,24 @@ def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
 
 def run_frame(ctx: Recorder, frame: FrameState) -> None:
     """Evaluate until the frame returns or yields; raises Raised, Break or SkipFrame."""
-    ctx.frames.append(frame)
+    ctx.frames.stack.append(frame)
     try:
         _loop(ctx, frame)
     except (Break, SkipFrame) as signal:
-        if signal is not ctx.stopped_by:
-            ctx.stopped_by, ctx.stopped = signal, tuple(ctx.frames)
+        ctx.frames.note_stop(signal)
         if signal.origin is None:
             signal.origin = frame.origin()
         raise
     finally:
-        ctx.frames.pop()
+        ctx.frames.stack.pop()
 
 
 def _loop(ctx: Recorder, frame: FrameState) -> None:
     instructions = frame.decoded.instructions
     while frame.returned is None and frame.yielded is None:
         instruction = instructions[frame.index]
-        if ctx.steps == ctx.stop_at:
-            raise StopAtBreak(tuple(ctx.frames))
+        if ctx.steps == ctx.attempt.stop_at:
+            raise StopAtBreak(tuple(ctx.frames.stack))
         frame.step = ctx.steps
         ctx.step()
         frame.index += 1
@@ -76,7 +75,7 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
             _RULES[instruction.name](frame, instruction)
         except Raised as raised:
             if isinstance(raised.value, ExceptionValue) and not raised.value.raised:
-                raised.value.entered(ctx.handled_exception())
+                raised.value.entered(ctx.frames.handled_exception())
             enter_handler(frame, raised)
 
 

@@ -8,10 +8,10 @@ from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, Break
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from .context.frame import FrameState
+from .context.kept_generators import State, rebuild_generator, replay_generator, state_of
+from .context.recorder import Recorder
 from .evaluate import enter_handler, run_frame
-from .frame import FrameState
-from .kept_generators import State, rebuild_generator, replay_generator, state_of
-from .recorder import Recorder
 
 
 class GeneratorValue(Value):
@@ -54,9 +54,9 @@ class GeneratorValue(Value):
 
     def _run(self) -> Value:
         if self.source is not None:
-            self.ctx.mutated(self)
+            self.ctx.effects.mutated(self)
         self.frame.yielded = None
-        self.frame.parent = self.ctx.frames[-1] if self.ctx.frames else None
+        self.frame.parent = self.ctx.frames.stack[-1] if self.ctx.frames.stack else None
         self.running = True
         try:
             run_frame(self.ctx, self.frame)
@@ -78,7 +78,7 @@ class GeneratorValue(Value):
         if self.running:
             self.ctx.throw(ValueError, "generator already executing")
         if isinstance(exception, ExceptionValue):
-            exception.entered(self.ctx.handled_exception())
+            exception.entered(self.ctx.frames.handled_exception())
         if self.finished or not self.started:
             self.finished = True
             raise Raised(exception)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..bytecode.instruction import Instruction
 from ..bytecode.versions import RUNNING
-from .frame import FrameState
+from .context.frame import FrameState
 
 Rule = Callable[[FrameState, Instruction], None]
 Version = tuple[int, int]

@@ -12,7 +12,7 @@ from ..values.python.objects.functions import CellValue, FunctionValue
 from ..values.python.operators import unary
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ..values.value import Value, defines
-from .frame import NULL, FrameState
+from .context.frame import NULL, FrameState
 from .opcode_table import opcode
 from .opcodes_data import function_words, push_callable
 
@@ -48,7 +48,7 @@ def do_KW_NAMES(frame: FrameState, instruction: Instruction) -> None:
 def do_CALL(frame: FrameState, instruction: Instruction) -> None:
     """Call."""
     callee, args, kwargs = split_call(frame, instruction.argument)
-    frame.push(frame.ctx.call_and_push(callee, args, kwargs))
+    frame.push(frame.ctx.calls.call_and_push(callee, args, kwargs))
 
 
 @opcode("CALL_KW", (3, 13))
@@ -69,7 +69,7 @@ def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
         words = f"{function_words(callee)} argument after * must be an iterable, not {kind.__name__}"
         frame.ctx.throw(TypeError, words)
     positional, named = frame.ctx.unpack(args), keywords_of(frame, kwargs)
-    frame.push(frame.ctx.call_and_push(callee, positional, named))
+    frame.push(frame.ctx.calls.call_and_push(callee, positional, named))
 
 
 def split_star_call(frame: FrameState, instruction: Instruction) -> tuple[Value, Value, Value | None]:

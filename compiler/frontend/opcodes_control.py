@@ -9,8 +9,8 @@ from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.tuples import TupleValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ..values.value import Raised, Value
-from .assumptions import branch
-from .frame import FrameState
+from .context.assumptions import branch
+from .context.frame import FrameState
 from .opcode_table import opcode
 
 

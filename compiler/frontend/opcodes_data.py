@@ -16,7 +16,7 @@ from ..values.python.operators import binary, compare, unary
 from ..values.python.texts import formatted, text_of
 from ..values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ..values.value import Value, defines
-from .frame import NULL, FrameState
+from .context.frame import NULL, FrameState
 from .opcode_table import opcode
 
 
@@ -194,7 +194,7 @@ def do_DELETE_DEREF(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_GLOBAL")
 def do_LOAD_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Push a global or builtin; the low bit asks for a NULL below it (above it in 3.13)."""
-    value = frame.ctx.global_value(frame.namespace, _name(instruction))
+    value = frame.ctx.effects.global_value(frame.namespace, _name(instruction))
     if instruction.argument & 1:
         push_callable(frame, value)
     else:
@@ -214,13 +214,13 @@ def push_callable(frame: FrameState, value: Value) -> None:
 @opcode("STORE_GLOBAL")
 def do_STORE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Assign a global."""
-    frame.ctx.set_global(frame.namespace, _name(instruction), frame.pop())
+    frame.ctx.effects.set_global(frame.namespace, _name(instruction), frame.pop())
 
 
 @opcode("DELETE_GLOBAL")
 def do_DELETE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
     """Delete a global."""
-    frame.ctx.set_global(frame.namespace, _name(instruction), None)
+    frame.ctx.effects.set_global(frame.namespace, _name(instruction), None)
 
 
 @opcode("LOAD_ATTR")

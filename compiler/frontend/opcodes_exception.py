@@ -12,7 +12,7 @@ from ..values.python.objects.instances import ObjectValue
 from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ..values.torch.modes import LeaveBlock, block_of
 from ..values.value import Raised, Value
-from .frame import FrameState, HandledValue
+from .context.frame import FrameState, HandledValue
 from .opcode_table import opcode, rules_for
 
 
@@ -54,7 +54,7 @@ def do_RERAISE(frame: FrameState, instruction: Instruction) -> None:
 def do_RAISE_VARARGS(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `raise`."""
     values = frame.pop_many(instruction.argument)
-    handled = frame.ctx.handled_exception()
+    handled = frame.ctx.frames.handled_exception()
     if not values:
         if handled is None:
             frame.ctx.throw(RuntimeError, "No active exception to reraise")
@@ -131,7 +131,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
                 frame.ctx.throw(TypeError, what)
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
     frame.push(leave)
-    frame.push(frame.ctx.call_and_push(enter, [], {}))
+    frame.push(frame.ctx.calls.call_and_push(enter, [], {}))
 
 
 @opcode("WITH_EXCEPT_START")
@@ -140,7 +140,7 @@ def do_WITH_EXCEPT_START(frame: FrameState, instruction: Instruction) -> None:
     exception = frame.stack[-1]
     leave = frame.stack[-4]
     kind = frame.ctx.known(exception.python_type())
-    frame.push(frame.ctx.call_and_push(leave, [kind, exception, TracebackValue(exception)], {}))
+    frame.push(frame.ctx.calls.call_and_push(leave, [kind, exception, TracebackValue(exception)], {}))
 
 
 @opcode("CLEANUP_THROW", (3, 12))

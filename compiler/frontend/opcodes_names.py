@@ -4,7 +4,7 @@ from ..bytecode.instruction import Instruction
 from ..values.constant import Constant
 from ..values.python.containers.mappings import DictValue
 from ..values.value import Raised
-from .frame import FrameState
+from .context.frame import FrameState
 from .opcode_table import opcode
 
 
@@ -30,7 +30,7 @@ def do_DELETE_NAME(frame: FrameState, instruction: Instruction) -> None:
 def do_LOAD_NAME(frame: FrameState, instruction: Instruction) -> None:
     """Push a name of the class, a global or a builtin."""
     found = frame.locals.get(_name(instruction))
-    frame.push(found if found is not None else frame.ctx.global_value(frame.namespace, _name(instruction)))
+    frame.push(found if found is not None else frame.ctx.effects.global_value(frame.namespace, _name(instruction)))
 
 
 @opcode("LOAD_CLASSDEREF", last=(3, 11))
@@ -61,7 +61,7 @@ def do_LOAD_FROM_DICT(frame: FrameState, instruction: Instruction) -> None:
         if instruction.name == "LOAD_FROM_DICT_OR_DEREF":
             frame.push(frame.cells[name].load(frame.ctx, name))
         else:
-            frame.push(frame.ctx.global_value(frame.namespace, name))
+            frame.push(frame.ctx.effects.global_value(frame.namespace, name))
 
 
 @opcode("SETUP_ANNOTATIONS")

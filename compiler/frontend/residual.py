@@ -11,10 +11,10 @@ from ..values.scalar import SizeValue
 from ..values.source import Injected, Source
 from ..values.torch.tensor import TensorValue
 from ..values.value import Rebuilder, Value
-from .autocast import autocast_state, enter_autocast
+from .context.autocast import autocast_state, enter_autocast
+from .context.lazy import LazyValue
+from .context.recorder import Recorder
 from .guards.generated_function import Names
-from .lazy import LazyValue
-from .recorder import Recorder
 
 EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
 
@@ -88,8 +88,8 @@ class Residual(Rebuilder):
         Everything the stores need is built before the first of them, so that no store is seen by a fetch.
         """
         stores: list[str] = []
-        for (_, name), value in self.recorder.globals.items():
-            place = self.recorder.written_globals.get((_, name))
+        for (_, name), value in self.recorder.effects.globals.items():
+            place = self.recorder.effects.written_globals.get((_, name))
             if place is None:
                 continue
             namespace = self.inject(place[0])
@@ -97,18 +97,18 @@ class Residual(Rebuilder):
                 stores.append(f"{namespace}.pop({name!r}, None)")
             else:
                 stores.append(f"{namespace}[{name!r}] = {self.value(value)}")
-        for effect in self.recorder.effects:
+        for effect in self.recorder.effects.changed:
             stores += effect.replay(self)
         self.lines += stores
 
     def restore_state(self) -> None:
         """Leave the global state of torch as the captured code left it."""
         recorder = self.recorder
-        if "autocast" in recorder.changed_states and recorder.autocast_changed():
-            state = f"{self.inject(autocast_state())}, {recorder.autocast_blocks()}"
+        if "autocast" in recorder.modes.changed and recorder.modes.autocast_changed():
+            state = f"{self.inject(autocast_state())}, {recorder.modes.autocast_blocks()}"
             self.line(f"{self.inject(enter_autocast)}({state})")
-        recorder.blocks.write(self)
-        if "grad" in recorder.changed_states:
+        recorder.modes.blocks.write(self)
+        if "grad" in recorder.modes.changed:
             self.line(f"{self.inject(set_grad_mode)}({torch.is_grad_enabled()})")
 
 
@@ -118,20 +118,20 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
     Distinct inputs matter if something reachable from outside is changed: a list, an object, a tensor's data.
     """
     guards: list[Guard] = []
-    if recorder.effects:
+    if recorder.effects.changed:
         changeable = [value for value in recorder.shared.values() if not _is_part(value)]
         sources = [value.source for value in changeable if value.source is not None]
         outside = tuple(source for source in sources if not _is_fixed(source))
         if len(outside) > 1:
             guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, outside))
-    hashed = tuple(value.source for value in recorder.hashed.values() if value.source is not None)
+    hashed = tuple(value.source for value in recorder.guards.hashed.values() if value.source is not None)
     if len(hashed) > 1 and not all(map(_is_fixed, hashed)):
         guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, hashed))
-    if recorder.mutates_inputs and len(recorder.inputs) > 1:
-        tensors = tuple(value.source for value in recorder.inputs if value.source is not None)
-        if not recorder.effects:
+    if recorder.graph.mutates_inputs and len(recorder.graph.input_values) > 1:
+        tensors = tuple(value.source for value in recorder.graph.input_values if value.source is not None)
+        if not recorder.effects.changed:
             guards.append(Guard(None, GuardKind.DISTINCT, "distinct", None, tensors))
-        pattern = recorder.storage_pattern()
+        pattern = recorder.graph.storage_pattern()
         guards.append(Guard(None, GuardKind.STORAGES, pattern, None, tensors))
     return guards
 

@@ -21,14 +21,14 @@ from ..graph.effects import Effects
 from ..graph.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
 from ..values.guard import Guard
 from ..values.value import Value
-from .autocast import autocast_depth, autocast_state, put_autocast
 from .break_operations import Branch, is_compilable_callee
+from .context.autocast import autocast_depth, autocast_state, put_autocast
+from .context.frame import NULL, FrameState, HandledValue, kept_locals
+from .context.recorder import Recorder
 from .failure import report_failure
-from .frame import NULL, FrameState, HandledValue, kept_locals
 from .guards.generated_function import Names, guard_lines
 from .guards.guarded_code import guarded_function
 from .guards.rules import guard_words
-from .recorder import Recorder
 from .rescue import Rescue
 from .residual import EAGER, Residual, distinct_guards
 from .unit import Specialisation, Tail, Unit, drive
@@ -48,10 +48,14 @@ class SpecialisationWriter:
         self.unit = unit
         self.recorder = recorder
         self.names = Names()
-        self.guards = [*recorder.guards, *distinct_guards(recorder)]
+        self.guards = [*recorder.guards.demanded, *distinct_guards(recorder)]
         self.checks = guard_lines(self.guards, self.names)
         self.before: list[str] = []
-        used = [recorder.placeholders[node] for node in recorder.graph.nodes if node.op == "placeholder" and node.users]
+        used = [
+            recorder.graph.placeholders[node]
+            for node in recorder.graph.fx.nodes
+            if node.op == "placeholder" and node.users
+        ]
         self.examples = [real for _, real in used]
         self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
         self.out = Residual(recorder, self.names)
@@ -140,14 +144,14 @@ class SpecialisationWriter:
 
     def _graph_call(self) -> list[str]:
         """Return the statements that run the graph; none if it has no operations."""
-        graph, recorder = self.recorder.graph, self.recorder
+        graph, recorder = self.recorder.graph.fx, self.recorder
         operations = [node for node in graph.nodes if node.op != "placeholder" and not _sets_state(node)]
         if not operations:
             return []
-        checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.assumed]
+        checks = [f"bool({self.out.value(value)}) is {outcome}" for value, outcome in recorder.graph.assumed]
         for node in [node for node in graph.nodes if node.op == "placeholder" and not node.users]:
             graph.erase_node(node)
-        effects = recorder.happens.summary([node for node in graph.nodes if node.op == "placeholder"])
+        effects = recorder.graph.happens.summary([node for node in graph.nodes if node.op == "placeholder"])
         graph.output(tuple(value.node for value in self.out.outputs))
         module = fx.GraphModule(torch.nn.Module(), graph)
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
@@ -179,7 +183,7 @@ class SpecialisationWriter:
 
     def _state_put_back(self, lines: list[str]) -> list[str]:
         """Return the statements with the state of torch that the graph changes put back behind them."""
-        changed, inject, fresh = self.recorder.changed_states, self.names.inject, self.names.fresh
+        changed, inject, fresh = self.recorder.modes.changed, self.names.inject, self.names.fresh
         if "autocast" in changed:
             state, depth = fresh(), fresh()
             before = [f"{state} = {inject(autocast_state)}()", f"{depth} = {inject(autocast_depth)}()"]
@@ -188,7 +192,7 @@ class SpecialisationWriter:
             mode = fresh()
             before = [f"{mode} = {inject(torch.is_grad_enabled)}()"]
             lines = _with_finally(before, lines, f"{inject(set_grad_mode)}({mode})")
-        return self.recorder.blocks.around(lines, inject, fresh())
+        return self.recorder.modes.blocks.around(lines, inject, fresh())
 
     def _checked(self, lines: list[str], checks: list[str], effects: Effects) -> list[str]:
         """Return the statements that run the graph and hold what was assumed of its data."""
@@ -211,7 +215,7 @@ class SpecialisationWriter:
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
-        with stage(f"backend {family.backend_name}"), self.recorder.state_at_entry():
+        with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry():
             try:
                 compiled = family.backend(module, examples)
             except Exception as error:

@@ -28,12 +28,12 @@ from ..values.reasons import FUNCTION_MODE, LIMIT
 from ..values.rules import call_rule
 from ..values.source import Argument, Source
 from ..values.torch.modules import has_global_hooks
+from .context.size_marks import has_marks, size_marks
+from .context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from .dispatch_template import DEFAULT, make_template, parameter_names
 from .guards.generated_function import MISS
 from .guards.recompile_reasons import failing_guard, fetched
 from .guards.rules import guard_words
-from .size_marks import has_marks, size_marks
-from .sizes import SymbolicDimensions, every_dimension, no_symbols
 from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
 

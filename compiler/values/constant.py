@@ -279,7 +279,7 @@ class Known(Value):
             attribute = getattr(module, name)
         except AttributeError as error:
             if not is_stable_module(module):
-                ctx.guard(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
+                ctx.guards.add(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
             ctx.throw(AttributeError, *error.args)
         if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
             return ctx.wrap(attribute, Attribute(Injected(module), name))
@@ -291,7 +291,7 @@ class Known(Value):
         """Assign a global of a Python module."""
         if not isinstance(self.value, types.ModuleType):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
-        ctx.set_global(vars(self.value), name, value)
+        ctx.effects.set_global(vars(self.value), name, value)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run a method of an enum member that is also a string or a number; look others up."""
@@ -301,7 +301,7 @@ class Known(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call by the rule of the object; without one, break."""
-        rule = ctx.call_rule(self.value)
+        rule = ctx.calls.call_rule(self.value)
         if rule is None:
             self.unsupported("call", UNKNOWN_CALLEE)
         try:

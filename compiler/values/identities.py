@@ -25,7 +25,7 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
     if same or left.source is None or right.source is None or isinstance(left, Constant):
         return same
     if left.python_type() is right.python_type():
-        ctx.guard(None, GuardKind.DISTINCT, "distinct", (left.source, right.source))
+        ctx.guards.add(None, GuardKind.DISTINCT, "distinct", (left.source, right.source))
     return False
 
 
@@ -66,7 +66,7 @@ def key_among(ctx: CaptureContext, container: Value, key: Value) -> Value:
     module = owner.identity() if owner is not None else None
     if owner is None or owner.source is None or not isinstance(module, torch.nn.Module):
         raise Break(IDENTITY_NUMBER, "id(), looked up among keys from outside")
-    ctx.guard(owner.source, GuardKind.IDENTITY, module)  # which keeps it alive, so the number stays its own
+    ctx.guards.add(owner.source, GuardKind.IDENTITY, module)  # which keeps it alive, so the number stays its own
     return Constant(id(module))
 
 
@@ -115,15 +115,15 @@ class IdentityValue(Value):
         """Evaluate `self == other`."""
         if self.owner is None or other.owner is None:
             return self.owner is other.owner
-        ctx.told_apart(self.owner)
-        ctx.told_apart(other.owner)
+        ctx.guards.told_apart(self.owner)
+        ctx.guards.told_apart(other.owner)
         return self.owner.identity() is other.owner.identity()
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Identities are equal for one object."""
         if self.owner is None:
             return _Token(("thread",))
-        ctx.told_apart(self.owner)
+        ctx.guards.told_apart(self.owner)
         real = self.owner.identity()
         if isinstance(self.owner, Constant):
             return _Token((type(real), real))

@@ -56,7 +56,7 @@ class SizeValue(Value):
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the node that computes the number, and the symbol; a number that needs no node for both."""
-        node = ctx.size_argument(self)
+        node = ctx.graph.size_argument(self)
         return node, self.symbol if not isinstance(node, int | float | bool) else node
 
     def constant(self) -> object:

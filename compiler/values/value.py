@@ -323,73 +323,27 @@ def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> 
     return memo[id(value)] if id(value) in memo else value.deep_copy(ctx, memo)
 
 
-class CaptureContext(ABC):
-    """What values may ask of the capture; implemented by `frontend/recorder.py`."""
-
-    options: Options
-    class_changes: dict[type, Value]  # attributes of classes that the program has set, by class
+class GuardDemands(ABC):
+    """What later calls must fulfil to be served by the code of this capture."""
 
     @abstractmethod
-    def wrap(self, value: object, source: Source) -> Value:
-        """Return the value of a real object reached by a source, with the guards that make it true."""
-
-    @abstractmethod
-    def lazy(self, value: object, source: Source) -> Value:
-        """Return a value that is wrapped, and guarded, only when it is used."""
-
-    @abstractmethod
-    def realize(self, value: Value) -> Value:
-        """Return the value itself, wrapped now if it was lazy."""
-
-    @abstractmethod
-    def known(self, value: object) -> Value:
-        """Return the value of an object computed while evaluating; containers become new containers."""
-
-    @abstractmethod
-    def guard(self, source: Source | None, kind: GuardKind, expected: object, others: tuple[Source, ...] = ()) -> None:
+    def add(self, source: Source | None, kind: GuardKind, expected: object, others: tuple[Source, ...] = ()) -> None:
         """Demand a condition at entry."""
 
     @abstractmethod
-    def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate a call."""
+    def told_apart(self, value: Value) -> None:
+        """Note that the program relies on this object not being another one: it hashes by identity."""
+
+
+class GraphInProgress(ABC):
+    """The graph that is being built, and evaluations beside it."""
 
     @abstractmethod
-    def call_rule(self, function: object) -> Callable[["CaptureContext", Arguments, Keywords], Value] | None:
-        """Return the rule for calling a known object, None if there is none."""
-
-    @abstractmethod
-    def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate a call whose result the running instruction pushes, doing nothing else with it.
-
-        A break inside the callee can then go on there, and with the caller afterwards.
-        """
-
-    @abstractmethod
-    def initialise(self, instance: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
-        """Evaluate the `__init__` of a new object, which is the result of calling its class."""
-
-    @abstractmethod
-    def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate a call whose result is the result of calling `caller`, the value whose rule this is."""
-
-    @abstractmethod
-    def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate the body of a Python function; function: a FunctionValue."""
-
-    @abstractmethod
-    def call_torch(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
+    def call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Add an operation to the graph; kind: `call_function` or `call_method` (target: the name)."""
 
     @abstractmethod
-    def size_argument(self, value: Value) -> object:
-        """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
-
-    @abstractmethod
-    def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
-        """Run a Python function over fake tensors; what: its name for messages."""
-
-    @abstractmethod
-    def add_call(
+    def add(
         self,
         target: Callable[..., object],
         args: tuple[object, ...],
@@ -397,6 +351,14 @@ class CaptureContext(ABC):
         kwargs: dict[str, object] | None = None,
     ) -> "Value":
         """Add a call to the graph whose result on fake tensors is known."""
+
+    @abstractmethod
+    def fake_run(self, run: Callable[..., object], args: list[object], kwargs: dict[str, object], what: str) -> object:
+        """Run a Python function over fake tensors; what: its name for messages."""
+
+    @abstractmethod
+    def size_argument(self, value: Value) -> object:
+        """Return the node of the graph that computes a symbolic size, or the number if there is none for it."""
 
     @abstractmethod
     def evaluate_apart(
@@ -409,23 +371,23 @@ class CaptureContext(ABC):
         """
 
     @abstractmethod
-    def assume(self, condition: Value, outcome: bool) -> bool:
-        """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
-
-    @abstractmethod
     def evaluate_dry(self, evaluate: Callable[[], None], what: str) -> None:
         """Evaluate something for its guards; its operations are dropped again, and effects are a Break."""
+
+    @abstractmethod
+    def assume(self, condition: Value, outcome: bool) -> bool:
+        """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
 
     @abstractmethod
     def rebound(self, tensor: Value) -> None:
         """Note that a tensor's value stands for another node now."""
 
     @abstractmethod
-    def graph_inputs(self) -> Sequence[Value]:
+    def inputs(self) -> Sequence[Value]:
         """Return the tensors from outside that were looked at so far."""
 
     @abstractmethod
-    def graph_leaves(self) -> Sequence[Value]:
+    def leaves(self) -> Sequence[Value]:
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
 
     @abstractmethod
@@ -433,32 +395,16 @@ class CaptureContext(ABC):
         """Return whether a function is being evaluated in a graph of its own."""
 
     @abstractmethod
-    def is_dropped(self) -> bool:
-        """Return whether the program throws away the result of the operation that is being evaluated."""
+    def add_change(self, change: Callable[..., object], args: tuple[object, ...] = ()) -> None:
+        """Add a call to the graph that changes a setting of torch and gives nothing."""
 
-    @abstractmethod
-    def mutated(self, value: Value) -> None:
-        """Note that an object changed, so that the change is replayed if it came from outside."""
 
-    @abstractmethod
-    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
-        """Raise an exception in the evaluated program."""
-
-    @abstractmethod
-    def stand_for(self, real: object, value: Value) -> None:
-        """Let a real object, made only to be found, stand for a value made while evaluating."""
-
-    @abstractmethod
-    def class_body(self, function: Value) -> dict[str, Value]:
-        """Evaluate the body of a class statement and return its names."""
+class CallingFrames(ABC):
+    """What a program may ask of the frames that are running."""
 
     @abstractmethod
     def calling_namespace(self) -> dict[str, object]:
         """Return the globals of the frame that calls."""
-
-    @abstractmethod
-    def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
-        """Return what a namespace has under a name, builtins left out; None if nothing."""
 
     @abstractmethod
     def calling_frame(self, depth: int) -> tuple[CodeType, int]:
@@ -469,8 +415,8 @@ class CaptureContext(ABC):
         """Return the local variables of the frame that calls, closure variables too."""
 
     @abstractmethod
-    def told_apart(self, value: Value) -> None:
-        """Note that the program relies on this object not being another one: it hashes by identity."""
+    def calling_class_cell(self) -> tuple[Value, Value]:
+        """Return (`__class__`, first argument) of the running frame, for `super()`."""
 
     @abstractmethod
     def handled_exception(self) -> Value | None:
@@ -481,16 +427,34 @@ class CaptureContext(ABC):
         """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one."""
 
     @abstractmethod
-    def equal(self, left: Value, right: Value) -> bool:
-        """Evaluate `left is right or left == right` as containers do."""
+    def is_dropped(self) -> bool:
+        """Return whether the program throws away the result of the operation that is being evaluated."""
+
+
+class SideEffects(ABC):
+    """Changes of what lives outside, replayed after the graph."""
+
+    class_changes: dict[type, Value]  # attributes of classes that the program has set, by class
 
     @abstractmethod
-    def less(self, left: Value, right: Value) -> bool:
-        """Evaluate `left < right`."""
+    def mutated(self, value: Value) -> None:
+        """Note that an object changed, so that the change is replayed if it came from outside."""
 
     @abstractmethod
-    def unpack(self, value: Value) -> list[Value]:
-        """Evaluate `list(value)`."""
+    def global_value(self, namespace: dict[str, object], name: str) -> Value:
+        """Evaluate a global name: the namespace, then builtins."""
+
+    @abstractmethod
+    def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
+        """Return what a namespace has under a name, builtins left out; None if nothing."""
+
+    @abstractmethod
+    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
+        """Assign a global name; None deletes it."""
+
+
+class ModeChanges(ABC):
+    """Settings of torch that the program changes: devices, dtypes, grad mode, autocast and other blocks."""
 
     @abstractmethod
     def enter_device(self, device: torch.device) -> None:
@@ -516,22 +480,93 @@ class CaptureContext(ABC):
     def set_state(self, name: str, setter: Callable[..., object], args: tuple[object, ...]) -> None:
         """Change a global state of torch (grad mode, autocast) in the graph and for the rest of the capture."""
 
-    @abstractmethod
-    def global_value(self, namespace: dict[str, object], name: str) -> Value:
-        """Evaluate a global name: the namespace, then builtins."""
+
+class CallEvaluation(ABC):
+    """Python functions evaluated where they are called."""
 
     @abstractmethod
-    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
-        """Assign a global name; None deletes it."""
+    def call_rule(self, function: object) -> Callable[["CaptureContext", Arguments, Keywords], Value] | None:
+        """Return the rule for calling a known object, None if there is none."""
 
     @abstractmethod
-    def calling_class_cell(self) -> tuple[Value, Value]:
-        """Return (`__class__`, first argument) of the running frame, for `super()`."""
+    def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result the running instruction pushes, doing nothing else with it.
+
+        A break inside the callee can then go on there, and with the caller afterwards.
+        """
 
     @abstractmethod
-    def class_attr(self, instance: Value, kind: type, name: str) -> Value:
-        """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""
+    def initialise(self, instance: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of a new object, which is the result of calling its class."""
+
+    @abstractmethod
+    def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result is the result of calling `caller`, the value whose rule this is."""
+
+    @abstractmethod
+    def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the body of a Python function; function: a FunctionValue."""
 
     @abstractmethod
     def suspendable(self, function: Value, code: CodeType, args: dict[str, Value]) -> Value:
         """Return a generator over a frame of the function; args: its bound locals."""
+
+    @abstractmethod
+    def class_body(self, function: Value) -> dict[str, Value]:
+        """Evaluate the body of a class statement and return its names."""
+
+
+class CaptureContext(ABC):
+    """What values may ask of the capture: to evaluate, and its parts; implemented by `frontend/context`."""
+
+    options: Options
+    guards: GuardDemands
+    graph: GraphInProgress
+    frames: CallingFrames
+    effects: SideEffects
+    modes: ModeChanges
+    calls: CallEvaluation
+
+    @abstractmethod
+    def wrap(self, value: object, source: Source) -> Value:
+        """Return the value of a real object reached by a source, with the guards that make it true."""
+
+    @abstractmethod
+    def lazy(self, value: object, source: Source) -> Value:
+        """Return a value that is wrapped, and guarded, only when it is used."""
+
+    @abstractmethod
+    def realize(self, value: Value) -> Value:
+        """Return the value itself, wrapped now if it was lazy."""
+
+    @abstractmethod
+    def known(self, value: object) -> Value:
+        """Return the value of an object computed while evaluating; containers become new containers."""
+
+    @abstractmethod
+    def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call."""
+
+    @abstractmethod
+    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
+        """Raise an exception in the evaluated program."""
+
+    @abstractmethod
+    def stand_for(self, real: object, value: Value) -> None:
+        """Let a real object, made only to be found, stand for a value made while evaluating."""
+
+    @abstractmethod
+    def equal(self, left: Value, right: Value) -> bool:
+        """Evaluate `left is right or left == right` as containers do."""
+
+    @abstractmethod
+    def less(self, left: Value, right: Value) -> bool:
+        """Evaluate `left < right`."""
+
+    @abstractmethod
+    def unpack(self, value: Value) -> list[Value]:
+        """Evaluate `list(value)`."""
+
+    @abstractmethod
+    def class_attr(self, instance: Value, kind: type, name: str) -> Value:
+        """Evaluate the part of `instance.name` that looks into the class; raises AttributeError in the program."""

@@ -85,17 +85,17 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 def _class(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, type)
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return ClassValue(value, source)
 
 
 def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return Known(value, source)
 
 
 def _module(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     if getattr(type(value), "_plumbline_compiled", False):
         return ctx.wrap(object.__getattribute__(value, "_original"), Attribute(source, "_original"))
     return ModuleValue(type(value), value, source)
@@ -103,7 +103,7 @@ def _module(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 def _exception(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, BaseException)
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     args = ctx.realize(ctx.wrap(value.args, Attribute(source, "args")))
     assert isinstance(args, TupleValue)
     if not isinstance(value, BaseExceptionGroup):
@@ -117,7 +117,7 @@ def _exception(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _other(ctx: CaptureContext, value: object, source: Source) -> Value:
     """Wrap an instance of a class of Python; anything else can only be passed on."""
     kind = type(value)
-    ctx.guard(source, GuardKind.TYPE, kind)
+    ctx.guards.add(source, GuardKind.TYPE, kind)
     if (not is_native(kind) or kind is types.SimpleNamespace) and not _has_native_state(kind):
         return _instance(ctx, value, source)
     return OpaqueValue(value, source)
@@ -158,7 +158,7 @@ def _dict_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
 def _sequence_contents(ctx: CaptureContext, value: Any, source: Source) -> Value:
     owner: Any = list if isinstance(value, list) else collections.deque
     items: list[Any] = list(owner.__iter__(value))
-    ctx.guard(BaseContents(source, owner.__len__), GuardKind.EQUALS, len(items))
+    ctx.guards.add(BaseContents(source, owner.__len__), GuardKind.EQUALS, len(items))
     lazy = [ctx.lazy(item, BaseItem(source, owner, position)) for position, item in enumerate(items)]
     sequence = ListValue(lazy, source, owner, getattr(value, "maxlen", None))
     sequence.native = True
@@ -212,30 +212,30 @@ def _has_native_state(kind: type) -> bool:
 
 @wraps_type(*(kind for kind in LITERAL_TYPES if kind not in (type(None), bool, type(Ellipsis), type(NotImplemented))))
 def _literal(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.EQUALS, value)
+    ctx.guards.add(source, GuardKind.EQUALS, value)
     return Constant(value, None)
 
 
 @wraps_type(type(None), bool, type(Ellipsis), type(NotImplemented))
 def _singleton(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return Constant(value, None)
 
 
 @wraps_type(torch.device, slice)
 def _by_value(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.EQUALS, value)
+    ctx.guards.add(source, GuardKind.EQUALS, value)
     return DeviceBlock(value) if isinstance(value, torch.device) else Constant(value)
 
 
 @wraps_type(list, collections.deque)
 def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, list | collections.deque)
-    ctx.guard(source, GuardKind.TYPE, type(value))
-    ctx.guard(source, GuardKind.LENGTH, len(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
     if isinstance(value, collections.deque):
-        ctx.guard(Attribute(source, "maxlen"), GuardKind.EQUALS, value.maxlen)
+        ctx.guards.add(Attribute(source, "maxlen"), GuardKind.EQUALS, value.maxlen)
         return ListValue(items, source, collections.deque, value.maxlen)
     return ListValue(items, source)
 
@@ -243,12 +243,12 @@ def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(tuple, torch.Size)
 def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, tuple)
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     return _elements(ctx, value, source, type(value))
 
 
 def _elements(ctx: CaptureContext, value: tuple[object, ...], source: Source, kind: type) -> Value:
-    ctx.guard(source, GuardKind.LENGTH, len(value))
+    ctx.guards.add(source, GuardKind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
     return TupleValue(items, source, kind)
 
@@ -258,9 +258,9 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, dict)
     module = sys.modules.get(value["__name__"]) if type(value.get("__name__")) is str else None
     if module is not None and vars(module) is value:
-        ctx.guard(source, GuardKind.IDENTITY, value)
+        ctx.guards.add(source, GuardKind.IDENTITY, value)
         return GlobalsValue(value)
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     dictionary = DictValue(type(value), source, value)
     if isinstance(value, collections.defaultdict):
         dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
@@ -270,13 +270,13 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(set, frozenset)
 def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, set | frozenset)
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     result = SetValue(type(value), source)
     if all(type(member) in LITERAL_TYPES or isinstance(member, type | enum.Enum | torch.dtype) for member in value):
-        ctx.guard(source, GuardKind.MEMBERS, frozenset(value))
+        ctx.guards.add(source, GuardKind.MEMBERS, frozenset(value))
         members = [ctx.known(member) for member in value]
     else:
-        ctx.guard(source, GuardKind.LENGTH, len(value))
+        ctx.guards.add(source, GuardKind.LENGTH, len(value))
         members = [ctx.wrap(member, ListedItem(source, position)) for position, member in enumerate(value)]
     result.members = {member.hash_token(ctx): member for member in members}
     result.tokens = type(value)(result.members)
@@ -286,7 +286,7 @@ def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
 @wraps_type(types.FunctionType)
 def _function(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.FunctionType)
-    ctx.guard(source, GuardKind.CODE, value.__code__)
+    ctx.guards.add(source, GuardKind.CODE, value.__code__)
     return wrap_function(ctx, value, source)
 
 
@@ -296,7 +296,7 @@ def _method(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(source, Injected):
         function = ctx.wrap(value.__func__, Injected(value.__func__))
         return BoundMethod(function, ctx.wrap(value.__self__, Injected(value.__self__)), source)
-    ctx.guard(source, GuardKind.TYPE, types.MethodType)
+    ctx.guards.add(source, GuardKind.TYPE, types.MethodType)
     function = ctx.wrap(value.__func__, Attribute(source, "__func__"))
     return BoundMethod(function, ctx.wrap(value.__self__, Attribute(source, "__self__")), source)
 
@@ -305,22 +305,22 @@ def _method(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _builtin(ctx: CaptureContext, value: object, source: Source) -> Value:
     owner = getattr(value, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType | type) or isinstance(source, Injected):
-        ctx.guard(source, GuardKind.IDENTITY, value)
+        ctx.guards.add(source, GuardKind.IDENTITY, value)
         return Known(value, source)
     name = getattr(value, "__name__", "")
-    ctx.guard(source, GuardKind.TYPE, types.BuiltinFunctionType)
-    ctx.guard(Attribute(source, "__name__"), GuardKind.EQUALS, name)
+    ctx.guards.add(source, GuardKind.TYPE, types.BuiltinFunctionType)
+    ctx.guards.add(Attribute(source, "__name__"), GuardKind.EQUALS, name)
     return MethodOf(ctx.wrap(owner, Attribute(source, "__self__")), name, source)
 
 
 @wraps_type(functools.partial)
 def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, functools.partial)
-    ctx.guard(source, GuardKind.TYPE, functools.partial)
+    ctx.guards.add(source, GuardKind.TYPE, functools.partial)
     args = ctx.wrap(value.args, Attribute(source, "args"))
     assert isinstance(args, TupleValue)
     keywords = Attribute(source, "keywords")
-    ctx.guard(keywords, GuardKind.KEYS, tuple(value.keywords))
+    ctx.guards.add(keywords, GuardKind.KEYS, tuple(value.keywords))
     kwargs = {name: ctx.lazy(item, Item(keywords, name)) for name, item in value.keywords.items()}
     return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args.items, kwargs, source)
 
@@ -339,7 +339,7 @@ def _cell(ctx: CaptureContext, value: object, source: Source) -> Value:
     try:
         content = value.cell_contents
     except ValueError:
-        ctx.guard(BaseContents(source, _is_empty), GuardKind.EQUALS, True)
+        ctx.guards.add(BaseContents(source, _is_empty), GuardKind.EQUALS, True)
         return CellValue(None, source)
     return CellValue(ctx.lazy(content, Attribute(source, "cell_contents")), source)
 
@@ -354,7 +354,7 @@ class OpenBlock(OpaqueValue):
 
 @wraps_type(inference_block)
 def _open_block(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.TYPE, inference_block)
+    ctx.guards.add(source, GuardKind.TYPE, inference_block)
     return OpenBlock(value, source)
 
 
@@ -374,14 +374,14 @@ class WeakReference(OpaqueValue):
 
 @wraps_type(weakref.ref)
 def _weak(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.TYPE, weakref.ref)
+    ctx.guards.add(source, GuardKind.TYPE, weakref.ref)
     return WeakReference(value, source)
 
 
 @wraps_type(types.MappingProxyType)
 def _proxy(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.MappingProxyType)
-    ctx.guard(source, GuardKind.TYPE, types.MappingProxyType)
+    ctx.guards.add(source, GuardKind.TYPE, types.MappingProxyType)
     owner = ctx.realize(ctx.wrap(shown_by(value), BaseContents(source, shown_by)))
     return ProxyValue(owner, value, source) if isinstance(owner, DictValue) else OpaqueValue(value, source)
 

@@ -325,12 +325,12 @@ def test_module_inside_compiled_function_and_training_flag():
 
 
 def test_an_error_of_ours_does_not_reach_the_user(monkeypatch):
-    from plumbline.compiler.frontend import recorder
+    from plumbline.compiler.frontend.context import graph_builder
 
     def broken(*args, **kwargs):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(recorder.Recorder, "call_torch", broken)
+    monkeypatch.setattr(graph_builder.GraphBuilder, "call", broken)
 
     def f(x):
         try:

@@ -158,7 +158,7 @@ def _delattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @constructs(super)
 def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    first, second = (args[0], args[1]) if len(args) == 2 else ctx.calling_class_cell()
+    first, second = (args[0], args[1]) if len(args) == 2 else ctx.frames.calling_class_cell()
     start = ctx.realize(first)
     if not isinstance(start, ClassValue):
         raise Break(CONSTRUCTION, "super() of something that is not a class")

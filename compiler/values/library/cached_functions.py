@@ -58,7 +58,7 @@ class CachedFunctionValue(Value):
             answer = self.real(*known, **named)
         except Exception:
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
-        ctx.guard(Injected(self.real), GuardKind.ANSWER, Answer(tuple(known), named, answer))
+        ctx.guards.add(Injected(self.real), GuardKind.ANSWER, Answer(tuple(known), named, answer))
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
@@ -164,5 +164,5 @@ def _real_argument(ctx: CaptureContext, value: Value) -> object:
 def _cached(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, functools._lru_cache_wrapper)
     if not isinstance(source, Injected):
-        ctx.guard(source, GuardKind.IDENTITY, value)
+        ctx.guards.add(source, GuardKind.IDENTITY, value)
     return CachedFunctionValue(value, source)

@@ -117,7 +117,7 @@ def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.realize(args[0])
     if isinstance(value, TensorValue):
-        return ctx.call_torch("call_function", abs, [value], {})
+        return ctx.graph.call("call_function", abs, [value], {})
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__abs__")
         if method is not None:

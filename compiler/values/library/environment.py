@@ -30,7 +30,7 @@ class EnvironmentValue(Value):
         setting = os.environ.get(name)
         place = Injected(os.environ)
         text = f".get({name!r}) == {setting!r}".replace("{", "{{").replace("}", "}}")
-        ctx.guard(place, GuardKind.EXPRESSION, "{0}" + text)
+        ctx.guards.add(place, GuardKind.EXPRESSION, "{0}" + text)
         return setting
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -65,5 +65,5 @@ class EnvironmentValue(Value):
 def _environment(ctx: CaptureContext, value: object, source: Source) -> Value:
     if value is not os.environ:
         return OpaqueValue(value, source)
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return EnvironmentValue()

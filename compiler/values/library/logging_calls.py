@@ -29,7 +29,7 @@ def _logger(ctx: CaptureContext, value: Value) -> logging.Logger:
     if not isinstance(real, logging.Logger):
         raise Break(SIDE_EFFECT_CALL, f"logging by {value.describe()}")
     if value.source is not None:
-        ctx.guard(value.source, GuardKind.IDENTITY, real)
+        ctx.guards.add(value.source, GuardKind.IDENTITY, real)
     return real
 
 
@@ -37,7 +37,7 @@ def _ask(ctx: CaptureContext, logger: logging.Logger, question: str, *args: obje
     """Ask a logger now, and again at every entry."""
     function = getattr(type(logger), question)
     answer = function(logger, *args)
-    ctx.guard(Injected(function), GuardKind.ANSWER, Answer((logger, *args), {}, answer))
+    ctx.guards.add(Injected(function), GuardKind.ANSWER, Answer((logger, *args), {}, answer))
     return answer
 
 

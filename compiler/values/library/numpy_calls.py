@@ -100,10 +100,10 @@ def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value
     takes = 2 if operation is torch.clamp else 0
     if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
         raise Break(NUMPY, f"a function of {array.describe()}")
-    result = ctx.call_torch("call_function", operation, [array.tensor, *rest], {})
+    result = ctx.graph.call("call_function", operation, [array.tensor, *rest], {})
     if operation is torch.sign:  # of nan NumPy gives nan
-        is_nan = ctx.call_torch("call_function", torch.isnan, [array.tensor], {})
-        result = ctx.call_torch("call_function", torch.where, [is_nan, array.tensor, result], {})
+        is_nan = ctx.graph.call("call_function", torch.isnan, [array.tensor], {})
+        result = ctx.graph.call("call_function", torch.where, [is_nan, array.tensor, result], {})
     return array.over(ctx, result)
 
 
@@ -134,7 +134,7 @@ def _from_numpy(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 def _shared(ctx: CaptureContext, value: Value) -> Value:
     """Return a new tensor over the memory of an array."""
     if isinstance(value, TensorArray):
-        return ctx.call_torch("call_method", "detach", [value.tensor], {})
+        return ctx.graph.call("call_method", "detach", [value.tensor], {})
     if isinstance(value, KnownArray):
         return _constant_tensor(ctx, value, shared=True)
     raise Break(NUMPY, f"a tensor over {value.describe()}")
@@ -149,7 +149,7 @@ def _constant_tensor(ctx: CaptureContext, value: KnownArray, *, shared: bool) ->
     if shared:
         value.memory.has_tensor = True
     numbers = ctx.known(array.tolist())
-    return ctx.call_torch("call_function", torch.tensor, [numbers], {"dtype": ctx.known(dtype)})
+    return ctx.graph.call("call_function", torch.tensor, [numbers], {"dtype": ctx.known(dtype)})
 
 
 _TENSOR_DTYPES = (
@@ -179,9 +179,9 @@ def _making(function: object) -> CallRule:
         elif value is not None and _holds_numpy(ctx, value) and "dtype" not in kwargs:
             raise Break(NUMPY, "a tensor of a list with NumPy numbers")
         elif isinstance(value, SequenceValue) and not kwargs and _are_numbers(ctx, value):
-            parts = [ctx.call_torch("call_method", "detach", [part], {}) for part in value.elements(ctx)]
-            return ctx.call_torch("call_function", torch.stack, [TupleValue(parts)], {})
-        return ctx.call_torch("call_function", function, args, kwargs)
+            parts = [ctx.graph.call("call_method", "detach", [part], {}) for part in value.elements(ctx)]
+            return ctx.graph.call("call_function", torch.stack, [TupleValue(parts)], {})
+        return ctx.graph.call("call_function", function, args, kwargs)
 
     return rule
 
@@ -199,8 +199,8 @@ def _from_array(ctx: CaptureContext, value: Value, kwargs: Keywords, *, shared: 
     else:
         tensor = _shared(ctx, value)
         if not shared:
-            tensor = ctx.call_torch("call_method", "clone", [tensor], {})
-    return ctx.call_torch("call_method", "to", [tensor, kwargs["dtype"]], {}) if "dtype" in kwargs else tensor
+            tensor = ctx.graph.call("call_method", "clone", [tensor], {})
+    return ctx.graph.call("call_method", "to", [tensor, kwargs["dtype"]], {}) if "dtype" in kwargs else tensor
 
 
 def _tensor_dtype(dtype: Any) -> torch.dtype:

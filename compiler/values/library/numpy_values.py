@@ -361,7 +361,7 @@ class TensorArray(Value):
         if not exact or (inplace and not isinstance(left, TensorArray)):
             self.unsupported("an operator", NUMPY)
         chosen = _EXACT[function] if inplace else function
-        return self.over(ctx, ctx.call_torch("call_function", chosen, operands, {}), left)
+        return self.over(ctx, ctx.graph.call("call_function", chosen, operands, {}), left)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the first size."""
@@ -396,7 +396,7 @@ class TensorArray(Value):
             return ctx.known(dtype_of(fake.dtype))
         if name == "T":
             order = [ctx.known(number) for number in reversed(range(fake.dim()))]
-            return self.over(ctx, ctx.call_torch("call_method", "permute", [self.tensor, *order], {}))
+            return self.over(ctx, ctx.graph.call("call_method", "permute", [self.tensor, *order], {}))
         return MethodOf(self, name)
 
     def over(self, ctx: CaptureContext, value: Value, known: Value | None = None) -> Value:
@@ -411,9 +411,9 @@ class TensorArray(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate reshape and copy."""
         if name == "copy" and not args and not kwargs and self.tensor.fake.is_contiguous():
-            return self.over(ctx, ctx.call_torch("call_method", "clone", [self.tensor], {}))
+            return self.over(ctx, ctx.graph.call("call_method", "clone", [self.tensor], {}))
         if name == "reshape" and not kwargs and self.tensor.fake.is_contiguous():
-            return self.over(ctx, ctx.call_torch("call_method", "reshape", [self.tensor, *args], {}))
+            return self.over(ctx, ctx.graph.call("call_method", "reshape", [self.tensor, *args], {}))
         self.unsupported(f"method {name!r}", NUMPY)
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -428,7 +428,7 @@ def demand_quiet_errors(ctx: CaptureContext) -> None:
     settings = error_settings()
     if not {setting for _, setting in settings} <= {"warn", "ignore"}:
         raise Break(NUMPY, "arithmetic whose errors are handled")
-    ctx.guard(None, GuardKind.STATE, (error_settings, settings))
+    ctx.guards.add(None, GuardKind.STATE, (error_settings, settings))
 
 
 def error_settings() -> tuple[tuple[str, str], ...]:
@@ -481,8 +481,10 @@ def _scalar(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, numpy.generic)
     if isinstance(source, Injected):
         return NumpyScalar(value)
-    ctx.guard(source, GuardKind.TYPE, type(value))
-    ctx.guard(source, GuardKind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}")  # by bits: nan, -0.0
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(
+        source, GuardKind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}"
+    )  # by bits: nan, -0.0
     return NumpyScalar(value, source)
 
 
@@ -492,7 +494,7 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, numpy.ndarray)
     if isinstance(source, Injected):
         return known_value(ctx, value)
-    ctx.guard(source, GuardKind.TYPE, numpy.ndarray)
+    ctx.guards.add(source, GuardKind.TYPE, numpy.ndarray)
     fits = value.dtype in _DTYPES.values() and value.flags.writeable and value.dtype.isnative
     if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
         return OpaqueValue(value, source)
@@ -503,5 +505,5 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
 
 @wraps_type(numpy.ufunc, type(numpy.prod), numpy.finfo, numpy.iinfo, *{type(dtype) for dtype in _DTYPES.values()})
 def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return Known(value, source)

@@ -72,27 +72,27 @@ class FrameView(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give code, line, globals and the frame further out."""
-        code, line = ctx.calling_frame(self.depth)
+        code, line = ctx.frames.calling_frame(self.depth)
         if name == "f_code":
             return ctx.known(code)
         if name == "f_lineno" and not self.depth:
             return Constant(line)
         if name == "f_globals" and not self.depth:
-            return GlobalsValue(ctx.calling_namespace())
+            return GlobalsValue(ctx.frames.calling_namespace())
         if name == "f_back":
-            ctx.calling_frame(self.depth + 1)
+            ctx.frames.calling_frame(self.depth + 1)
             return FrameView(self.depth + 1)
         self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
 
 @calls(builtins.globals)
 def _globals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return GlobalsValue(ctx.calling_namespace())
+    return GlobalsValue(ctx.frames.calling_namespace())
 
 
 @calls(builtins.locals)
 def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return DictValue.of(ctx, [(Constant(name), value) for name, value in ctx.calling_locals().items()])
+    return DictValue.of(ctx, [(Constant(name), value) for name, value in ctx.frames.calling_locals().items()])
 
 
 @calls(vars)
@@ -111,7 +111,7 @@ def _vars(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(builtins.dir)
 def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if not args:
-        return ListValue([Constant(name) for name in sorted(ctx.calling_locals())])
+        return ListValue([Constant(name) for name in sorted(ctx.frames.calling_locals())])
     value = ctx.realize(args[0])
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__dir__")
@@ -131,7 +131,7 @@ def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     names = dir(owner)
     if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
         text = repr(names).replace("{", "{{").replace("}", "}}")
-        ctx.guard(Injected(owner), GuardKind.EXPRESSION, f"dir({{0}}) == {text}")
+        ctx.guards.add(Injected(owner), GuardKind.EXPRESSION, f"dir({{0}}) == {text}")
     return names
 
 
@@ -139,18 +139,18 @@ def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
 def _frame(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     depth = known_argument(ctx, args[0], "_getframe") if args else 0
     assert isinstance(depth, int)
-    ctx.calling_frame(depth)
+    ctx.frames.calling_frame(depth)
     return FrameView(depth)
 
 
 @calls(builtins.eval, builtins.exec)
 def _evaluation(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    ctx.needs_own_frame("eval() and exec() look at the frame that calls them")
+    ctx.frames.needs_own_frame("eval() and exec() look at the frame that calls them")
 
 
 @calls(sys.exc_info)
 def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    handled = ctx.handled_exception()
+    handled = ctx.frames.handled_exception()
     if handled is None:
         return TupleValue([Constant(None), Constant(None), Constant(None)])
     return TupleValue([ctx.known(handled.python_type()), handled, TracebackValue(handled)])
@@ -158,4 +158,4 @@ def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
 
 @calls(sys.exception)
 def _current_exception(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.handled_exception() or Constant(None)
+    return ctx.frames.handled_exception() or Constant(None)

@@ -24,7 +24,7 @@ def dispatch_rule(function: object) -> CallRule | None:
         if not isinstance(kind, ClassValue):
             raise Break(ARGUMENT_NOT_KNOWN, f"dispatch on {kind.describe()}")
         implementation = dispatch(kind.kind)
-        ctx.guard(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, implementation))
+        ctx.guards.add(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, implementation))
         return ctx.wrap(implementation, Injected(implementation))
 
     return rule

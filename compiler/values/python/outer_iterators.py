@@ -99,13 +99,13 @@ class OuterIterator(OpaqueValue):
         if type(self.real) is LIST_ITERATOR:
             self._require_unchanged(ctx)
         if self.steps >= len(self.left):
-            ctx.guard(left, GuardKind.LENGTH, len(self.left))
+            ctx.guards.add(left, GuardKind.LENGTH, len(self.left))
             self.ended = True
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
             ctx.throw(StopIteration)
         element = self.left[self.steps]
-        ctx.guard(left, GuardKind.EXPRESSION, f"len({{0}}) > {self.steps}")
-        ctx.mutated(self)
+        ctx.guards.add(left, GuardKind.EXPRESSION, f"len({{0}}) > {self.steps}")
+        ctx.effects.mutated(self)
         self.steps += 1
         return ctx.realize(ctx.lazy(element, Item(left, self.steps - 1)))
 
@@ -139,7 +139,7 @@ def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
 
     In a loop that breaks in every turn its numbers would make a specialisation for each; there `next` breaks.
     """
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     here: Source | None = source
     while here is not None and not here.in_suspended_frame:
         here = here.base()
@@ -149,5 +149,5 @@ def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
 
 @wraps_type(TUPLE_ITERATOR, LIST_ITERATOR)
 def _outer_iterator(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     return OuterIterator(value, source)

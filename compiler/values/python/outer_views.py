@@ -48,7 +48,7 @@ class OuterView(DictView):
 
 @wraps_type(*_PARTS)
 def _view(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.TYPE, type(value))
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
     mapping = viewed(value)
     if type(mapping) is not dict:
         return OpaqueValue(value, source)

@@ -73,7 +73,7 @@ def select_item(ctx: CaptureContext, tensor: Value, rank: int, key: Value) -> tu
         rest.append(part)
     selection = tensor
     for place, part in reversed(selections):
-        selection = ctx.call_torch("call_function", torch.select, [selection, Constant(place), part], {})
+        selection = ctx.graph.call("call_function", torch.select, [selection, Constant(place), part], {})
     return selection, TupleValue(rest) if rest else Constant(Ellipsis)
 
 
@@ -92,7 +92,7 @@ def tensor_of_size(ctx: CaptureContext, value: SizeValue, kwargs: dict[str, Valu
     kind = torch.int64 if value.kind is int else torch.bool if value.kind is bool else torch.get_default_dtype()
     dtype = kwargs.get("dtype")
     dtype_value = ctx.known(kind) if dtype is None or ctx.realize(dtype).constant() is None else dtype
-    return ctx.call_torch("call_function", torch.full, [TupleValue([]), value], {**kwargs, "dtype": dtype_value})
+    return ctx.graph.call("call_function", torch.full, [TupleValue([]), value], {**kwargs, "dtype": dtype_value})
 
 
 def flattens_first(fake: torch.Tensor, args: Arguments, ctx: CaptureContext) -> bool:

@@ -27,7 +27,7 @@ def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @wraps_type(type(flex_attention_operator))
 def _operator(ctx: CaptureContext, value: object, source: Source) -> Value:
-    ctx.guard(source, GuardKind.IDENTITY, value)
+    ctx.guards.add(source, GuardKind.IDENTITY, value)
     return Known(value, source)
 
 
@@ -70,11 +70,11 @@ def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
     if not known or not isinstance(blocks, SequenceValue) or not isinstance(query, TensorValue):
         raise Break(ARGUMENT_NOT_KNOWN, "flex_attention with settings that are not known")
     *rows, mask = blocks.elements(ctx)
-    scalars: Any = ctx.fake_run(_scalars, [query.fake], {}, "scores")
+    scalars: Any = ctx.graph.fake_run(_scalars, [query.fake], {}, "scores")
     number, *indices = scalars
     with _IndexByTensors():
-        score_body = ctx.evaluate_apart(score, (number, *indices), {})
-        mask_body = ctx.evaluate_apart(mask, tuple(indices), {})
+        score_body = ctx.graph.evaluate_apart(score, (number, *indices), {})
+        mask_body = ctx.graph.evaluate_apart(mask, tuple(indices), {})
     pairs = [ctx.realize(part).graph_argument(ctx) for part in (query, key, value, *rows)]
     nodes, fakes = [node for node, _ in pairs], [fake for _, fake in pairs]
     numbers: Any = (scale.constant(), settings.constant())
@@ -85,8 +85,8 @@ def _flex_attention(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
     def run(query: Any, key: Any, value: Any, *parts: Any) -> Any:
         return target(query, key, value, parts, examples)
 
-    result = ctx.fake_run(run, fakes, {}, "flex_attention")
-    return ctx.add_call(target, (*nodes[:3], tuple(nodes[3:]), lifted), result)
+    result = ctx.graph.fake_run(run, fakes, {}, "flex_attention")
+    return ctx.graph.add(target, (*nodes[:3], tuple(nodes[3:]), lifted), result)
 
 
 def _scalars(query: torch.Tensor) -> list[torch.Tensor]:

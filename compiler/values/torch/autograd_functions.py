@@ -65,15 +65,15 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if class_lookup(kind, "vjp")[1] is not torch.autograd.Function.__dict__.get("vjp", class_lookup(kind, "vjp")[1]):
         raise Break(AUTOGRAD_CALL, f"{kind.__qualname__} with a vjp of its own")
     values = [ctx.realize(arg) for arg in args[1:]]
-    ctx.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
+    ctx.graph.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
     fixed = {
         position: function for position, value in enumerate(values) if (function := _callable(ctx, value)) is not None
     }
     if not fixed:
         target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
-        return ctx.call_torch("call_function", target, values, {})
+        return ctx.graph.call("call_function", target, values, {})
     rest = [value for position, value in enumerate(values) if position not in fixed]
-    return ctx.call_torch("call_function", NamedApart(_with_fixed(kind.apply, fixed)), rest, {})
+    return ctx.graph.call("call_function", NamedApart(_with_fixed(kind.apply, fixed)), rest, {})
 
 
 def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None:
@@ -82,7 +82,7 @@ def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None
         constant = value.constant()
         return constant if callable(constant) and not isinstance(constant, enum.Enum) else None
     if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
-        ctx.guard(value.source, GuardKind.IDENTITY, value.real)
+        ctx.guards.add(value.source, GuardKind.IDENTITY, value.real)
         return value.real
     return None
 
@@ -115,7 +115,7 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
         return
     outputs = list(result.items) if isinstance(result, SequenceValue) else [result]
     gradients: list[Value] = [
-        ctx.call_torch("call_function", torch.zeros_like, [value], {})
+        ctx.graph.call("call_function", torch.zeros_like, [value], {})
         if isinstance(value, TensorValue)
         else Constant(None)
         for value in map(ctx.realize, outputs)

@@ -20,7 +20,7 @@ class Body:
     """A captured branch; lifted: the nodes of the surrounding graph that it reads."""
 
     def __init__(self, ctx: CaptureContext, function: Value, operands: list[object]) -> None:
-        self.result, self.graph, self.lifted = ctx.evaluate_apart(function, tuple(operands), {})
+        self.result, self.graph, self.lifted = ctx.graph.evaluate_apart(function, tuple(operands), {})
         if any(map(_writes, self.graph.graph.nodes)):
             raise Break(DATA_DEPENDENT_BRANCH, f"{function.describe()} changes a tensor, in a branch")
         self.leaves: list[torch.Tensor] = tensors_in(self.result)
@@ -91,7 +91,7 @@ def _cond(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     _refuse_gradients("torch.cond", [*tensors_in(fakes), *_fakes(chosen.lifted), *_fakes(other.lifted)])
     target = ConditionalCall(chosen.graph, other.graph)
     nodes = tuple(node for node, _ in pairs)
-    return ctx.add_call(target, (predicate.node, nodes, (chosen.lifted, other.lifted)), _fresh(ctx, chosen.result))
+    return ctx.graph.add(target, (predicate.node, nodes, (chosen.lifted, other.lifted)), _fresh(ctx, chosen.result))
 
 
 @calls(while_loop)
@@ -112,7 +112,7 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     _refuse_gradients("while_loop", [*tensors_in(fakes), *_fakes(condition.lifted), *_fakes(body.lifted)])
     target = LoopCall(condition.graph, body.graph)
     nodes = tuple(node for node, _ in pairs)
-    return ctx.add_call(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
+    return ctx.graph.add(target, (nodes, (condition.lifted, body.lifted)), _fresh(ctx, body.result))
 
 
 def _fresh(ctx: CaptureContext, result: Any) -> Any:
@@ -127,7 +127,7 @@ def _fresh(ctx: CaptureContext, result: Any) -> Any:
             return part
         return torch.empty_strided(part.shape, part.stride(), dtype=part.dtype, device=part.device)
 
-    return ctx.fake_run(lambda: without_data(result), [], {}, "results")
+    return ctx.graph.fake_run(lambda: without_data(result), [], {}, "results")
 
 
 def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:

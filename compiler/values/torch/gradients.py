@@ -26,7 +26,7 @@ def _backward_of_several(ctx: CaptureContext, args: Arguments, kwargs: Keywords)
 
 def _demand_own_history(ctx: CaptureContext, what: str) -> None:
     """Break where the engine would meet code that the graph does not have: histories and hooks from outside."""
-    for value in ctx.graph_inputs():
+    for value in ctx.graph.inputs():
         assert isinstance(value, TensorValue)
         if not value.fake.requires_grad or value.real is None or value.source is None:
             continue
@@ -34,7 +34,7 @@ def _demand_own_history(ctx: CaptureContext, what: str) -> None:
             raise Break(AUTOGRAD_CALL, f"{what} where an input has a history from outside")
         if value.real._backward_hooks or value.hooks:
             raise Break(AUTOGRAD_CALL, f"{what} where an input has hooks")
-        ctx.guard(value.source, GuardKind.EXPRESSION, "not {0}._backward_hooks")
+        ctx.guards.add(value.source, GuardKind.EXPRESSION, "not {0}._backward_hooks")
 
 
 @calls(torch.autograd.grad)
@@ -51,14 +51,16 @@ def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     def run(*given: Any, **settings: Any) -> Any:
         return torch.autograd.grad(*given, **settings)
 
-    result = ctx.fake_run(run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad")
+    result = ctx.graph.fake_run(
+        run, [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}, "grad"
+    )
     nodes = tuple(node for node, _ in pairs)
-    gradient_values = ctx.add_call(
+    gradient_values = ctx.graph.add(
         torch.autograd.grad, nodes, result, {name: node for name, (node, _) in named.items()}
     )
     for value in ctx.unpack(gradient_values):
         if isinstance(value, TensorValue):
-            WALKED[value.node.graph] = list(ctx.graph_leaves())
+            WALKED[value.node.graph] = list(ctx.graph.leaves())
     return gradient_values
 
 
@@ -73,13 +75,13 @@ def _backward(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs:
     known = {
         name: ctx.realize(settings_values[name]) for name in ("retain_graph", "create_graph") if name in settings_values
     }
-    plain = settings_values.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.is_apart()
+    plain = settings_values.keys() <= {"gradient", "retain_graph", "create_graph"} and not ctx.graph.is_apart()
     creates, keeps = (known.get(name, Constant(None)) for name in ("create_graph", "retain_graph"))
     if not plain or not _is_false(creates) or not isinstance(keeps, Constant) or _is_distributed():
         return None
     _demand_own_history(ctx, "backward")
-    ctx.guard(None, GuardKind.STATE, (_is_distributed, False))
-    leaves = [leaf for leaf in ctx.graph_leaves() if isinstance(leaf, TensorValue)]
+    ctx.guards.add(None, GuardKind.STATE, (_is_distributed, False))
+    leaves = [leaf for leaf in ctx.graph.leaves() if isinstance(leaf, TensorValue)]
     if not leaves or not all(_accumulates_plainly(ctx, leaf) for leaf in leaves):
         return None
     gradient = ctx.realize(settings_values.get("gradient", Constant(None)))
@@ -106,7 +108,7 @@ def _accumulates_plainly(ctx: CaptureContext, leaf: TensorValue) -> bool:
         late: Any = leaf.real
         if late._post_accumulate_grad_hooks:
             return False
-        ctx.guard(leaf.source, GuardKind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
+        ctx.guards.add(leaf.source, GuardKind.EXPRESSION, "not {0}._post_accumulate_grad_hooks")
     return not leaf.hooks and leaf.fake.layout is torch.strided
 
 
@@ -115,13 +117,13 @@ def _accumulate(ctx: CaptureContext, leaf: TensorValue, gradient: TensorValue) -
     if isinstance(before, TensorValue):
         if before.fake.requires_grad:
             raise Break(AUTOGRAD_CALL, "backward onto a gradient that has a history")
-        ctx.call_torch("call_method", "add_", [before, gradient], {})
+        ctx.graph.call("call_method", "add_", [before, gradient], {})
         return
     if gradient.fake.stride() != leaf.fake.stride():  # the engine gives a gradient the strides of its leaf
-        buffer = ctx.call_torch("call_function", torch.empty_like, [leaf], {})
+        buffer = ctx.graph.call("call_function", torch.empty_like, [leaf], {})
         if not isinstance(buffer, TensorValue) or buffer.fake.stride() != leaf.fake.stride():
             raise Break(AUTOGRAD_CALL, "backward to a leaf with gaps in its memory")
-        ctx.call_torch("call_method", "copy_", [buffer, gradient], {})
+        ctx.graph.call("call_method", "copy_", [buffer, gradient], {})
         gradient = buffer
     leaf.set_attr(ctx, "grad", gradient)
 
@@ -168,17 +170,17 @@ def _on_input(ctx: CaptureContext, tensor: TensorValue, name: str, function: Val
         return None
     hook = TensorHook(tensor, name, function)
     tensor.hooks.append(hook)
-    ctx.mutated(tensor)
+    ctx.effects.mutated(tensor)
     return hook
 
 
 def _on_intermediate(ctx: CaptureContext, tensor: TensorValue, function: Value) -> Value | None:
     """Add a hook on a value of the graph, evaluated now; its handle must not be wanted."""
-    if not tensor.fake.requires_grad or not ctx.is_dropped() or not _is_closed(function):
+    if not tensor.fake.requires_grad or not ctx.frames.is_dropped() or not _is_closed(function):
         return None
-    gradient = ctx.fake_run(lambda value: torch.empty_like(value).detach(), [tensor.fake], {}, "gradient")
-    _, body, lifted = ctx.evaluate_apart(function, (gradient,), {})
-    return ctx.add_call(GradientHook(body), (tensor.node, lifted), None)
+    gradient = ctx.graph.fake_run(lambda value: torch.empty_like(value).detach(), [tensor.fake], {}, "gradient")
+    _, body, lifted = ctx.graph.evaluate_apart(function, (gradient,), {})
+    return ctx.graph.add(GradientHook(body), (tensor.node, lifted), None)
 
 
 def _is_closed(function: Value) -> bool:

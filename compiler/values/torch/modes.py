@@ -96,14 +96,14 @@ class DeviceBlock(Known):
     def enter(self, ctx: CaptureContext) -> Value:
         """Make tensors on this device from here on."""
         assert isinstance(self.value, torch.device)
-        ctx.enter_device(self.value)
+        ctx.modes.enter_device(self.value)
         return self
 
     def leave(self, ctx: CaptureContext) -> None:
         """Make tensors where they were made before."""
-        if self.value != ctx.default_device():
+        if self.value != ctx.modes.default_device():
             raise Break(TORCH_SETTING, "leaving a device block that is not the innermost")
-        ctx.leave_device()
+        ctx.modes.leave_device()
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `__exit__` of a block entered before a break."""
@@ -131,12 +131,12 @@ class GraphBlock(Value):
 
     def enter(self, ctx: CaptureContext) -> Value:
         """Enter the block, now and in the graph."""
-        ctx.change_block(EnterBlock(self.function, self.args), self)
+        ctx.modes.change_block(EnterBlock(self.function, self.args), self)
         return Constant(None)
 
     def leave(self, ctx: CaptureContext) -> None:
         """Leave the block, now and in the graph."""
-        ctx.change_block(leave_block, None)
+        ctx.modes.change_block(leave_block, None)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make the block; it is entered by whoever goes on inside it."""
@@ -192,7 +192,7 @@ def _set_default_dtype(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -
     dtype = ctx.realize(args[0]).constant() if len(args) == 1 and ctx.realize(args[0]).is_constant() else None
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise Break(ARGUMENT_NOT_KNOWN, "a default dtype that is not known")
-    ctx.set_default_dtype(dtype)
+    ctx.modes.set_default_dtype(dtype)
     return Constant(None)
 
 
@@ -203,4 +203,4 @@ def _set_default_device(ctx: CaptureContext, args: Arguments, kwargs: Keywords) 
 
 @calls(torch.get_default_device)
 def _get_default_device(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ctx.known(ctx.default_device())
+    return ctx.known(ctx.modes.default_device())

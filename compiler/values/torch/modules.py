@@ -89,8 +89,8 @@ class ModuleValue(ObjectValue):
         if self._is_leaf_with_backward_hooks(ctx):
             raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
         if self.real is not MISSING and self._has_no_hooks(ctx):
-            return ctx.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
-        return ctx.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
+            return ctx.calls.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
+        return ctx.calls.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `module[key]`; a slice of a ModuleList stays symbolic, so that no module is made."""
@@ -125,8 +125,8 @@ class ModuleValue(ObjectValue):
         if any(namespace.get(name) for name in names) or has_global_hooks():
             return False
         assert self.namespace.source is not None
-        ctx.guard(self.namespace.source, GuardKind.EMPTY_ITEMS, names)
-        ctx.guard(Injected(_HOOKS_OF_ALL), GuardKind.EMPTY_ITEMS, _GLOBAL_HOOKS)
+        ctx.guards.add(self.namespace.source, GuardKind.EMPTY_ITEMS, names)
+        ctx.guards.add(Injected(_HOOKS_OF_ALL), GuardKind.EMPTY_ITEMS, _GLOBAL_HOOKS)
         return True
 
 

@@ -106,7 +106,7 @@ def _tied(ctx: CaptureContext, places: dict[str, TensorSlot], replaced: dict[str
     values = {id(place.entry.value): place.entry.value for place in places.values()}
     sources = tuple(value.source for value in values.values() if value.source is not None)
     if len(sources) > 1:
-        ctx.guard(None, GuardKind.DISTINCT, "distinct", sources)
+        ctx.guards.add(None, GuardKind.DISTINCT, "distinct", sources)
     tied = dict(replaced)
     for group in names.values():
         replacements = [replaced[name] for name in group if name in replaced]

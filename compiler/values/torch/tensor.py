@@ -205,18 +205,18 @@ class TensorValue(Value):
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Add an operation; `+=` changes the tensor only where it is on the left."""
         function = record.assigning if inplace and not reflected else record.function
-        return ctx.call_torch("call_function", function, [other, self] if reflected else [self, other], {})
+        return ctx.graph.call("call_function", function, [other, self] if reflected else [self, other], {})
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
         """Add an operation."""
-        return ctx.call_torch("call_function", record.function, [self], {})
+        return ctx.graph.call("call_function", record.function, [self], {})
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Add an operation; with None and texts a tensor is never equal."""
         without_data = isinstance(other, Constant) and (other.value is None or type(other.value) is str)
         if record.asks_equality and without_data:
             return Constant(record.symbol == "!=")
-        return ctx.call_torch("call_function", record.function, [other, self] if reflected else [self, other], {})
+        return ctx.graph.call("call_function", record.function, [other, self] if reflected else [self, other], {})
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the node and the fake tensor."""
@@ -237,7 +237,7 @@ class TensorValue(Value):
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Tensors hash by identity."""
-        ctx.told_apart(self)
+        ctx.guards.told_apart(self)
         return ("tensor", id(self))
 
     def truth(self, ctx: CaptureContext) -> bool:
@@ -254,7 +254,7 @@ class TensorValue(Value):
         """Iterate over the rows, which are views as in eager."""
         if self.fake.dim() == 0:
             ctx.throw(TypeError, "iteration over a 0-d tensor")
-        rows = ctx.call_torch("call_method", "unbind", [self, Constant(0)], {})
+        rows = ctx.graph.call("call_method", "unbind", [self, Constant(0)], {})
         assert isinstance(rows, TupleValue)
         return SequenceIterator(rows)
 
@@ -272,16 +272,16 @@ class TensorValue(Value):
         if selected is not None:
             selection, rest = selected
             whole = isinstance(rest, Constant)
-            return selection if whole else ctx.call_torch("call_function", operator.getitem, [selection, rest], {})
-        return ctx.call_torch("call_function", operator.getitem, [self, key], {})
+            return selection if whole else ctx.graph.call("call_function", operator.getitem, [selection, rest], {})
+        return ctx.graph.call("call_function", operator.getitem, [self, key], {})
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
-            ctx.call_torch("call_function", operator.setitem, [*selected, value], {})
+            ctx.graph.call("call_function", operator.setitem, [*selected, value], {})
             return
-        ctx.call_torch("call_function", operator.setitem, [self, key, value], {})
+        ctx.graph.call("call_function", operator.setitem, [self, key, value], {})
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give metadata as constants, views as operations, methods to be called."""
@@ -290,7 +290,7 @@ class TensorValue(Value):
         if name == "grad":
             return self._grad(ctx)
         if name in _VIEW_ATTRIBUTES:
-            return ctx.call_torch("call_function", getattr, [self, Constant(name)], {})
+            return ctx.graph.call("call_function", getattr, [self, Constant(name)], {})
         if name == "__class__":
             return ctx.known(self.kind)
         rule = _ATTRIBUTES.get(name)
@@ -302,7 +302,7 @@ class TensorValue(Value):
             return ctx.wrap(self.real.__dict__[name], place)
         if not hasattr(torch.Tensor, name):
             if self.source is not None and self.real is not None:
-                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
+                ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
         if callable(getattr(torch.Tensor, name)):
             return MethodOf(self, name)
@@ -326,11 +326,11 @@ class TensorValue(Value):
         is_none = isinstance(value, Constant) and value.value is None
         if name == "grad" and (is_none or self._takes_gradient(value)):
             self.attributes["grad"] = value
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
             return
         if not hasattr(torch.Tensor, name):
             self.attributes[name] = value
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
             return
         rule = _SETTERS.get(name)
         if rule is not None and rule(ctx, self, value):
@@ -364,9 +364,9 @@ class TensorValue(Value):
         if name == "__iter__":
             return self.iterate(ctx)
         if name in ("view", "reshape") and not kwargs and flattens_first(self.fake, args, ctx):
-            flat = ctx.call_torch("call_method", name, [self, Constant(-1)], {})
-            return ctx.call_torch("call_method", name, [flat, *args], {})
-        answer = ctx.call_torch("call_method", name, [self, *args], kwargs)
+            flat = ctx.graph.call("call_method", name, [self, Constant(-1)], {})
+            return ctx.graph.call("call_method", name, [flat, *args], {})
+        answer = ctx.graph.call("call_method", name, [self, *args], kwargs)
         if isinstance(answer, Constant) and name not in _SETTLED_METHODS and answer.value not in (NotImplemented, ()):
             raise Break(TENSOR_STATE, f"{name}() of {self.describe()}")
         return answer
@@ -374,14 +374,14 @@ class TensorValue(Value):
     def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
         """Evaluate addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""
         operation = operator.truediv if name == "addcdiv_" else operator.mul
-        part = ctx.call_torch("call_function", operation, list(args), {})
-        part = ctx.call_torch("call_function", operator.mul, [part, scale], {})
-        return ctx.call_torch("call_method", "add_", [self, part], {})
+        part = ctx.graph.call("call_function", operation, list(args), {})
+        part = ctx.graph.call("call_function", operator.mul, [part, scale], {})
+        return ctx.graph.call("call_method", "add_", [self, part], {})
 
     def become(self, ctx: CaptureContext, other: "TensorValue") -> None:
         """Stand for another node from here on: the object stays, what is in it changes."""
         self.node, self.fake = other.node, other.fake
-        ctx.rebound(self)
+        ctx.graph.rebound(self)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Return the graph's output, with the attributes set on it."""

@@ -27,7 +27,7 @@ def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, 
     """Let the object stand for the detached tensor; what was computed from it before keeps its history."""
     if tensor.source is not None or tensor.fake._is_view():
         return None
-    tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [tensor], {})))
+    tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [tensor], {})))
     return tensor
 
 
@@ -53,11 +53,11 @@ _SET_DATA, _SET_REQUIRES_GRAD = InputChange("data"), InputChange("requires_grad"
 
 def _change_leaf(ctx: CaptureContext, tensor: TensorValue, change: InputChange, value: object, fake: Any) -> bool:
     """Add a node that changes a leaf from outside, and let its value be what it is then."""
-    if tensor.source is None or not tensor.fake.is_leaf or tensor.hooks or tensor.has_new_data or ctx.is_apart():
+    if tensor.source is None or not tensor.fake.is_leaf or tensor.hooks or tensor.has_new_data or ctx.graph.is_apart():
         return False
-    ctx.add_call(change, (tensor.node, value), None)
+    ctx.graph.add(change, (tensor.node, value), None)
     tensor.fake = fake
-    ctx.rebound(tensor)
+    ctx.graph.rebound(tensor)
     return True
 
 
@@ -77,11 +77,11 @@ def _set_data(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
     if tensor.fake.requires_grad:
         if not new.is_floating_point():
             return False
-        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(), [value.fake], {}, "data")
+        leaf = ctx.graph.fake_run(lambda data: data.detach().requires_grad_(), [value.fake], {}, "data")
         return _change_leaf(ctx, tensor, _SET_DATA, value.node, leaf)
-    tensor.become(ctx, _in_graph(ctx.call_torch("call_method", "detach", [value], {})))
+    tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [value], {})))
     tensor.has_new_data = True
-    ctx.mutated(tensor)
+    ctx.effects.mutated(tensor)
     return True
 
 
@@ -99,9 +99,9 @@ def _requires_grad(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kw
         return None
     if tensor.source is not None:
         flag = bool(requires_grad.constant())
-        leaf = ctx.fake_run(lambda data: data.detach().requires_grad_(flag), [fake], {}, "requires_grad_")
+        leaf = ctx.graph.fake_run(lambda data: data.detach().requires_grad_(flag), [fake], {}, "requires_grad_")
         return tensor if _change_leaf(ctx, tensor, _SET_REQUIRES_GRAD, flag, leaf) else None
-    return ctx.call_torch("call_method", "requires_grad_", [tensor, requires_grad], {})
+    return ctx.graph.call("call_method", "requires_grad_", [tensor, requires_grad], {})
 
 
 @tensor_setter("requires_grad")
@@ -114,11 +114,11 @@ def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, k
     """Give the offset, which is known once the offsets of the inputs that share the storage are."""
     place = storage_key(tensor.fake)
     moved: Any = 0
-    for value in ctx.graph_inputs():
+    for value in ctx.graph.inputs():
         assert isinstance(value, TensorValue)
         if storage_key(value.fake) == place and value.source is not None and value.real is not None:
             offset = value.real.storage_offset()
-            ctx.guard(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
+            ctx.guards.add(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
             moved = offset - value.fake.storage_offset()  # fakes of inputs with dynamic sizes start at 0
     return ctx.known(tensor.fake.storage_offset() + moved)
 
@@ -128,7 +128,7 @@ def _answer_of(ctx: CaptureContext, tensor: TensorValue, question: str) -> objec
     if tensor.source is None or tensor.real is None or tensor.has_new_data:
         raise Break(TENSOR_STATE, f"{question} of {tensor.describe()}")
     answer = eval(question.format("tensor"), {"tensor": tensor.real})
-    ctx.guard(tensor.source, GuardKind.EXPRESSION, f"{question} is {answer}")
+    ctx.guards.add(tensor.source, GuardKind.EXPRESSION, f"{question} is {answer}")
     return answer
 
 
@@ -148,7 +148,7 @@ def _storage_question(question: str) -> Callable[[CaptureContext, TensorValue], 
 
     def ask(ctx: CaptureContext, tensor: TensorValue) -> Value:
         place = storage_key(tensor.fake)
-        owners = [value for value in ctx.graph_inputs() if storage_key(_in_graph(value).fake) == place]
+        owners = [value for value in ctx.graph.inputs() if storage_key(_in_graph(value).fake) == place]
         if owners:
             return ctx.known(_answer_of(ctx, _in_graph(owners[0]), question))
         return ctx.known(eval(question.format("tensor"), {"tensor": tensor.fake}))
@@ -193,13 +193,13 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     is_shape = isinstance(shape, SequenceValue) and shape.kind is torch.Size
     sizes = shape.elements(ctx) if isinstance(shape, SequenceValue) and is_shape else values
     if not kwargs and all(isinstance(value, Constant) and type(value.value) is int for value in sizes):
-        return ctx.call_torch("call_function", torch.empty, [TupleValue(list(sizes))], settings)
+        return ctx.graph.call("call_function", torch.empty, [TupleValue(list(sizes))], settings)
     rows = values[0] if len(values) == 1 else None
     if kwargs or not isinstance(rows, SequenceValue) or rows.kind not in (list, tuple) or not rows.is_constant():
         raise Break(CONSTRUCTION, f"construction of {kind.__name__}")
     if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
         raise Break(CONSTRUCTION, f"construction of {kind.__name__} from other things than numbers")
-    return ctx.call_torch("call_function", torch.tensor, [rows], settings)
+    return ctx.graph.call("call_function", torch.tensor, [rows], settings)
 
 
 def _numbers(rows: object) -> list[object]:
@@ -244,7 +244,7 @@ def _parameter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     if not plain or not isinstance(flags, Constant):
         raise Break(CONSTRUCTION, "construction of Parameter")
     if flags.value:
-        return ctx.call_torch("call_function", torch.nn.Parameter, [data], {})
-    parameter = _in_graph(ctx.call_torch("call_method", "detach", [data], {}))
+        return ctx.graph.call("call_function", torch.nn.Parameter, [data], {})
+    parameter = _in_graph(ctx.graph.call("call_method", "detach", [data], {}))
     parameter.kind = torch.nn.Parameter
     return parameter

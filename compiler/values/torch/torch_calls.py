@@ -210,7 +210,7 @@ def graph_function_rule(function: object) -> CallRule | None:
     target = _target_of(function) if is_allowed(function) else function
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        return ctx.call_torch("call_function", target, args, kwargs)
+        return ctx.graph.call("call_function", target, args, kwargs)
 
     return rule
 
@@ -236,7 +236,7 @@ def _known_object(ctx: CaptureContext, value: Value) -> object:
     real = value.identity()
     if value.source is None or isinstance(real, Value):
         value.unsupported("a result assumed constant: an argument", ARGUMENT_NOT_KNOWN)
-    ctx.guard(value.source, GuardKind.IDENTITY, real)
+    ctx.guards.add(value.source, GuardKind.IDENTITY, real)
     return real
 
 
@@ -302,7 +302,7 @@ def _query(function: Callable[..., object]) -> CallRule:
     return rule
 
 
-# Answers that entry guards hold fixed (`recorder.guard_global_state`), or that never change in a process.
+# Answers that entry guards hold fixed (`GuardList.hold_global_state`), or that never change in a process.
 for _function in (
     torch.is_grad_enabled,
     torch.is_inference_mode_enabled,
@@ -327,7 +327,7 @@ def _setter(name: str, function: Callable[..., object]) -> CallRule:
         known = tuple(ctx.realize(arg) for arg in args)
         if kwargs or not all(arg.is_constant() for arg in known):
             raise Break(ARGUMENT_NOT_KNOWN, f"{name} with a value that is not known")
-        ctx.set_state(name, function, tuple(arg.constant() for arg in known))
+        ctx.modes.set_state(name, function, tuple(arg.constant() for arg in known))
         return Constant(None)
 
     return rule
@@ -346,7 +346,7 @@ for _set in _AUTOCAST_SETTERS:
 
 def _nesting(function: Callable[[], int]) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        ctx.set_state("autocast", function, ())
+        ctx.modes.set_state("autocast", function, ())
         torch.autocast_increment_nesting()
         return Constant(torch.autocast_decrement_nesting())
 
@@ -392,7 +392,7 @@ def _expect_true(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 def _foreach_add_quotients(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Take a tensor of scalars apart, tensor by tensor: fake kernels refuse it."""
     if len(args) != 4 or not isinstance(ctx.realize(args[3]), TensorValue):
-        return ctx.call_torch("call_function", foreach_add_quotients, args, kwargs)
+        return ctx.graph.call("call_function", foreach_add_quotients, args, kwargs)
     rows = [ctx.unpack(arg) for arg in args]
     for target, numerator, denominator, scale in zip(*rows, strict=True):
         ctx.realize(target).call_method(ctx, "addcdiv_", [numerator, denominator], {"value": scale})
@@ -421,7 +421,7 @@ def _group_tensors(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Va
 @calls(torch_assertion)
 def _assertion(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     condition = ctx.realize(args[0])
-    if isinstance(condition, TensorValue) and ctx.assume(condition, True):
+    if isinstance(condition, TensorValue) and ctx.graph.assume(condition, True):
         return Constant(None)
     if not condition.truth(ctx):
         ctx.throw(AssertionError, *[ctx.realize(arg).constant() for arg in args[1:]])

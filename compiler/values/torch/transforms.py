@@ -110,9 +110,9 @@ class PullBack(Value):
             return self.fake(*fakes, **named_fakes)
 
         fake_named = {name: fake for name, (_, fake) in named.items()}
-        result = ctx.fake_run(run, [fake for _, fake in pairs], fake_named, "vjp")
+        result = ctx.graph.fake_run(run, [fake for _, fake in pairs], fake_named, "vjp")
         nodes = {name: node for name, (node, _) in named.items()}
-        return ctx.add_call(pull_back, (self.node, *(node for node, _ in pairs)), result, nodes)
+        return ctx.graph.add(pull_back, (self.node, *(node for node, _ in pairs)), result, nodes)
 
 
 class TransformValue(Value):
@@ -151,7 +151,7 @@ class TransformValue(Value):
         def function(*inner: object, **inner_named: object) -> object:
             if bodies:
                 raise Break(FUNCTION_TRANSFORM, f"{self.describe()} calls its function more than once")
-            result, body, lifted = ctx.evaluate_apart(self.function, inner, inner_named)
+            result, body, lifted = ctx.graph.evaluate_apart(self.function, inner, inner_named)
             bodies.append((body, lifted))
             return result
 
@@ -161,7 +161,7 @@ class TransformValue(Value):
             return self.transform(function, **whole)(*fakes, **named_fakes)
 
         fakes, fake_named = [fake for _, fake in pairs], {name: fake for name, (_, fake) in named.items()}
-        result = ctx.fake_run(run, fakes, fake_named, self.describe())
+        result = ctx.graph.fake_run(run, fakes, fake_named, self.describe())
         body, lifted = bodies[0]
         target = TransformCall(self.transform, self.settings, body, f"{self.describe().replace('.', '_')}")
         if whole != self.settings:  # in chunks the results may lie in memory in another way
@@ -169,11 +169,11 @@ class TransformValue(Value):
             def in_chunks(*_: object) -> object:
                 return target(tuple(node.meta["example_value"] for node in lifted), tuple(fakes), fake_named)
 
-            result = ctx.fake_run(in_chunks, [], {}, self.describe())
+            result = ctx.graph.fake_run(in_chunks, [], {}, self.describe())
         if self.transform is vjp and isinstance(result, tuple):
             result = tuple(ResultFunction(part) if isinstance(part, FunctionType) else part for part in result)
         nodes = tuple(node for node, _ in pairs)
-        return ctx.add_call(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
+        return ctx.graph.add(target, (lifted, nodes, {name: node for name, (node, _) in named.items()}), result)
 
 
 def _settings(ctx: CaptureContext, name: str, values: Keywords) -> dict[str, Any]:

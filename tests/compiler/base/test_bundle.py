@@ -18,8 +18,8 @@ from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend import residual, specialise, unit
+from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
 from plumbline.compiler.frontend.guards import generated_function
-from plumbline.compiler.frontend.recorder import Recorder
 
 
 def program(x, k=2, *, scale: float = 1.5):
@@ -51,7 +51,7 @@ COMPILED = {"error.txt", "function.py", "bytecode.txt", "guards.txt", "graph.py"
 GRAPH = {"error.txt", "graph.py", "repro.py"}
 
 STAGES = {
-    "an operation of the capture": ("eager", Recorder, "call_torch", planted, "capture", CAPTURED),
+    "an operation of the capture": ("eager", GraphBuilder, "call", planted, "capture", CAPTURED),
     "guards": ("eager", generated_function, "check_text", planted, "capture", CAPTURED),
     "the guarded function": ("eager", specialise, "guarded_function", planted, "capture", CAPTURED),
     "rebuilding values": ("eager", residual.Residual, "value", planted, "capture", CAPTURED),
@@ -143,7 +143,7 @@ def test_errors_that_are_the_programs_own_are_not_ours():
 def test_a_bundle_holds_no_values_unless_asked_for():
     def read(asked):
         options = {"bundle_inputs": asked, "bundle_directory": f"{os.environ['PLUMBLINE_BUNDLE_DIRECTORY']}-{asked}"}
-        with mock.patch.object(Recorder, "call_torch", planted), recording() as events:
+        with mock.patch.object(GraphBuilder, "call", planted), recording() as events:
             plumbline.compile(named, backend="eager", options=options)(torch.full((2, 2), 1234.5678), "patient 7")
         (failure,) = [event for event in events if isinstance(event, CompilerFailed)]
         return "".join(file.read_text(encoding="utf-8") for file in Path(failure.bundle).iterdir())
@@ -167,11 +167,11 @@ def test_the_script_of_a_bundle_runs(tmp_path):
 
         if __name__ == "__main__":
             import plumbline
-            from plumbline.compiler.frontend.recorder import Recorder
-            call = Recorder.call_torch
+            from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
+            call = GraphBuilder.call
             def wrong(*args, **kwargs):
                 raise ZeroDivisionError("planted")
-            Recorder.call_torch = wrong
+            GraphBuilder.call = wrong
             plumbline.compile(scaled, backend="eager")(torch.randn(2, 3).t(), "word", k=3, other=None)
     """)
     )
@@ -184,13 +184,13 @@ def test_the_script_of_a_bundle_runs(tmp_path):
 
 def test_the_graph_of_a_bundle_is_python_that_runs():
     calls = []
-    call_torch = Recorder.call_torch
+    call_torch = GraphBuilder.call
 
     def third_time(self, *args, **kwargs):
         calls.append(1)
         return planted() if len(calls) == 3 else call_torch(self, *args, **kwargs)
 
-    with mock.patch.object(Recorder, "call_torch", third_time), recording() as events:
+    with mock.patch.object(GraphBuilder, "call", third_time), recording() as events:
         plumbline.compile(lambda x: (torch.sin(x) * 2).cos(), backend="eager")(torch.ones(3))
     (failure,) = [event for event in events if isinstance(event, CompilerFailed)]
     names = {}
@@ -206,7 +206,7 @@ def test_bundles_are_bounded_and_the_same_error_is_written_once():
         def wrong(*_, number=number, **__):
             raise ZeroDivisionError(f"planted {number}")
 
-        with mock.patch.object(Recorder, "call_torch", wrong), recording() as events:
+        with mock.patch.object(GraphBuilder, "call", wrong), recording() as events:
             for _ in range(2):
                 plumbline.compile(lambda x: x.sin(), backend="eager", options=options)(torch.ones(2))
         places = [event.bundle for event in events if isinstance(event, CompilerFailed)]
@@ -218,7 +218,7 @@ def test_bundles_are_bounded_and_the_same_error_is_written_once():
 
 @pytest.mark.parametrize("options", [{"bundle_limit": 0}, {"bundle_directory": "/dev/null/nowhere"}])
 def test_without_a_disk_there_is_no_bundle_and_the_same_answer(options):
-    with mock.patch.object(Recorder, "call_torch", planted), recording() as events:
+    with mock.patch.object(GraphBuilder, "call", planted), recording() as events:
         result = plumbline.compile(program, backend="eager", options=options)(torch.ones(2, 2))
     assert torch.equal(result, program(torch.ones(2, 2)))
     (failure,) = [event for event in events if isinstance(event, CompilerFailed)]
@@ -227,7 +227,7 @@ def test_without_a_disk_there_is_no_bundle_and_the_same_answer(options):
 
 
 def test_explain_says_where_the_bundle_lies():
-    with mock.patch.object(Recorder, "call_torch", planted):
+    with mock.patch.object(GraphBuilder, "call", planted):
         explanation = plumbline.explain(program, torch.ones(2, 2))
     assert explanation.errors[0].bundle in str(explanation)
 
@@ -235,10 +235,10 @@ def test_explain_says_where_the_bundle_lies():
 def test_the_live_log_says_where_the_bundle_lies_and_strict_is_read_from_the_environment(tmp_path):
     program = textwrap.dedent("""
         import plumbline, torch
-        from plumbline.compiler.frontend.recorder import Recorder
+        from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
         def wrong(*args, **kwargs):
             raise ZeroDivisionError("planted")
-        Recorder.call_torch = wrong
+        GraphBuilder.call = wrong
         print(plumbline.compile(lambda x: x.sin() * 0, backend="eager")(torch.ones(1)))
     """)
     environment = {**os.environ, "PLUMBLINE_LOGS": "fallbacks", "PLUMBLINE_BUNDLE_DIRECTORY": str(tmp_path / "here")}

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 import plumbline
 from plumbline.compiler.base.errors import PlumblineError
-from plumbline.compiler.frontend.graph_building import GraphBuilding
+from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
 from plumbline.fuzz.scenarios import Scenario, scenarios
 from plumbline.fuzz.torch_slots import put_back
 from support.programs import compiled
@@ -174,7 +174,7 @@ def test_whatever_happens(body: Callable[..., Any], way: str) -> None:
 def test_an_error_of_ours_in_the_middle(
     body: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    honest, calls = GraphBuilding.call_torch, [0]
+    honest, calls = GraphBuilder.call, [0]
 
     def planted(self: Any, *args: Any, **kwargs: Any) -> Any:
         calls[0] += 1
@@ -189,7 +189,7 @@ def test_an_error_of_ours_in_the_middle(
     expected = (eager.picture(), process_state())
     other = world()
     torch.manual_seed(1)
-    monkeypatch.setattr(GraphBuilding, "call_torch", planted)
+    monkeypatch.setattr(GraphBuilder, "call", planted)
     assert call(compiled(body, strict=False), other) == ended
     assert not differences(expected[1], process_state())
     assert other.picture() == expected[0]

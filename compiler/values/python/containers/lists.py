@@ -40,7 +40,7 @@ class ListValue(SequenceValue):
             return super().repeat(ctx, count, reflected, inplace)
         self.items[:] = self.items * self._repetitions(ctx, count, reflected, inplace)
         self.trim(left=False)
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
         return self
 
     def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
@@ -125,7 +125,7 @@ class ListValue(SequenceValue):
                 words = "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE
                 ctx.throw(IndexError, words)
             self.items[index] = value
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
         """Remove an element or a slice."""
@@ -135,7 +135,7 @@ class ListValue(SequenceValue):
         if isinstance(index, slice) and self.kind is collections.deque:
             self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
         del self.items[index]
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a list or deque method."""
@@ -183,21 +183,21 @@ class ListValue(SequenceValue):
 def _append(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items.append(args[0])
     self.trim(left=False)
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
 def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items.insert(0, args[0])
     self.trim(left=True)
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
 def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items.extend(ctx.unpack(args[0]))
     self.trim(left=False)
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
@@ -206,7 +206,7 @@ def _insert(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     if self.maximum is not None and len(self.items) >= self.maximum:
         ctx.throw(IndexError, "deque already at its maximum size")
     self.items.insert(index, args[1])
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
@@ -233,7 +233,7 @@ def _pop(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords
         ctx.throw(IndexError, empty if not self.items else "pop index out of range")
     element = self.element(ctx, index % len(self.items))
     del self.items[index]
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return element
 
 
@@ -245,7 +245,7 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     for position, item in enumerate(self.elements(ctx)):
         if ctx.equal(item, args[0]):
             del self.items[position]
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
             return Constant(None)
     target = ctx.realize(args[0])
     if self.kind is list:
@@ -258,13 +258,13 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items.clear()
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
 def _reverse(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items.reverse()
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
@@ -274,7 +274,7 @@ def _copy(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keyword
 
 def _sort(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items[:] = sort_values(ctx, self.elements(ctx), kwargs)
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
@@ -308,7 +308,7 @@ def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     rotated = collections.deque(self.items)
     rotated.rotate(step)
     self.items[:] = rotated
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 
@@ -321,7 +321,7 @@ def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     self.items[:] = ctx.unpack(args[0]) if args else []
     self.trim(left=False)
-    ctx.mutated(self)
+    ctx.effects.mutated(self)
     return Constant(None)
 
 

@@ -169,9 +169,9 @@ class DictValue(SetOperand):
         assert source is not None
         self.unread = None
         if all(type(key) in _SIMPLE_KEYS for key in original):
-            ctx.guard(source, GuardKind.KEYS, tuple(original))
+            ctx.guards.add(source, GuardKind.KEYS, tuple(original))
         else:
-            ctx.guard(source, GuardKind.LENGTH, len(original))
+            ctx.guards.add(source, GuardKind.LENGTH, len(original))
         self.entries = {}
         for position, (key, value) in enumerate(original.items()):
             simple = type(key) in _SIMPLE_KEYS
@@ -210,7 +210,7 @@ class DictValue(SetOperand):
         assert self.source is not None
         real_key = key.constant()
         if real_key not in self.unread:
-            ctx.guard(self.source, GuardKind.LACKS_KEY, real_key)
+            ctx.guards.add(self.source, GuardKind.LACKS_KEY, real_key)
             return None
         value = ctx.wrap(self.unread[real_key], self.item(real_key))  # fetching it is the guard that it is there
         self.entries[token] = Entry(key, value)
@@ -219,7 +219,7 @@ class DictValue(SetOperand):
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has entries."""
         if self.unread is not None and not self.log and self.source is not None and not self.unread:
-            ctx.guard(self.source, GuardKind.LENGTH, 0)
+            ctx.guards.add(self.source, GuardKind.LENGTH, 0)
             return False
         return bool(self.read_all(ctx))
 
@@ -242,7 +242,7 @@ class DictValue(SetOperand):
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             present = key.constant() in self.unread
-            ctx.guard(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
+            ctx.guards.add(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
             return present
         return self.find(ctx, key) is not None
 
@@ -290,7 +290,7 @@ class DictValue(SetOperand):
     def _write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
         if self.source is not None:
             self.log.append((operation, key, value))
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""

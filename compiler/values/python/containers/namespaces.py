@@ -31,18 +31,18 @@ class GlobalsValue(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Evaluate `globals()[name]`."""
-        value = ctx.own_global(self.namespace, self._name(ctx, key))
+        value = ctx.effects.own_global(self.namespace, self._name(ctx, key))
         if value is None:
             ctx.throw(KeyError, self._name(ctx, key))
         return value
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Assign a global."""
-        ctx.set_global(self.namespace, self._name(ctx, key), value)
+        ctx.effects.set_global(self.namespace, self._name(ctx, key), value)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Evaluate `name in globals()`."""
-        return ctx.own_global(self.namespace, self._name(ctx, item)) is not None
+        return ctx.effects.own_global(self.namespace, self._name(ctx, item)) is not None
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -51,7 +51,7 @@ class GlobalsValue(Value):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate get and the explicit special methods."""
         if name == "get" and 1 <= len(args) <= 2:
-            value = ctx.own_global(self.namespace, self._name(ctx, args[0]))
+            value = ctx.effects.own_global(self.namespace, self._name(ctx, args[0]))
             return value or ctx.realize(args[1] if len(args) == 2 else Constant(None))
         if name in ("__getitem__", "__contains__", "__setitem__"):
             return call_dunder(ctx, self, name, args)

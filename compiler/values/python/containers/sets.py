@@ -184,7 +184,7 @@ class SetValue(SetOperand):
             self.unsupported("iteration over a set from outside that was changed", UNSUPPORTED_OBJECT)
         members = list(self.members.values())  # in the order of the original: so it was wrapped
         if any(member.source is None for member in members):
-            ctx.guard(SetOrder(self.source), GuardKind.EQUALS, tuple(member.constant() for member in members))
+            ctx.guards.add(SetOrder(self.source), GuardKind.EQUALS, tuple(member.constant() for member in members))
         return members
 
     def iterate(self, ctx: CaptureContext) -> Value:
@@ -240,7 +240,7 @@ class SetValue(SetOperand):
         if self.source is not None:
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
         if answer is None or isinstance(answer, tuple):
             return Constant(None)
         return self if answer is self.tokens else pool.value(answer)

@@ -73,7 +73,7 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     after: look behind this class only. In a capture the outcome is guarded; of plain data only that it is plain,
     since whoever reads its value guards that.
     """
-    if _WATCH.ctx is not None and _WATCH.ctx.class_changes:
+    if _WATCH.ctx is not None and _WATCH.ctx.effects.class_changes:
         changed = _look_at_changes(_WATCH.ctx, kind, name, after)
         if changed is not None:
             return changed
@@ -81,7 +81,7 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
         _WATCH.seen.add((kind, name, after))
         if may_change(kind):
-            _WATCH.ctx.guard(Injected(kind), GuardKind.MEMBER, Member(name, after, member_found(raw)))
+            _WATCH.ctx.guards.add(Injected(kind), GuardKind.MEMBER, Member(name, after, member_found(raw)))
     return owner, raw
 
 
@@ -92,7 +92,7 @@ def _look_at_changes(
     mro = kind.__mro__
     deleted = False
     for owner in mro[mro.index(after) + 1 if after is not None else 0 :]:
-        changes = ctx.class_changes.get(owner)
+        changes = ctx.effects.class_changes.get(owner)
         raw = getattr(changes, "raw", {}).get(name, owner.__dict__.get(name, MISSING) if deleted else None)
         if raw is None and name in owner.__dict__:
             return None
@@ -114,11 +114,11 @@ def guard_bases(ctx: CaptureContext, kind: type, candidates: object) -> None:
     """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
     if not may_change(kind):
         return
-    ctx.guard(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
+    ctx.guards.add(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
     classes = candidates if isinstance(candidates, tuple) else (candidates,)
     if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
         verdict = issubclass(kind, classes)
-        ctx.guard(Injected(issubclass), GuardKind.ANSWER, Answer((kind, classes), {}, verdict))
+        ctx.guards.add(Injected(issubclass), GuardKind.ANSWER, Answer((kind, classes), {}, verdict))
 
 
 def is_torch_class(kind: type) -> bool:

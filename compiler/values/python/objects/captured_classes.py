@@ -209,7 +209,7 @@ def _build_class(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
     metaclass = metaclass_value.kind if isinstance(metaclass_value, ClassValue) else None
     if (metaclass or type) not in _METACLASSES or any(not isinstance(base, ClassValue) for base in bases):
         raise Break(CLASS_DEFINITION, f"making the class {name.constant()}")
-    return make_class(ctx, str(name.constant()), bases, ctx.class_body(body), metaclass)
+    return make_class(ctx, str(name.constant()), bases, ctx.calls.class_body(body), metaclass)
 
 
 def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
@@ -218,7 +218,7 @@ def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
     if not isinstance(namespace, DictValue) or not name.is_constant():
         raise Break(CLASS_DEFINITION, "making a class")
     pairs = {str(entry.key.constant()): ctx.realize(entry.value) for entry in namespace.read_all(ctx).values()}
-    pairs.setdefault("__module__", Constant(ctx.calling_namespace().get("__name__")))
+    pairs.setdefault("__module__", Constant(ctx.frames.calling_namespace().get("__name__")))
     return make_class(ctx, str(name.constant()), [ctx.realize(base) for base in ctx.unpack(bases)], pairs)
 
 
@@ -226,7 +226,7 @@ def class_by_call(ctx: CaptureContext, args: Arguments) -> Value:
 def _namedtuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     known = [ctx.realize(arg) for arg in args]
     named = {key: ctx.realize(value) for key, value in kwargs.items()}
-    named.setdefault("module", Constant(ctx.calling_namespace().get("__name__")))
+    named.setdefault("module", Constant(ctx.frames.calling_namespace().get("__name__")))
     if not all(value.is_constant() for value in (*known, *named.values())):
         raise Break(ARGUMENT_NOT_KNOWN, "namedtuple() of fields that are not known")
     maker: Any = collections.namedtuple

@@ -57,7 +57,7 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
     special = name.startswith("__") and name.endswith("__")
     if not may_change(kind) or not plain or special:
         raise Break(CLASS_DEFINITION, f"setting class attribute {name!r} on class {kind.__qualname__}")
-    changes = ctx.class_changes.setdefault(kind, ClassChanges(kind))
+    changes = ctx.effects.class_changes.setdefault(kind, ClassChanges(kind))
     assert isinstance(changes, ClassChanges)
     if value is None and changes.raw.get(name, kind.__dict__.get(name, MISSING)) is MISSING:
         ctx.throw(AttributeError, name)
@@ -65,4 +65,4 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
         class_lookup(kind, name)  # guards that there is something to delete
     changes.values[name] = value
     changes.raw[name] = MISSING if value is None else as_raw(ctx, value)
-    ctx.mutated(changes)
+    ctx.effects.mutated(changes)

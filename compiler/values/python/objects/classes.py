@@ -112,7 +112,7 @@ class ClassValue(Value):
         """Evaluate `cls.name`."""
         if name in _FIXED_OF_CLASSES:
             return self._description(ctx, name)
-        if name == "__dict__" and self.kind not in ctx.class_changes:
+        if name == "__dict__" and self.kind not in ctx.effects.class_changes:
             namespace: dict[object, object] = {}
             namespace.update(self.kind.__dict__)
             return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
@@ -127,7 +127,7 @@ class ClassValue(Value):
         """Return what every class says of itself; a user may rename a class, or give it other bases."""
         attribute = getattr(self.kind, name)
         if may_change(self.kind) and isinstance(attribute, str | tuple):
-            ctx.guard(Attribute(Injected(self.kind), name), GuardKind.EQUALS, attribute)
+            ctx.guards.add(Attribute(Injected(self.kind), name), GuardKind.EQUALS, attribute)
         return ctx.known(attribute)
 
     def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
@@ -259,7 +259,7 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         instance = new
     owner, raw = class_lookup(kind, "__init__")
     if isinstance(raw, types.FunctionType) and owner is not None:
-        ctx.initialise(instance, ctx.wrap(raw, Injected(raw)), args, kwargs)
+        ctx.calls.initialise(instance, ctx.wrap(raw, Injected(raw)), args, kwargs)
     elif owner is types.SimpleNamespace:
         instance.namespace.call_method(ctx, "update", args, kwargs)
     elif instance.contents is not None and not isinstance(instance.contents, Constant):

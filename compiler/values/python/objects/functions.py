@@ -43,7 +43,7 @@ class CellValue(Value):
         if self.read_later:
             self.unsupported("assigning to a variable that a hook has read", CANNOT_REBUILD)
         self.content = value
-        ctx.mutated(self)
+        ctx.effects.mutated(self)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give `cell_contents`."""
@@ -117,7 +117,7 @@ class FunctionValue(Value):
     def guard_identity(self, ctx: CaptureContext) -> None:
         """Demand this function: until now only its code was guarded."""
         if self.real is not None and self.source is not None and not isinstance(self.source, Injected):
-            ctx.guard(self.source, GuardKind.IDENTITY, self.identity())
+            ctx.guards.add(self.source, GuardKind.IDENTITY, self.identity())
 
     def python_type(self) -> type:
         """Return the function type."""
@@ -145,7 +145,7 @@ class FunctionValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the body inside the capture."""
-        return ctx.inline(self, args, kwargs)
+        return ctx.calls.inline(self, args, kwargs)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give names, defaults and attributes set on the function."""
@@ -171,7 +171,7 @@ class FunctionValue(Value):
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if not hasattr(self.real, name):
             if self.source is not None:
-                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
+                ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
         if name == "__code__":
             return ctx.known(self.code)
@@ -223,7 +223,7 @@ class FunctionValue(Value):
         else:
             self.attributes[name] = value
             self.written.append(name)
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `__get__` and `__call__`."""
@@ -385,7 +385,7 @@ class BoundMethod(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the owner in front."""
-        return ctx.hand_on(self, self.function, [self.owner, *args], kwargs)
+        return ctx.calls.hand_on(self, self.function, [self.owner, *args], kwargs)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give `__self__`, `__func__`, and the function's attributes."""
@@ -430,7 +430,7 @@ class PartialValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the stored arguments in front."""
-        return ctx.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})
+        return ctx.calls.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep an attribute of a partial made here."""

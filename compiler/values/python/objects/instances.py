@@ -172,7 +172,7 @@ class ObjectValue(Value):
         """Hash by identity if the class does; inline `__hash__` if it is Python and gives a known value."""
         owner, raw = class_lookup(self.kind, "__hash__")
         if owner in (object, torch.nn.Module, BaseException):
-            ctx.told_apart(self)
+            ctx.guards.told_apart(self)
             return ("object", id(self.identity()))
         if raw is None:
             self.refuse(ctx, "hash", hash)
@@ -227,7 +227,7 @@ class ObjectValue(Value):
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
         if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
-            ctx.guard(Injected(self.kind), GuardKind.LACKS_ATTRIBUTE, name)
+            ctx.guards.add(Injected(self.kind), GuardKind.LACKS_ATTRIBUTE, name)
         self.namespace.find(ctx, Constant(name))
 
     def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
@@ -281,7 +281,7 @@ class ObjectValue(Value):
             return None
         if not hasattr(self.real, name):
             if self.source is not None:
-                ctx.guard(self.source, GuardKind.LACKS_ATTRIBUTE, name)
+                ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             return None
         assert self.source is not None
         self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
@@ -304,7 +304,7 @@ class ObjectValue(Value):
             ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
         elif isinstance(raw, types.MemberDescriptorType):
             self.slots[name] = self.written_slots[name] = value
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
         elif owner is not None and hasattr(type(raw), "__set__"):
             setter = class_lookup(type(raw), "__set__")[1]
             if not isinstance(setter, types.FunctionType):
@@ -340,7 +340,7 @@ class ObjectValue(Value):
                 ctx.throw(AttributeError, name)
             self.slots.pop(name)
             self.written_slots[name] = None
-            ctx.mutated(self)
+            ctx.effects.mutated(self)
         elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
             deleter = class_lookup(type(raw), "__delete__")[1]
             if not isinstance(deleter, types.FunctionType):
@@ -360,7 +360,7 @@ class ObjectValue(Value):
             if class_lookup(self.kind, "__call__")[0] is None:
                 self.refuse(ctx, "call", lambda value: value())
             self.unsupported("call", UNKNOWN_CALLEE)
-        return ctx.hand_on(self, method, args, kwargs)
+        return ctx.calls.hand_on(self, method, args, kwargs)
 
     def _special(self, ctx: CaptureContext, name: str, *args: Value) -> Value | None:
         method = self.method(ctx, name)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from plumbline.compiler.frontend.recorder import Recorder
+from plumbline.compiler.frontend.context.guard_list import GuardList
 from plumbline.fuzz.guard_slots import SLOTS
 from plumbline.fuzz.scenarios import Event, Scenario, UsedSlot, scenarios
 from support.guard_play import Played, play
@@ -71,11 +71,11 @@ def test_many_random_histories(scenario: Scenario) -> None:
 @pytest.mark.parametrize("name", ["global_number", "method_reached_by_super", "special_method_added_bool"])
 def test_a_dropped_guard_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every condition on what the slot holds left out, the history goes wrong."""
-    honest = Recorder.guard
+    honest = GuardList.add
 
     def forgetful(self, source, kind, expected, others=()):  # type: ignore[no-untyped-def]  # as the original
         if kind.name != "MEMBER" and (source is None or "SCALE" not in source.words()):
             honest(self, source, kind, expected, others)
 
-    monkeypatch.setattr(Recorder, "guard", forgetful)
+    monkeypatch.setattr(GuardList, "add", forgetful)
     assert play(history(name, 0)).wrong

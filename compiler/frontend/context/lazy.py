@@ -2,8 +2,8 @@
 
 from collections.abc import Hashable
 
-from ..values.source import Source
-from ..values.value import CaptureContext, Rebuilder, Value
+from ...values.source import Source
+from ...values.value import CaptureContext, Rebuilder, Value
 
 
 class LazyValue(Value):

@@ -4,15 +4,15 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from types import GeneratorType
 
-from ..bytecode.kept_generator import kept_state, new_generator, set_state
-from ..bytecode.resume_chain import Place
-from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
-from ..bytecode.resume_code import NULL as NULL_KIND
-from ..values.guard import GuardKind
-from ..values.python.objects.functions import CellValue
-from ..values.reasons import CANNOT_RESUME, Break
-from ..values.source import Attribute, Inject, Item, Source
-from ..values.value import CaptureContext, Rebuilder, Value
+from ...bytecode.kept_generator import kept_state, new_generator, set_state
+from ...bytecode.resume_chain import Place
+from ...bytecode.resume_code import HANDLED, VALUE, ResumeLayout
+from ...bytecode.resume_code import NULL as NULL_KIND
+from ...values.guard import GuardKind
+from ...values.python.objects.functions import CellValue
+from ...values.reasons import CANNOT_RESUME, Break
+from ...values.source import Attribute, Inject, Item, Source
+from ...values.value import CaptureContext, Rebuilder, Value
 from .frame import NULL, FrameState, HandledValue, kept_locals
 
 State = tuple[Place | None, list[Value]]
@@ -89,8 +89,8 @@ def revived(ctx: CaptureContext, generator: Generator[object, object, object], s
     if kept is None or kept.place is None:
         return None
     place, here = kept.place, KeptState(source)
-    ctx.guard(source, GuardKind.TYPE, GeneratorType)
-    ctx.guard(Attribute(here, "place"), GuardKind.IDENTITY, place)
+    ctx.guards.add(source, GuardKind.TYPE, GeneratorType)
+    ctx.guards.add(Attribute(here, "place"), GuardKind.IDENTITY, place)
     layout = place.layout
     frame = FrameState(ctx, place.decoded, place.namespace, {}, {}, None)
     frame.index = layout.index

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ..base.torch_facts import device_constructors, set_default_dtype
-from ..values.reasons import TENSOR_STATE, Break
-from ..values.torch.modes import block_depth, unwind_blocks
-from ..values.value import Rebuilder, Value
+from ...base.torch_facts import device_constructors, set_default_dtype
+from ...values.reasons import TENSOR_STATE, Break
+from ...values.torch.modes import block_depth, unwind_blocks
+from ...values.value import Rebuilder, Value
 
 
 class TorchBlocks:

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from ..base.dense_order import dense_order, dense_strides
-from ..base.events import FellBack, record
-from ..base.origin import Origin
-from ..base.torch_facts import (
+from ...base.dense_order import dense_order, dense_strides
+from ...base.events import FellBack, record
+from ...base.origin import Origin
+from ...base.torch_facts import (
     bound_size,
     expression_text,
     make_shape_environment,
@@ -22,11 +22,11 @@ from ..base.torch_facts import (
     size_conditions,
     size_expression,
 )
-from ..values.constant import Constant
-from ..values.guard import Guard, GuardKind
-from ..values.scalar import SizeValue
-from ..values.source import Argument, Source
-from ..values.value import Value
+from ...values.constant import Constant
+from ...values.guard import Guard, GuardKind
+from ...values.scalar import SizeValue
+from ...values.source import Argument, Source
+from ...values.value import Value
 from .size_marks import size_marks
 
 LARGE = 1e150  # products of smaller floats are finite
@@ -53,6 +53,7 @@ class Sizes:
         graph: fx.Graph,
         inputs: dict[fx.Node, tuple[Source, object]],
         here: Callable[[], Origin | None],
+        varying_numbers: frozenset[Source],
     ) -> None:
         self.symbolic = symbolic
         self.environment = make_shape_environment() if symbolic is not no_symbols else None
@@ -61,7 +62,7 @@ class Sizes:
         self.here = here
         self.origins: dict[str, SymbolOrigin] = {}  # name of a symbol -> where it comes from
         self.numbers: dict[Source, Value] = {}
-        self.varying_numbers: frozenset[Source] = frozenset()
+        self.varying_numbers = varying_numbers if self.environment is not None else frozenset()
         self.nodes: dict[str, object] = {}
         self.fixed: dict[str, Origin | None] = {}  # symbols that the program needed as numbers, and where
         self.with_gaps: list[tuple[Source, Origin | None]] = []  # inputs whose sizes were to be open and cannot be

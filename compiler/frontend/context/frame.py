@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..base.origin import Origin
-from ..bytecode.instruction import Decoded, Instruction
-from ..bytecode.liveness import live_locals
-from ..values.python.objects.functions import CellValue
-from ..values.value import CaptureContext, Value
+from ...base.origin import Origin
+from ...bytecode.instruction import Decoded, Instruction
+from ...bytecode.liveness import live_locals
+from ...values.python.objects.functions import CellValue
+from ...values.value import CaptureContext, Value
 
 
 class NullValue(Value):

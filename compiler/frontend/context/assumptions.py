@@ -8,9 +8,9 @@ input; random generators are put back.
 
 from torch import fx
 
-from ..bytecode.instruction import Decoded, Instruction
-from ..values.reasons import Signal
-from ..values.torch.tensor import TensorValue
+from ...bytecode.instruction import Decoded, Instruction
+from ...values.reasons import Signal
+from ...values.torch.tensor import TensorValue
 from .frame import FrameState
 
 MOST = 64  # assumptions of one capture; more are a loop whose end is an error
@@ -27,7 +27,7 @@ def branch(frame: FrameState, instruction: Instruction, jumps_if: bool) -> bool:
     if isinstance(value, TensorValue):
         assert instruction.target is not None
         raises = [_only_raises(frame.decoded, index) for index in (instruction.target, instruction.index + 1)]
-        if raises.count(True) == 1 and frame.ctx.assume(value, jumps_if is raises[1]):
+        if raises.count(True) == 1 and frame.ctx.graph.assume(value, jumps_if is raises[1]):
             return jumps_if is raises[1]
     return value.truth(frame.ctx)
 

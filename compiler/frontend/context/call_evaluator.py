@@ -1,0 +1,139 @@
+"""CallEvaluator: Python functions that are evaluated where they are called."""
+
+import inspect
+import types
+from collections.abc import Callable
+
+from ...bytecode.instruction import decode
+from ...values.constant import Constant
+from ...values.guard import GuardKind
+from ...values.python.objects.classes import ClassValue
+from ...values.python.objects.functions import FunctionValue, bind_arguments, require_inlinable
+from ...values.reasons import (
+    DISABLED,
+    LIMIT,
+    Break,
+)
+from ...values.rule_tables import CallRule
+from ...values.rules import call_rule
+from ...values.source import Injected
+from ...values.torch.torch_calls import is_graph_break_mark
+from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
+from ..skip_rules import compiled_original, refusal
+from .attempt import Attempt
+from .frame import FrameState
+from .frame_stack import FrameStack
+
+_BREAKS_FOR_STOCK = ("torch.optim.optimizer",)  # its graph_break() is for the speed of stock's own code
+
+RunFrame = Callable[[FrameState], None]
+MakeGenerator = Callable[[FrameState], Value]
+
+
+class CallEvaluator(CallEvaluation):
+    """The calls of one capture.
+
+    pushed: the running instruction pushes what a call of this gives, and does nothing else with it. instead: it pushes
+    this for what the callee returns.
+    """
+
+    def __init__(
+        self,
+        ctx: CaptureContext,
+        attempt: Attempt,
+        frames: FrameStack,
+        run_frame: RunFrame,
+        make_generator: MakeGenerator,
+    ) -> None:
+        self.ctx, self.attempt, self.frames = ctx, attempt, frames
+        self.run_frame = run_frame
+        self.make_generator = make_generator
+        self.pushed: Value | None = None
+        self.instead: Value | None = None
+
+    def call_rule(self, function: object) -> CallRule | None:
+        """Return the rule for calling a known object, None if there is none."""
+        return call_rule(function)
+
+    def call_and_push(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result the running instruction pushes, doing nothing else with it."""
+        callee = self.ctx.realize(callee)
+        self.pushed = callee
+        try:
+            return self.ctx.realize(callee.call(self.ctx, args, kwargs))
+        finally:
+            self.pushed = None
+
+    def initialise(self, made: Value, init: Value, args: Arguments, kwargs: Keywords) -> None:
+        """Evaluate the `__init__` of a new object."""
+        is_pushed = isinstance(self.pushed, ClassValue) and self.pushed.kind is made.python_type()
+        self.instead = made if is_pushed else None
+        (self.call_and_push if is_pushed else self.ctx.call)(init, [made, *args], kwargs)
+
+    def hand_on(self, caller: Value, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call whose result is the result of calling `caller`."""
+        return (self.call_and_push if self.pushed is caller else self.ctx.call)(callee, args, kwargs)
+
+    def inline(self, function: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the body of a function, or return the generator over it."""
+        assert isinstance(function, FunctionValue)
+        transparent, self.pushed = self.pushed is function, None
+        instead, self.instead = self.instead, None
+        if function.real is not None:
+            original = compiled_original(function.real)
+            if original is not None:
+                self._require_identity(function)
+                callee = self.ctx.wrap(original, Injected(original))
+                return self.call_and_push(callee, args, kwargs) if transparent else self.ctx.call(callee, args, kwargs)
+            rule = call_rule(function.real)
+            if rule is not None:
+                self._require_identity(function)
+                return rule(self.ctx, args, kwargs)
+            if getattr(function.real, "_plumbline_constant", False):
+                return Constant(True)
+            if (
+                is_graph_break_mark(function.real)
+                and self.frames.stack[-1].namespace.get("__name__") in _BREAKS_FOR_STOCK
+            ):
+                return Constant(None)
+            refused = refusal(function.real)
+            if refused is not None:
+                raise refused
+        code = function.code
+        if self.attempt.graph_free and len(self.frames.stack) == 1:
+            raise Break(DISABLED, f"a call in {self.frames.stack[0].decoded.code.co_name}, which is not compiled")
+        require_inlinable(code)
+        if len(self.frames.stack) > self.ctx.options.inline_depth_limit:
+            raise Break(LIMIT, f"more than inline_depth_limit={self.ctx.options.inline_depth_limit} nested calls")
+        bound = bind_arguments(self.ctx, function, args, kwargs)
+        frame = self.new_frame(function, bound)
+        if code.co_flags & inspect.CO_GENERATOR:
+            return self.make_generator(frame)
+        frame.transparent, frame.instead = transparent, instead if transparent else None
+        self.run_frame(frame)
+        assert frame.returned is not None
+        return frame.returned
+
+    def _require_identity(self, function: FunctionValue) -> None:
+        """Demand this very function: what is known of it is known of the object, not of its code."""
+        if function.source is not None:
+            self.ctx.guards.add(function.source, GuardKind.IDENTITY, function.real)
+
+    def new_frame(self, function: FunctionValue, bound: dict[str, Value]) -> FrameState:
+        """Return a frame at the start of the function."""
+        parent = self.frames.stack[-1] if self.frames.stack else None
+        return FrameState(
+            self.ctx, decode(function.code), function.namespace, bound, {}, parent, free_cells=list(function.cells)
+        )
+
+    def suspendable(self, function: Value, code: types.CodeType, args: dict[str, Value]) -> Value:
+        """Return a generator over a frame of the function."""
+        assert isinstance(function, FunctionValue)
+        return self.make_generator(self.new_frame(function, args))
+
+    def class_body(self, function: Value) -> dict[str, Value]:
+        """Evaluate a frame whose locals are the names of a class."""
+        assert isinstance(function, FunctionValue)
+        frame = self.new_frame(function, {})
+        self.run_frame(frame)
+        return frame.locals

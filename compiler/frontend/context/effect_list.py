@@ -1,0 +1,73 @@
+"""EffectList: what the program changed outside, to be replayed after the graph."""
+
+import builtins
+import types
+
+from ...values.guard import GuardKind
+from ...values.source import Injected, Item, Source
+from ...values.value import CaptureContext, SideEffects, Value
+
+_UNTOUCHED = object()
+
+
+class EffectList(SideEffects):
+    """The objects, globals and classes that one capture has changed."""
+
+    def __init__(self, ctx: CaptureContext) -> None:
+        self.ctx = ctx
+        self.changed: list[Value] = []
+        self.globals: dict[tuple[int, str], Value | None] = {}
+        self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
+        self.class_changes = {}
+        self.alive: list[object] = []  # keeps the ids in `globals` unique
+
+    def count(self) -> tuple[int, int]:
+        """Return how much has changed so far; where this grows, something changed."""
+        return len(self.changed), len(self.written_globals)
+
+    def mutated(self, value: Value) -> None:
+        """Note the first change of an object from outside."""
+        if value.source is not None and not any(value is seen for seen in self.changed):
+            self.changed.append(value)
+
+    def global_value(self, namespace: dict[str, object], name: str) -> Value:
+        """Evaluate a global name."""
+        key = (id(namespace), name)
+        found = self.globals.get(key, _UNTOUCHED)
+        if found is None:
+            self.ctx.throw(NameError, f"name '{name}' is not defined")
+        if isinstance(found, Value):
+            return self.ctx.realize(found)
+        self.alive.append(namespace)
+        place: Source = Item(Injected(namespace), name)
+        if name in namespace:
+            value = namespace[name]
+        else:
+            self.ctx.guards.add(Injected(namespace), GuardKind.LACKS_KEY, name)
+            if name not in vars(builtins):
+                self.ctx.throw(NameError, f"name '{name}' is not defined")
+            value, place = vars(builtins)[name], Item(Injected(vars(builtins)), name)
+        if isinstance(value, types.FunctionType):
+            self.ctx.guards.add(place, GuardKind.IDENTITY, value)
+            place = Injected(value)
+        self.globals[key] = made = self.ctx.wrap(value, place)
+        return made
+
+    def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
+        """Return what a namespace has under a name, builtins left out; None if nothing."""
+        found = self.globals.get((id(namespace), name), _UNTOUCHED)
+        if found is None:
+            return None
+        if found is _UNTOUCHED and name not in namespace:
+            self.ctx.guards.add(Injected(namespace), GuardKind.LACKS_KEY, name)
+            return None
+        return self.global_value(namespace, name)
+
+    def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
+        """Assign or delete a global; replayed after the graph."""
+        key = (id(namespace), name)
+        if value is None and self.globals.get(key, _UNTOUCHED) is _UNTOUCHED and name not in namespace:
+            self.ctx.throw(NameError, f"name '{name}' is not defined")
+        self.alive.append(namespace)
+        self.globals[key] = value
+        self.written_globals[key] = (namespace, name)

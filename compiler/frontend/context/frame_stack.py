@@ -1,0 +1,108 @@
+"""FrameStack: the frames that are being evaluated, and what the program may ask of them."""
+
+import types
+from typing import NoReturn
+
+from ...base.origin import Origin
+from ...values.reasons import (
+    FRAME_ACCESS,
+    Break,
+    SkipFrame,
+)
+from ...values.value import CallingFrames, CaptureContext, Value
+from ..skip_rules import is_torch_file
+from .frame import FrameState, handled_in
+
+
+class FrameStack(CallingFrames):
+    """The frames of one capture, the innermost last.
+
+    entered: those that the unit goes on with. stopped_by: the last Break or SkipFrame, stopped: where it came from.
+    """
+
+    def __init__(self, ctx: CaptureContext) -> None:
+        self.ctx = ctx
+        self.stack: list[FrameState] = []
+        self.entered: list[FrameState] = []
+        self.stopped_by: BaseException | None = None
+        self.stopped: tuple[FrameState, ...] = ()
+
+    def note_stop(self, signal: BaseException) -> None:
+        """Remember where a Break or SkipFrame came from; frames further out pass the same one on."""
+        if signal is not self.stopped_by:
+            self.stopped_by, self.stopped = signal, tuple(self.stack)
+
+    def release(self) -> None:
+        """Drop the program's objects."""
+        for frame in self.entered:
+            frame.locals.clear()
+            frame.cells.clear()
+            frame.stack.clear()
+        self.stack.clear()
+        self.stopped, self.stopped_by = (), None
+
+    def here(self) -> Origin | None:
+        """Return the innermost user line, without its callers."""
+        if not self.stack:
+            return None
+        frame = self.stack[-1]
+        code = frame.decoded.code
+        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+
+    def user_line(self) -> Origin | None:
+        """Return the innermost line that is not torch's own."""
+        outside = (frame for frame in reversed(self.stack) if not is_torch_file(frame.decoded.code.co_filename))
+        frame = next(outside, None)
+        if frame is None:
+            return self.here()
+        code = frame.decoded.code
+        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+
+    def is_dropped(self) -> bool:
+        """Return whether the instruction after the one being evaluated drops its result."""
+        frame = self.stack[-1]
+        return frame.decoded.instructions[frame.index].name == "POP_TOP"
+
+    def calling_namespace(self) -> dict[str, object]:
+        """Return the globals of the innermost frame."""
+        return self.stack[-1].namespace
+
+    def calling_frame(self, depth: int) -> tuple[types.CodeType, int]:
+        """Return code and line of a frame that is evaluated here; see CaptureContext."""
+        if depth >= len(self.stack):
+            self.needs_own_frame("a frame outside the compiled function")
+        frame = self.stack[-1 - depth]
+        return frame.decoded.code, frame.current().line or frame.decoded.code.co_firstlineno
+
+    def calling_locals(self) -> dict[str, Value]:
+        """Return the locals of the innermost frame in the order of its code, then what its closure holds."""
+        frame = self.stack[-1]
+        if frame.resumed:
+            self.needs_own_frame("locals() after a break, where not all of them are kept")
+        code, found = frame.decoded.code, dict(frame.locals)
+        held = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
+        order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+        return {
+            name: self.ctx.realize(value) for name in order if (value := found.get(name, held.get(name))) is not None
+        }
+
+    def calling_class_cell(self) -> tuple[Value, Value]:
+        """Return what zero-argument super() reads."""
+        frame = self.stack[-1]
+        cell = frame.cells.get("__class__")
+        first = frame.decoded.code.co_varnames[0]
+        owner = frame.locals.get(first) or (frame.cells[first].content if first in frame.cells else None)
+        if cell is None or owner is None:
+            self.ctx.throw(RuntimeError, "super(): no arguments")
+        return cell.load(self.ctx, "__class__"), owner
+
+    def handled_exception(self) -> Value | None:
+        """Return the exception that is being handled."""
+        return handled_in(self.stack)
+
+    def needs_own_frame(self, what: str) -> NoReturn:
+        """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""
+        if len(self.stack) > 1:
+            self.stack[-1].transparent = False
+            raise Break(FRAME_ACCESS, what)
+        raise SkipFrame(FRAME_ACCESS, what)

@@ -1,0 +1,208 @@
+"""The capture in progress: the context that values talk to, put together from its parts."""
+
+import types
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+import torch
+
+from ...base.options import Options
+from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
+from ...values.guard import GuardKind
+from ...values.python.containers.lists import ListValue
+from ...values.python.containers.mappings import DictValue
+from ...values.python.containers.sets import SetValue
+from ...values.python.containers.tuples import TupleValue, tuple_fields
+from ...values.python.objects.attributes import bind_raw, class_lookup
+from ...values.python.objects.classes import ClassValue
+from ...values.python.objects.exceptions import ExceptionValue
+from ...values.python.objects.functions import CellValue, FunctionValue
+from ...values.python.objects.instances import ObjectValue, OpaqueValue
+from ...values.python.operators import compare, equal
+from ...values.reasons import (
+    LIMIT,
+    UNSUPPORTED_TENSOR,
+    Break,
+    SkipFrame,
+)
+from ...values.source import Attribute, Injected, Source
+from ...values.torch.tensor import TensorValue
+from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
+from ...values.wrap import wrap_object
+from .attempt import Attempt
+from .call_evaluator import CallEvaluator
+from .effect_list import EffectList
+from .frame import FrameState
+from .frame_stack import FrameStack
+from .graph_builder import GraphBuilder
+from .guard_list import GuardList
+from .kept_generators import revived
+from .lazy import LazyValue
+from .mode_changes import ModeRecord
+from .sizes import LARGE, size_value
+
+_SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
+
+
+class Recorder(CaptureContext):
+    """One capture. steps: how many instructions were evaluated."""
+
+    guards: GuardList
+    graph: GraphBuilder
+    frames: FrameStack
+    effects: EffectList
+    modes: ModeRecord
+    calls: CallEvaluator
+
+    def __init__(
+        self,
+        options: Options,
+        attempt: Attempt,
+        run_frame: Callable[["Recorder", FrameState], None],
+        make_generator: Callable[["Recorder", FrameState], Value],
+    ) -> None:
+        self.options = options
+        self.attempt = attempt
+        self.steps = 0
+        self.shared: dict[int, Value] = {}
+        self.alive: list[object] = []  # keeps the ids of `shared` unique
+        self.frames = FrameStack(self)
+        self.guards = GuardList(self.frames)
+        self.effects = EffectList(self)
+        self.modes = ModeRecord(self)
+        self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes)
+        self.sizes = self.graph.sizes
+        self.calls = CallEvaluator(self, attempt, self.frames, partial(run_frame, self), partial(make_generator, self))
+
+    def release(self) -> None:
+        """Drop the program's objects: what it drops must not live on in cycles of ours."""
+        self.frames.release()
+        self.effects.alive.clear()
+        self.alive.clear()
+        self.shared.clear()
+
+    def wrap(self, value: object, source: Source) -> Value:
+        """Return the value of a real object; one object has one value, however it is reached."""
+        if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
+            self.guards.add(source, GuardKind.TYPE, type(value))
+            if type(value) is float:  # arithmetic of symbols knows no NaN and no sign of zero
+                self.guards.add(source, GuardKind.EXPRESSION, f"0 < abs({{0}}) < {LARGE}")
+            return self.graph.sizes.number(value, source)
+        known = self.shared.get(id(value))
+        if known is not None:
+            if known.source is not None and known.source != source and not isinstance(known.source, Injected):
+                self.guards.add(source, GuardKind.SAME_AS, id(value), (known.source,))
+            elif isinstance(known.source, Injected) and not isinstance(source, Injected):
+                self.guards.add(source, GuardKind.IDENTITY, value)
+            return known
+        made = self.graph.add_input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
+        if isinstance(made, _SHARED) or type(value) is types.GeneratorType:
+            self.shared[id(value)] = made
+            self.alive.append(value)
+        if isinstance(made, ObjectValue):
+            self._share_namespace(value, made, source)
+        return made
+
+    def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
+        """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""
+        namespace = getattr(value, "__dict__", None)
+        if type(namespace) is not dict:
+            return
+        known = self.shared.setdefault(id(namespace), made.namespace)
+        if known is made.namespace:
+            self.alive.append(namespace)
+        elif isinstance(known, DictValue) and known.source is not None:
+            self.guards.add(Attribute(source, "__dict__"), GuardKind.SAME_AS, id(namespace), (known.source,))
+            made.namespace = known
+
+    def lazy(self, value: object, source: Source) -> Value:
+        """Return a value that is wrapped on first use."""
+        known = self.shared.get(id(value))
+        if known is not None and known.source == source:
+            return known
+        return LazyValue(self, value, source)
+
+    def realize(self, value: Value) -> Value:
+        """Return the value itself."""
+        return value.realize() if isinstance(value, LazyValue) else value
+
+    def _object(self, value: object, source: Source) -> Value:
+        frame = revived(self, value, source) if isinstance(value, types.GeneratorType) else None
+        if frame is None:
+            return wrap_object(self, value, source)
+        made = self.calls.make_generator(frame)
+        made.source = source
+        return made
+
+    def known(self, value: object) -> Value:
+        """Return the value of an object computed while evaluating."""
+        kind = type(value)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return size_value(value)
+        if kind in LITERAL_TYPES:
+            return Constant(value)
+        if kind is slice:
+            return Constant(value)
+        if kind is list:
+            return ListValue([self.known(item) for item in value])  # type: ignore[attr-defined]  # a list
+        if isinstance(value, tuple):
+            return TupleValue([self.known(item) for item in value], kind=kind)
+        if kind is dict:
+            pairs = value.items()  # type: ignore[attr-defined]  # a dict
+            return DictValue.of(self, [(self.known(key), self.known(item)) for key, item in pairs])
+        if kind in (set, frozenset):
+            return SetValue.like(self, value)
+        if isinstance(value, type):
+            return ClassValue(value)
+        if isinstance(value, torch.Tensor):
+            raise Break(UNSUPPORTED_TENSOR, "a tensor computed while capturing")
+        if isinstance(value, torch.device | torch.dtype | types.ModuleType | types.CodeType):
+            return Known(value)
+        return self.wrap(value, Injected(value))
+
+    def call(self, callee: Value, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate a call."""
+        self.calls.pushed = None
+        return self.realize(self.realize(callee).call(self, args, kwargs))
+
+    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
+        """Raise an exception in the evaluated program."""
+        made = ExceptionValue(kind, [self.known(arg) for arg in args])
+        made.of_interpreter = True
+        raise Raised(made)
+
+    def stand_for(self, real: object, value: Value) -> None:
+        """Give a value to whoever wraps the real object."""
+        self.shared[id(real)] = value
+        self.alive.append(real)
+
+    def equal(self, left: Value, right: Value) -> bool:
+        """Evaluate `left is right or left == right`."""
+        return equal(self, left, right)
+
+    def less(self, left: Value, right: Value) -> bool:
+        """Evaluate `left < right`."""
+        return self.realize(compare(self, "<", left, right)).truth(self)
+
+    def unpack(self, value: Value) -> list[Value]:
+        """Evaluate `list(value)`."""
+        return self.realize(value).unpacked(self)
+
+    def class_attr(self, instance: Value, kind: type, name: str) -> Value:
+        """Evaluate the part of an attribute lookup that looks into the class."""
+        owner, raw = class_lookup(kind, name)
+        if owner is None:
+            self.throw(AttributeError, f"'{kind.__name__}' object has no attribute '{name}'")
+        if isinstance(raw, types.FunctionType | property | classmethod | staticmethod):
+            return bind_raw(self, raw, owner, name, instance, kind)
+        if name in tuple_fields(kind) or not callable(raw):
+            return self.known(raw)
+        return MethodOf(instance, name)
+
+    def step(self) -> None:
+        """Count an instruction; raise when the capture grew too long."""
+        self.steps += 1
+        self.graph.sizes.watch(self.frames.user_line)
+        if self.steps > self.options.instruction_limit:
+            raise SkipFrame(LIMIT, f"more than instruction_limit={self.options.instruction_limit} instructions")
