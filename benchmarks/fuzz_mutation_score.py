@@ -7,18 +7,18 @@ A fault that no program of the vocabulary can show would count against the score
 import argparse
 import time
 
-from plumbline.fuzz.campaign import Report, Settings, run_campaign
-from plumbline.fuzz.modes import find_mode
+from plumbline.fuzz.campaign import CampaignReport, CampaignSettings, run_campaign
+from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.harness.known_compilers import find_compiler
 from support.planted_compilers import PlantedCompiler
 from support.planted_faults import FAULTS, FROZEN_ARGUMENTS, FROZEN_PLACES, FreezingCompiler, faulty_compiler
 
 
-def hunt(mode: str, compiler: CompilerUnderTest, examples: int, seed: int, backend: str = "eager") -> Report:
+def hunt(mode: str, compiler: CompilerUnderTest, examples: int, seed: int, backend: str = "eager") -> CampaignReport:
     """Run a campaign that stops at its first failure and does not shrink."""
-    options = Settings(examples, seed, most_failures=1, shrink_tries=0)
-    return run_campaign(find_mode(mode), compiler, backend, options)
+    options = CampaignSettings(examples, seed, most_failures=1, shrink_tries=0)
+    return run_campaign(find_fuzzer(mode), compiler, backend, options)
 
 
 def score(mode: str, compilers: dict[str, CompilerUnderTest], examples: int, seed: int) -> None:

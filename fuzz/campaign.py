@@ -16,10 +16,10 @@ from plumbline.oracle.verdict import Verdict
 
 from .corpus import save
 from .even_draws import BACKEND, seed_draws
-from .findings import Signature, Tried
+from .findings import FuzzSignature, TrialResult
+from .fuzzers import Fuzzer
 from .isolation import Workshop
-from .modes import Mode
-from .programs import forget_sources
+from .transform_programs.programs import forget_sources
 
 SHRINK_TRIES = 200
 SHRINK_SECONDS = 60.0
@@ -27,7 +27,7 @@ ROUND_STRIDE = 1_000_003  # between the seeds of the rounds of one campaign: any
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CampaignSettings:
     """How long and on what a campaign runs.
 
     examples: how many are drawn, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
@@ -43,13 +43,13 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DistinctFailure:
     """One distinct failure, shrunk.
 
     repeats: it failed again when tried once more.  file: where it is saved, None when it is not.
     """
 
-    signature: Signature
+    signature: FuzzSignature
     example: Any
     verdict: Verdict
     script: str
@@ -58,7 +58,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Report:
+class CampaignReport:
     """What a campaign came to; filled while it runs, so that an interruption loses nothing.
 
     verdicts: how often each kind was the verdict of a drawn example.  duplicates: failures explained by one found
@@ -71,7 +71,7 @@ class Report:
     seed: int
     examples: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
-    found: list[Found] = field(default_factory=list)
+    found: list[DistinctFailure] = field(default_factory=list)
     duplicates: int = 0
     notes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -97,18 +97,18 @@ class _Failing(Exception):
 
 
 def run_campaign(
-    mode: Mode,
+    mode: Fuzzer,
     compiler: CompilerUnderTest,
     backend: str,
-    options: Settings,
+    options: CampaignSettings,
     *,
-    on_found: Callable[[Found], None] = lambda found: None,
-) -> Report:
+    on_found: Callable[[DistinctFailure], None] = lambda found: None,
+) -> CampaignReport:
     """Run a campaign to its end or to Ctrl-C and return the report; never raises what an example raises.
 
     on_found: called with each distinct failure when it is shrunk (and saved).
     """
-    report = Report(mode.name, compiler.name, backend, options.seed)
+    report = CampaignReport(mode.name, compiler.name, backend, options.seed)
     started = time.monotonic()
     workshop = Workshop(lambda example: mode.attempt(example, compiler, backend))
     hunt = _Hunt(mode, workshop, options, report)
@@ -139,10 +139,10 @@ def run_campaign(
 class _Hunt:
     """One round: examples until the first failure that is news, then that one shrunk."""
 
-    def __init__(self, mode: Mode, workshop: Workshop, options: Settings, report: Report) -> None:
+    def __init__(self, mode: Fuzzer, workshop: Workshop, options: CampaignSettings, report: CampaignReport) -> None:
         self.mode, self.workshop, self.options, self.report = mode, workshop, options, report
-        self.tried: dict[Any, Tried] = {}
-        self.best: tuple[Any, Tried] | None = None
+        self.tried: dict[Any, TrialResult] = {}
+        self.best: tuple[Any, TrialResult] | None = None
         self.first_failure = 0.0
         self.tries = 0
 
@@ -210,13 +210,13 @@ class _Hunt:
             self.best = (example, tried)  # hypothesis keeps the smallest and ends with it
         return same
 
-    def _try(self, example: Any) -> Tried:
+    def _try(self, example: Any) -> TrialResult:
         tried = self.workshop.try_one(example)
         if tried.signature is not None and not tried.signature.involved:  # a crash knows nothing of its example
             return replace(tried, signature=replace(tried.signature, involved=example.names))
         return tried
 
-    def conclude(self) -> Found:
+    def conclude(self) -> DistinctFailure:
         """Return the failure after the last simplifications, tried once more, and save it."""
         self.first_failure = time.monotonic()  # a budget of its own
         self.tries = 0
@@ -229,7 +229,7 @@ class _Hunt:
         repeats = again.signature is not None and again.signature.same_trouble(tried.signature)
         return self._saved(example, tried, repeats)
 
-    def unshrunk(self) -> Found | None:
+    def unshrunk(self) -> DistinctFailure | None:
         """Return the failure as far as it was shrunk when the campaign was interrupted."""
         if self.best is None or any(found.example == self.best[0] for found in self.report.found):
             return None
@@ -246,7 +246,7 @@ class _Hunt:
                     again = True
                     break
 
-    def _saved(self, example: Any, tried: Tried, repeats: bool) -> Found:
+    def _saved(self, example: Any, tried: TrialResult, repeats: bool) -> DistinctFailure:
         assert tried.signature is not None
         compiler, backend = self.report.compiler, self.report.backend
         place = (self.mode.name, compiler, backend)
@@ -254,4 +254,4 @@ class _Hunt:
         file = None
         if self.options.folder is not None:
             file = save(self.options.folder, tried.signature, example, script, tried.verdict, place)
-        return Found(tried.signature, example, tried.verdict, script, repeats, file)
+        return DistinctFailure(tried.signature, example, tried.verdict, script, repeats, file)

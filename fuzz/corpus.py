@@ -9,7 +9,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.verdict import Verdict
 from plumbline.reports.atomic_file import write_whole
 
-from .findings import Signature
+from .findings import FuzzSignature
 from .program_data import to_plain
 
 FORMAT = 1
@@ -17,7 +17,7 @@ DEFAULT_FOLDER = ".plumbline/fuzz"
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedFailure:
     """What a file says: the mode that made it, the compiler it failed under, and the example as plain data."""
 
     mode: str
@@ -35,7 +35,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def save(
-    folder: Path, signature: Signature, example: object, script: str, verdict: Verdict, place: tuple[str, str, str]
+    folder: Path, signature: FuzzSignature, example: object, script: str, verdict: Verdict, place: tuple[str, str, str]
 ) -> Path:
     """Write NAME.json and NAME.py and return the JSON file; place: mode, compiler, backend."""
     mode, compiler, backend = place
@@ -54,7 +54,7 @@ def save(
     return file
 
 
-def load(file: Path) -> Saved:
+def load(file: Path) -> SavedFailure:
     """Read a saved failure; raises UserError, one line, for a file that is none."""
     hint = f"give a .json file that plumbline fuzz saved, such as those in {DEFAULT_FOLDER}"
     try:
@@ -70,4 +70,4 @@ def load(file: Path) -> Saved:
     if not all(isinstance(text, str) for text in texts):
         raise UserError("not a saved failure", where=str(file), why="a field is missing", hint=hint)
     mode, compiler, backend, signature = map(str, texts)
-    return Saved(mode, compiler, backend, signature, data.get("example"))
+    return SavedFailure(mode, compiler, backend, signature, data.get("example"))

@@ -8,7 +8,7 @@ from plumbline.oracle.verdict import Verdict, VerdictKind
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Signature:
+class FuzzSignature:
     """The identity of a failure.
 
     kind: of the verdict.  aspect: what differs.  detail: class of the exception, place of a rule; may be empty.
@@ -20,11 +20,11 @@ class Signature:
     detail: str
     involved: tuple[str, ...] = ()
 
-    def same_trouble(self, other: "Signature") -> bool:
+    def same_trouble(self, other: "FuzzSignature") -> bool:
         """Return whether two failures differ at most in what the examples are made of."""
         return (self.kind, self.aspect, self.detail) == (other.kind, other.aspect, other.detail)
 
-    def explains(self, other: "Signature") -> bool:
+    def explains(self, other: "FuzzSignature") -> bool:
         """Return whether this shrunk failure is contained in a larger one: the same trouble, nothing else needed."""
         return self.same_trouble(other) and set(self.involved) <= set(other.involved)
 
@@ -43,7 +43,7 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialResult:
     """What became of one example.
 
     verdict: of the judge, the worst of all its calls.  signature: of the failure, None without one.
@@ -51,12 +51,12 @@ class Tried:
     """
 
     verdict: Verdict
-    signature: Signature | None = None
+    signature: FuzzSignature | None = None
     notes: tuple[str, ...] = ()
     tainted: bool = False
 
 
-def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> Signature | None:
+def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature | None:
     """Return the identity of a failed verdict, None for one that does not fail."""
     if not verdict.failed or verdict.kind is VerdictKind.EAGER_FAILED:
         return None
@@ -66,4 +66,4 @@ def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> Signature | Non
     if worst is not None and aspect == "exceptions":
         raised = re.match(r"raises (\w+)", worst.sentence)
         detail = raised.group(1) if raised else ""
-    return Signature(verdict.kind.value, aspect, detail, involved)
+    return FuzzSignature(verdict.kind.value, aspect, detail, involved)

@@ -23,13 +23,13 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from .findings import Signature, Tried
+from .findings import FuzzSignature, TrialResult
 from .leftovers import clear_leftovers
 
 ATTEMPT_SECONDS = 180.0
 """A first compile takes seconds; a program of a dozen operators that takes this long hangs."""
 
-Attempt = Callable[[Any], Tried]
+Attempt = Callable[[Any], TrialResult]
 
 
 class Workshop:
@@ -61,7 +61,7 @@ class Workshop:
             process.kill()
             process.join()
 
-    def try_one(self, example: Any) -> Tried:
+    def try_one(self, example: Any) -> TrialResult:
         """Return what became of an example; a dead or hanging child is a crash of the program.
 
         Raises KeyboardInterrupt when the attempt was interrupted, never what the attempt raises otherwise.
@@ -73,7 +73,7 @@ class Workshop:
             self.close()
         return tried
 
-    def _in_child(self, example: Any) -> Tried:
+    def _in_child(self, example: Any) -> TrialResult:
         process, connection = self._child or self._fork()
         self._child = process, connection
         try:
@@ -92,7 +92,7 @@ class Workshop:
         if answer is None:
             self.close()
             raise KeyboardInterrupt
-        tried: Tried = answer
+        tried: TrialResult = answer
         return tried
 
     def _fork(self) -> tuple[ForkProcess, Connection]:
@@ -136,7 +136,7 @@ def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> N
                 connection.send(None)
 
 
-def _attempted(attempt: Attempt, example: Any) -> Tried:
+def _attempted(attempt: Attempt, example: Any) -> TrialResult:
     try:
         tried = attempt(example)
     except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
@@ -144,13 +144,13 @@ def _attempted(attempt: Attempt, example: Any) -> Tried:
         tried = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
     left = clear_leftovers()
     raised = tried.signature is not None and tried.signature.aspect == "exceptions"
-    return Tried(tried.verdict, tried.signature, (*tried.notes, *left), tainted=raised or bool(left))
+    return TrialResult(tried.verdict, tried.signature, (*tried.notes, *left), tainted=raised or bool(left))
 
 
-def _crash(aspect: str, detail: str, sentence: str) -> Tried:
+def _crash(aspect: str, detail: str, sentence: str) -> TrialResult:
     finding = Finding(VerdictKind.CRASH, aspect, "the attempt", sentence)
     verdict = Verdict(VerdictKind.CRASH, f"the attempt {sentence}", (finding,))
-    return Tried(verdict, Signature(VerdictKind.CRASH.value, aspect, detail), tainted=True)
+    return TrialResult(verdict, FuzzSignature(VerdictKind.CRASH.value, aspect, detail), tainted=True)
 
 
 def _death(status: int | None) -> str:

@@ -12,13 +12,13 @@ from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.harness.known_compilers import available_compilers, find_compiler
 from plumbline.oracle.verdict import Verdict
 from plumbline.reports.provenance import describe_run
-from plumbline.reports.rows import CaseRow, Measured, identify_case
+from plumbline.reports.rows import CaseRow, Measurements, identify_case
 from plumbline.reports.store import open_store
 
-from .campaign import Found, Report, Settings, run_campaign
+from .campaign import CampaignReport, CampaignSettings, DistinctFailure, run_campaign
 from .corpus import load, prepare_folder
+from .fuzzers import Fuzzer, find_fuzzer
 from .isolation import Workshop
-from .modes import Mode, find_mode
 
 Say = Callable[[str], None]
 
@@ -29,13 +29,13 @@ def preferred_compiler() -> str:
 
 
 def run_recorded(
-    mode_name: str, compiler_name: str, backend: str, options: Settings, database: str, say: Say
-) -> Report:
+    mode_name: str, compiler_name: str, backend: str, options: CampaignSettings, database: str, say: Say
+) -> CampaignReport:
     """Run a campaign, tell each failure when it is found, and store rows; names are checked before anything starts.
 
     Raises UserError for an unknown mode, compiler or backend, an unwritable folder, a database that cannot be opened.
     """
-    mode = find_mode(mode_name)
+    mode = find_fuzzer(mode_name)
     compiler = find_compiler(compiler_name, backend)
     if options.folder is not None:
         prepare_folder(options.folder)
@@ -43,7 +43,7 @@ def run_recorded(
         run = describe_run(sys.argv, Path.cwd(), threads=torch.get_num_threads())
         store.begin_run(run)
 
-        def found(one: Found) -> None:
+        def found(one: DistinctFailure) -> None:
             say(_found_text(one))
             store.append([failure_row(one, run.run_id, mode.name, compiler.name, backend)])
 
@@ -60,7 +60,7 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
     Raises UserError for a file that is not a saved failure, or an unknown compiler or backend.
     """
     saved = load(file)
-    mode: Mode = find_mode(saved.mode)
+    mode: Fuzzer = find_fuzzer(saved.mode)
     example = mode.read(saved.example)
     backend = backend or saved.backend
     compiler: CompilerUnderTest = find_compiler(compiler_name or saved.compiler, backend)
@@ -74,7 +74,7 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
     return tried.signature is not None
 
 
-def _found_text(found: Found) -> str:
+def _found_text(found: DistinctFailure) -> str:
     lines = [str(found.signature), f"  {found.verdict.sentence}"]
     if not found.repeats:
         lines.append("  did not fail again when it was tried once more")
@@ -83,7 +83,7 @@ def _found_text(found: Found) -> str:
     return "\n".join(lines)
 
 
-def failure_row(found: Found, run_id: str, mode: str, compiler: str, backend: str) -> CaseRow:
+def failure_row(found: DistinctFailure, run_id: str, mode: str, compiler: str, backend: str) -> CaseRow:
     """Return the row of one distinct failure; the suite is the first part of its test name, `fuzz:transforms`."""
     test = f"fuzz:{mode}/{found.signature.name}"
     verdict = found.verdict
@@ -113,7 +113,7 @@ def failure_row(found: Found, run_id: str, mode: str, compiler: str, backend: st
     )
 
 
-def campaign_row(report: Report, run_id: str) -> CaseRow:
+def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:
     """Return the row of the campaign itself: how many examples, which verdicts, what was noted."""
     test = f"fuzz:{report.mode}"
     verdicts = tuple(f"{kind}: {count} examples" for kind, count in sorted(report.verdicts.items()))
@@ -137,4 +137,4 @@ def _measured(verdict: Verdict) -> dict[str, Any]:
     numbers = verdict.worst.numbers if verdict.worst else None
     if numbers is None:
         return {}
-    return {one.name: getattr(numbers, one.name) for one in fields(Measured)}
+    return {one.name: getattr(numbers, one.name) for one in fields(Measurements)}

@@ -2,9 +2,9 @@
 
 from plumbline.oracle.verdict import Verdict
 
-from .guard_slots import CALL
-from .programs import Program
-from .scenarios import Scenario
+from .guard_scenarios.guard_slots import CALL
+from .guard_scenarios.scenarios import Scenario
+from .transform_programs.programs import TransformProgram
 
 _COMPILE = {
     "torch": "torch.compile({target}, backend={backend!r})",
@@ -23,7 +23,7 @@ def _compile_text(target: str, compiler: str, backend: str) -> str:
     return known.format(target=target, backend=backend) if known else f"{target}  # compile it with {compiler!r} here"
 
 
-def program_script(program: Program, compiler: str, backend: str, verdict: Verdict) -> str:
+def program_script(program: TransformProgram, compiler: str, backend: str, verdict: Verdict) -> str:
     """Return a script that runs a program eager and compiled and compares values, dtypes and strides."""
     inputs = ",\n".join(f"        {spec.expression()}" for spec in program.inputs)
     compiled = f"f{program.compiled}"

@@ -10,9 +10,9 @@ from typing import Any
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.harness.compilers import CompileRequest
 
-from .capture import FailingCall, failing_call
+from .cases.failing_calls import FailingCall, failing_call
 from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
-from .proof import check_place
+from .repro.proof import check_place
 
 NODE_SECONDS = 1800.0
 """Wall time after which minifying a test in its own process is given up."""
@@ -70,7 +70,7 @@ def minify_node(
     command = [
         sys.executable,
         "-m",
-        "plumbline.minifier.command",
+        "plumbline.minifier.command_minify",
         node_id,
         "--json",
         "--out",

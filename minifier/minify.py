@@ -12,17 +12,17 @@ from plumbline.compiler.base.errors import PlumblineError, Unsupported
 from plumbline.oracle.harness.captured_graphs import CapturedGraph
 from plumbline.oracle.verdict import VerdictKind
 
-from .capture import FailingCall, place_of
-from .graph_case import GraphCase, case_of
-from .graph_compilers import GraphCompiler, find_graph_compiler
-from .graph_judge import RULES, CompileGraph, GraphRules, Report, judge_case
-from .problem import Budget
-from .proof import Proof, Written, prove
-from .reduction import Reduced, reduce_graph
-from .repro import History, Pipeline, repro_script
+from .cases.failing_calls import FailingCall, place_of
+from .failure_signature import FailureSignature
+from .graphs.graph_case import GraphCase, case_of
+from .graphs.graph_compilers import GraphCompiler, find_graph_compiler
+from .graphs.subgraph import record
+from .reduce.graph_judge import RULES, CompileGraph, GraphReport, GraphRules, judge_case
+from .reduce.problem import Budget
+from .reduce.reduction import Reduction, reduce_graph
+from .repro.proof import Proof, ScriptFile, prove
+from .repro.repro_script import History, Pipeline, repro_script
 from .sandbox import QUERY_SECONDS, in_child
-from .signature import Signature
-from .subgraph import record
 
 
 class NotMinified(PlumblineError):
@@ -103,13 +103,13 @@ def minify_failing(call: FailingCall, options: MinifyOptions, progress: Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _FailingGraph:
     """The graph that fails by itself; queries: judgements that finding it took."""
 
     graph: CapturedGraph
     case: GraphCase
-    report: Report
-    signature: Signature
+    report: GraphReport
+    signature: FailureSignature
     after: str
     compile: CompileGraph
     pipeline: Pipeline
@@ -117,7 +117,7 @@ class _Found:
     queries: int
 
 
-def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, options: MinifyOptions) -> _Found:
+def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, options: MinifyOptions) -> _FailingGraph:
     """Return the first captured graph that fails by itself in the way the call fails."""
     wanted = options.after or ("aot" if stage == "inductor" else "dynamo")
     levels = [wanted] if stage == "inductor" else ["dynamo"]
@@ -141,7 +141,7 @@ def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, optio
                 record(case)
                 program = _compile_with(compiler, call, stage, after)
                 rules = RULES[after]
-                return _Found(graph, case, found, found.signature, after, program, pipeline, rules, queries)
+                return _FailingGraph(graph, case, found, found.signature, after, program, pipeline, rules, queries)
             others = others or (f"{graph.label}: {found.sentence}" if found.signature is not None else "")
     why = others or (f"{seen} graphs were judged alone" if seen else "the call runs no graph")
     hint = "the fault needs more than one graph, or an earlier call; try --after dynamo or shorten the program by hand"
@@ -160,32 +160,32 @@ def _judged(
     stage: str,
     after: str,
     options: MinifyOptions,
-) -> Report:
+) -> GraphReport:
     program = _compile_with(compiler, call, stage, after)
     return _asked(case, program, RULES[after], options)
 
 
-def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: MinifyOptions) -> Report:
+def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: MinifyOptions) -> GraphReport:
     """Judge a case here or in a child; a child's death is a failure with a signature."""
     if not options.isolated:
         return judge_case(case, program, rules)
     outcome = in_child(lambda: judge_case(case, program, rules), options.seconds)
     if outcome.value is not None:
         return outcome.value
-    signature = Signature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
-    return Report(signature, None, f"the process ends by {outcome.death}")
+    signature = FailureSignature(VerdictKind.CRASH.value, "exceptions", "run", outcome.death, outcome.site)
+    return GraphReport(signature, None, f"the process ends by {outcome.death}")
 
 
-def _same_family(call: FailingCall, found: Signature) -> bool:
+def _same_family(call: FailingCall, found: FailureSignature) -> bool:
     """An exception stays an exception; a wrong gradient is a wrong value of a backward graph."""
     worst = call.verdict.worst
     return worst is None or (worst.aspect == "exceptions") == found.is_exception
 
 
-def _reduced(found: _Found, options: MinifyOptions) -> Reduced:
+def _reduced(found: _FailingGraph, options: MinifyOptions) -> Reduction:
     if options.level == 1:
         count = len(found.case)
-        return Reduced(found.case, found.report, found.signature, found.rules, found.queries, True, (), count)
+        return Reduction(found.case, found.report, found.signature, found.rules, found.queries, True, (), count)
     narrow = found.rules.only(found.signature.aspect)
     reduced = reduce_graph(
         found.case,
@@ -199,7 +199,12 @@ def _reduced(found: _Found, options: MinifyOptions) -> Reduced:
 
 
 def _written(
-    call: FailingCall, found: _Found, reduced: Reduced, stage: str, compiler: GraphCompiler, options: MinifyOptions
+    call: FailingCall,
+    found: _FailingGraph,
+    reduced: Reduction,
+    stage: str,
+    compiler: GraphCompiler,
+    options: MinifyOptions,
 ) -> MinifyResult:
     """Write the script where nobody sees it, prove it, and only then put it in its place."""
     place = place_of(call)
@@ -217,7 +222,7 @@ def _written(
         script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)
     except Unsupported as error:
         raise NotMinified("UNWRITABLE", error.what, why=error.why, hint=error.hint) from error
-    written = Written(options.out, script)
+    written = ScriptFile(options.out, script)
     proof: Proof = prove(written, options.proofs, reduced.signature)
     if not proof.holds:
         hint = "the failure depends on more than the graph; run the case again with --level 1, or by hand"

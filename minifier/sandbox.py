@@ -27,7 +27,7 @@ QUERY_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class ChildOutcome(Generic[T]):
     """What became of a child: `value` if it answered, else `death` (a signal's name, or `hang`) and where."""
 
     value: T | None = None
@@ -35,7 +35,7 @@ class Outcome(Generic[T]):
     site: str = ""
 
 
-def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Outcome[T]:
+def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> ChildOutcome[T]:
     """Run `question` in a forked child and return its picklable answer, or how the child died.
 
     Raises what the question raises; UserError where processes cannot fork.
@@ -56,14 +56,14 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Outco
         traces.seek(0)
         site = _innermost(traces.read())
     if late:
-        return Outcome(death="hang", site=site)
+        return ChildOutcome(death="hang", site=site)
     if data and not os.WIFSIGNALED(status):
         value, error = pickle.loads(data)
         if error is not None:
             raise error
-        return Outcome(value)
+        return ChildOutcome(value)
     name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-    return Outcome(death=name, site=site)
+    return ChildOutcome(death=name, site=site)
 
 
 def _answer(question: Callable[[], object], writer: int, traces: IO[str]) -> None:

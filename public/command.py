@@ -157,14 +157,14 @@ def fuzz(
     attributes and containers change between calls.
     """
     from plumbline.fuzz import recorded_campaign
-    from plumbline.fuzz.campaign import Settings
+    from plumbline.fuzz.campaign import CampaignSettings
 
     if replay is not None:
         return int(recorded_campaign.replay(replay, compiler, backend, print))
     if mode is None:
         raise UserError("no fuzzer named", hint="run plumbline fuzz transforms, or plumbline fuzz guards")
     chosen = compiler or recorded_campaign.preferred_compiler()
-    options = Settings(examples, seed, save)
+    options = CampaignSettings(examples, seed, save)
     report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
     print(report.summary())
     return 130 if report.interrupted else int(bool(report.found))

@@ -32,7 +32,7 @@ FREE_WARNING, FREE_PROBLEM = 2_000_000_000, 100_000_000  # bytes; a suite's kern
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check found: its level (ok, warning, problem), the fact, and what to do (empty when ok)."""
 
     check: str
@@ -51,7 +51,7 @@ class Machine:
     torch_trouble: str = ""
 
 
-Check = Callable[[Machine], Finding]
+Check = Callable[[Machine], CheckResult]
 _CHECKS: dict[str, Check] = {}
 
 
@@ -65,28 +65,28 @@ def check(name: str) -> Callable[[Check], Check]:
     return register
 
 
-def examine(environment: Mapping[str, str] | None = None, *, seconds: float = PROBE_SECONDS) -> list[Finding]:
+def examine(environment: Mapping[str, str] | None = None, *, seconds: float = PROBE_SECONDS) -> list[CheckResult]:
     """Run every check; a check that breaks is a problem found, never an exception."""
     torch, trouble = _import_torch()
     machine = Machine(os.environ if environment is None else environment, seconds, torch, trouble)
     return [examine_one(name, machine) for name in _CHECKS]
 
 
-def examine_one(name: str, machine: Machine) -> Finding:
+def examine_one(name: str, machine: Machine) -> CheckResult:
     """Run one check by its name."""
     try:
         return _CHECKS[name](machine)
     except Exception as error:
         # Something on this machine is stranger than the check foresaw: that is a finding.
-        return Finding(name, PROBLEM, f"the check broke: {type(error).__name__}: {error}", "please report this")
+        return CheckResult(name, PROBLEM, f"the check broke: {type(error).__name__}: {error}", "please report this")
 
 
-def healthy(findings: Sequence[Finding]) -> bool:
+def healthy(findings: Sequence[CheckResult]) -> bool:
     """Return whether no check found a problem; warnings are allowed."""
     return all(finding.level != PROBLEM for finding in findings)
 
 
-def findings_text(findings: Sequence[Finding]) -> str:
+def findings_text(findings: Sequence[CheckResult]) -> str:
     """Return one line a check, a second one with advice where there is some."""
     width = max(len(finding.check) for finding in findings)
     lines = []
@@ -97,7 +97,7 @@ def findings_text(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def findings_json(findings: Sequence[Finding]) -> str:
+def findings_json(findings: Sequence[CheckResult]) -> str:
     """Return the findings as JSON."""
     return json.dumps({"healthy": healthy(findings), "checks": [asdict(finding) for finding in findings]}, indent=1)
 
@@ -110,25 +110,27 @@ def _import_torch() -> tuple[ModuleType | None, str]:
 
 
 @check("Python")
-def _python(machine: Machine) -> Finding:
+def _python(machine: Machine) -> CheckResult:
     del machine
     fact = f"{platform.python_version()} ({sys.executable})"
     low, high = PYTHON_RANGE
     if low <= sys.version_info[:2] <= high:
-        return Finding("Python", OK, fact)
-    return Finding("Python", PROBLEM, fact, f"use Python {low[0]}.{low[1]} to {high[0]}.{high[1]}")
+        return CheckResult("Python", OK, fact)
+    return CheckResult("Python", PROBLEM, fact, f"use Python {low[0]}.{low[1]} to {high[0]}.{high[1]}")
 
 
 @check("torch")
-def _torch(machine: Machine) -> Finding:
+def _torch(machine: Machine) -> CheckResult:
     if machine.torch is None:
-        return Finding("torch", PROBLEM, f"cannot be imported ({machine.torch_trouble})", "pip install 'torch>=2.11'")
+        return CheckResult(
+            "torch", PROBLEM, f"cannot be imported ({machine.torch_trouble})", "pip install 'torch>=2.11'"
+        )
     version = str(machine.torch.__version__)
     build = _torch_build(machine.torch)
     if _version(version) < MINIMUM_TORCH:
         wanted = ".".join(map(str, MINIMUM_TORCH))
-        return Finding("torch", PROBLEM, f"{version} ({build})", f"pip install --upgrade 'torch>={wanted}'")
-    return Finding("torch", OK, f"{version} ({build})")
+        return CheckResult("torch", PROBLEM, f"{version} ({build})", f"pip install --upgrade 'torch>={wanted}'")
+    return CheckResult("torch", OK, f"{version} ({build})")
 
 
 def _torch_build(torch: ModuleType) -> str:
@@ -167,13 +169,13 @@ int main() {
 
 
 @check("C compiler")
-def _c_compiler(machine: Machine) -> Finding:
+def _c_compiler(machine: Machine) -> CheckResult:
     chosen = machine.environment.get("PLUMBLINE_CC", "").strip()
     if chosen:
         trouble = _try_compiler(shlex.split(chosen), _C_PROBE, "probe.c", ["-O2"], machine)
         if trouble:
-            return Finding("C compiler", PROBLEM, trouble, "set PLUMBLINE_CC to a working compiler, or unset it")
-        return Finding("C compiler", OK, f"{chosen} ($PLUMBLINE_CC)")
+            return CheckResult("C compiler", PROBLEM, trouble, "set PLUMBLINE_CC to a working compiler, or unset it")
+        return CheckResult("C compiler", OK, f"{chosen} ($PLUMBLINE_CC)")
     troubles: list[str] = []
     for command in _c_candidates(machine.environment):
         trouble = _try_compiler(command, _C_PROBE, "probe.c", ["-O2"], machine)
@@ -181,13 +183,13 @@ def _c_compiler(machine: Machine) -> Finding:
             fact = shlex.join(command)
             if troubles:
                 advice = "repair the broken one, or set PLUMBLINE_CC to choose"
-                return Finding("C compiler", WARNING, f"{fact} works, but {troubles[0]}", advice)
-            return Finding("C compiler", OK, fact)
+                return CheckResult("C compiler", WARNING, f"{fact} works, but {troubles[0]}", advice)
+            return CheckResult("C compiler", OK, fact)
         troubles.append(trouble)
     if troubles:
-        return Finding("C compiler", PROBLEM, troubles[0], "repair it, or set PLUMBLINE_CC to a working compiler")
+        return CheckResult("C compiler", PROBLEM, troubles[0], "repair it, or set PLUMBLINE_CC to a working compiler")
     advice = "install gcc or clang, or pip install ziglang; until then graphs run operation by operation"
-    return Finding("C compiler", WARNING, "none found", advice)
+    return CheckResult("C compiler", WARNING, "none found", advice)
 
 
 def _c_candidates(environment: Mapping[str, str]) -> list[list[str]]:
@@ -200,21 +202,25 @@ def _c_candidates(environment: Mapping[str, str]) -> list[list[str]]:
 
 
 @check("C++ compiler")
-def _cpp_compiler(machine: Machine) -> Finding:
+def _cpp_compiler(machine: Machine) -> CheckResult:
     name = "C++ compiler"
     given = machine.environment.get("CXX", "").strip()
     names = [given] if given else ["g++", "clang++"]
     found = [path for path in (shutil.which(n, path=machine.environment.get("PATH", "")) for n in names) if path]
     stock = "only stock torch.compile's inductor needs it"
     if not found:
-        return Finding(name, WARNING, f"{' or '.join(names)} not found; {stock}", "install g++ to test stock inductor")
+        return CheckResult(
+            name, WARNING, f"{' or '.join(names)} not found; {stock}", "install g++ to test stock inductor"
+        )
     trouble = _try_compiler([found[0]], _CPP_PROBE, "probe.cpp", ["-std=c++20", "-fopenmp"], machine)
     if trouble:
-        return Finding(name, WARNING, f"{trouble}; {stock}", "repair it, or set CXX to one with OpenMP")
+        return CheckResult(name, WARNING, f"{trouble}; {stock}", "repair it, or set CXX to one with OpenMP")
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     if not header.exists():
-        return Finding(name, WARNING, f"{found[0]}, but no {header}; {stock}", "install Python's development headers")
-    return Finding(name, OK, f"{found[0]} with OpenMP")
+        return CheckResult(
+            name, WARNING, f"{found[0]}, but no {header}; {stock}", "install Python's development headers"
+        )
+    return CheckResult(name, OK, f"{found[0]} with OpenMP")
 
 
 def _try_compiler(command: Sequence[str], text: str, name: str, options: Sequence[str], machine: Machine) -> str:
@@ -249,11 +255,11 @@ assert torch.equal(target, 2 * source), target
 
 
 @check("Triton")
-def _triton(machine: Machine) -> Finding:
+def _triton(machine: Machine) -> CheckResult:
     gpu = machine.torch is not None and machine.torch.cuda.is_available()
     if find_spec("triton") is None:
         advice = "pip install 'plumbline[cuda]'" if gpu else ""
-        return Finding("Triton", WARNING if gpu else OK, "not installed; only GPU code needs it", advice)
+        return CheckResult("Triton", WARNING if gpu else OK, "not installed; only GPU code needs it", advice)
     with tempfile.TemporaryDirectory(prefix="plumbline-doctor-") as place:
         probe = Path(place) / "probe.py"
         probe.write_text(_TRITON_PROBE, encoding="utf-8")
@@ -261,38 +267,40 @@ def _triton(machine: Machine) -> Finding:
         ran = attempt([sys.executable, str(probe)], Path(place), environment, 4 * machine.seconds)
     version = installed_version("triton")
     if ran.good:
-        return Finding("Triton", OK, f"{version}, its interpreter works")
-    return Finding("Triton", WARNING, f"{version}, its interpreter does not work: {ran.trouble}", "reinstall triton")
+        return CheckResult("Triton", OK, f"{version}, its interpreter works")
+    return CheckResult(
+        "Triton", WARNING, f"{version}, its interpreter does not work: {ran.trouble}", "reinstall triton"
+    )
 
 
 @check("GPU")
-def _gpu(machine: Machine) -> Finding:
+def _gpu(machine: Machine) -> CheckResult:
     torch = machine.torch
     if torch is None:
-        return Finding("GPU", WARNING, "unknown without torch", "install torch first")
+        return CheckResult("GPU", WARNING, "unknown without torch", "install torch first")
     if torch.cuda.is_available():
         names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
-        return Finding("GPU", OK, ", ".join(names))
+        return CheckResult("GPU", OK, ", ".join(names))
     if torch.backends.mps.is_available():
-        return Finding("GPU", OK, "Apple GPU (mps)")
+        return CheckResult("GPU", OK, "Apple GPU (mps)")
     if shutil.which("nvidia-smi", path=machine.environment.get("PATH", "")):
         advice = "install a CUDA build of torch and check the driver with nvidia-smi"
-        return Finding("GPU", WARNING, "nvidia-smi is there, but torch sees no GPU", advice)
-    return Finding("GPU", OK, "none; tests run on the CPU")
+        return CheckResult("GPU", WARNING, "nvidia-smi is there, but torch sees no GPU", advice)
+    return CheckResult("GPU", OK, "none; tests run on the CPU")
 
 
 @check("threads")
-def _threads(machine: Machine) -> Finding:
+def _threads(machine: Machine) -> CheckResult:
     cores = usable_cores()
     given = machine.environment.get("OMP_NUM_THREADS")
     used = machine.torch.get_num_threads() if machine.torch is not None else None
     fact = f"{cores} cores, OMP_NUM_THREADS {given or 'not set'}"
     if used is None:
-        return Finding("threads", WARNING, fact, "install torch first")
+        return CheckResult("threads", WARNING, fact, "install torch first")
     fact += f", torch uses {used}"
     if used > cores:
-        return Finding("threads", WARNING, fact, f"set OMP_NUM_THREADS={cores}: more threads than cores is slower")
-    return Finding("threads", OK, fact)
+        return CheckResult("threads", WARNING, fact, f"set OMP_NUM_THREADS={cores}: more threads than cores is slower")
+    return CheckResult("threads", OK, fact)
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
@@ -306,7 +314,7 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
 
 
 @check("cache")
-def _cache(machine: Machine) -> Finding:
+def _cache(machine: Machine) -> CheckResult:
     folder = cache_directory(machine.environment)
     present = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     advice = "set PLUMBLINE_CACHE_DIRECTORY to a directory that can be written"
@@ -315,42 +323,46 @@ def _cache(machine: Machine) -> Finding:
             probe.write(b"plumbline")
             probe.flush()
     except OSError as error:
-        return Finding("cache", PROBLEM, f"{folder} cannot be written ({present}: {error.strerror})", advice)
+        return CheckResult("cache", PROBLEM, f"{folder} cannot be written ({present}: {error.strerror})", advice)
     free = shutil.disk_usage(present).free
     fact = f"{folder}{'' if present == folder else ' (not there yet)'}, {free / 1e9:.1f} GB free"
     if free < FREE_WARNING:
-        return Finding("cache", PROBLEM if free < FREE_PROBLEM else WARNING, fact, f"free some space, or {advice}")
-    return Finding("cache", OK, fact)
+        return CheckResult("cache", PROBLEM if free < FREE_PROBLEM else WARNING, fact, f"free some space, or {advice}")
+    return CheckResult("cache", OK, fact)
 
 
 @check("database")
-def _database(machine: Machine) -> Finding:
+def _database(machine: Machine) -> CheckResult:
     # Imported here: SQLAlchemy may be what is broken, and the other checks must still run.
     from plumbline.reports.store import open_store
 
     place = machine.environment.get("PLUMBLINE_DB") or database_place()
     drivers = f"SQLite {sqlite3.sqlite_version}{', PostgreSQL (psycopg)' if find_spec('psycopg') else ''}"
     if "://" not in place and not Path(place).exists():
-        return Finding("database", OK, f"{drivers}; {place} is made by the first run")
+        return CheckResult("database", OK, f"{drivers}; {place} is made by the first run")
     try:
         with open_store(place) as store:
             count = len(store.runs())
-            return Finding("database", OK, f"{drivers}; {store.place} holds {count} runs")
+            return CheckResult("database", OK, f"{drivers}; {store.place} holds {count} runs")
     except UserError as error:
         where = f"{error.where}: " if error.where else ""
-        return Finding("database", PROBLEM, f"{where}{error.what}{f' ({error.why})' if error.why else ''}", error.hint)
+        return CheckResult(
+            "database", PROBLEM, f"{where}{error.what}{f' ({error.why})' if error.why else ''}", error.hint
+        )
 
 
 @check("pytest plugin")
-def _plugin(machine: Machine) -> Finding:
+def _plugin(machine: Machine) -> CheckResult:
     del machine
     name = "pytest plugin"
     entries = list(metadata.entry_points(group="pytest11", name="plumbline"))
     if not entries:
-        return Finding(name, PROBLEM, "not registered with pytest", "install plumbline itself: pip install plumbline")
+        return CheckResult(
+            name, PROBLEM, "not registered with pytest", "install plumbline itself: pip install plumbline"
+        )
     try:
         entries[0].load()
     except Exception as error:  # whatever importing it raises is what the user has to know
         fact = f"{entries[0].value} cannot be imported ({type(error).__name__}: {error})"
-        return Finding(name, PROBLEM, fact[:300], "reinstall plumbline")
-    return Finding(name, OK, f"{entries[0].value}, pytest {installed_version('pytest')}")
+        return CheckResult(name, PROBLEM, fact[:300], "reinstall plumbline")
+    return CheckResult(name, OK, f"{entries[0].value}, pytest {installed_version('pytest')}")

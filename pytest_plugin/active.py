@@ -11,10 +11,10 @@ from .call_rewriting import CallRewriter
 from .decision import Decision
 from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
-from .items import Judged, check_markers, multiply, side_by_side
+from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
-from .judged_run import PROGRESS, STOPS, Runs, forget_unittest_ending
-from .options import Options, read_options
+from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
+from .plugin_options import PluginOptions, read_options
 from .result_rows import item_rows
 from .results import ROWS, VACUOUS_MARK, Results
 from .seeding import seeded_fixture
@@ -33,7 +33,7 @@ def activate(config: pytest.Config) -> None:
         results = None if is_worker else Results(config, options)
     except UserError as error:
         raise pytest.UsageError(error.one_line()) from None
-    runs = Runs(options, available, keep_frames=bool(config.getoption("usepdb", False)))
+    runs = ItemRuns(options, available, keep_frames=bool(config.getoption("usepdb", False)))
     config.pluginmanager.register(JudgingHooks(config, options, runs), "plumbline-judging")
     if results is not None:
         config.pluginmanager.register(results, "plumbline-results")
@@ -42,7 +42,7 @@ def activate(config: pytest.Config) -> None:
 class JudgingHooks:
     """Thin hooks around collection and the three phases of an item."""
 
-    def __init__(self, config: pytest.Config, options: Options, runs: Runs) -> None:
+    def __init__(self, config: pytest.Config, options: PluginOptions, runs: ItemRuns) -> None:
         self.options = options
         self.runs = runs
         self.calls = CallRewriter(config) if options.boundary == "call" else None
@@ -78,7 +78,7 @@ class JudgingHooks:
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Generator[None, object, object]:
         """Seed fixtures of wider scope by their own name, and save shared state before an item's own fixtures run."""
         item = request._pyfuncitem
-        progress = item.stash.get(PROGRESS, None) if isinstance(item, Judged) else None
+        progress = item.stash.get(PROGRESS, None) if isinstance(item, JudgedItem) else None
         if progress is None:
             return (yield)
         if fixturedef.scope == "function":
@@ -93,7 +93,7 @@ class JudgingHooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Let the body run, then end it as the judge says."""
-        if not isinstance(item, Judged):
+        if not isinstance(item, JudgedItem):
             return (yield)
         try:
             result = yield
@@ -112,7 +112,7 @@ class JudgingHooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Write the decision into the report, and the item's rows into its last report."""
         report = yield
-        if not isinstance(item, Judged):
+        if not isinstance(item, JudgedItem):
             return report
         progress = item.stash.get(PROGRESS, None)
         decision = progress.decision if progress is not None else None
@@ -138,9 +138,9 @@ class JudgingHooks:
         try:
             return (yield)
         finally:
-            progress = item.stash.get(PROGRESS, None) if isinstance(item, Judged) else None
-            if progress is not None and isinstance(item, Judged):
-                sibling = isinstance(nextitem, Judged) and nextitem.test_id == item.test_id
+            progress = item.stash.get(PROGRESS, None) if isinstance(item, JudgedItem) else None
+            if progress is not None and isinstance(item, JudgedItem):
+                sibling = isinstance(nextitem, JudgedItem) and nextitem.test_id == item.test_id
                 wrong = progress.decision is not None and progress.decision.kind.fails
                 # After the last variant the test's effects stay, as they would without us; wrong ones do not.
                 if sibling or wrong:

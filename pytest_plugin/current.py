@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class _Current(threading.local):
+class _CurrentSession(threading.local):
     session: Any = None  # a judge_access.Session, whose module is not light
 
 
-_CURRENT = _Current()
+_CURRENT = _CurrentSession()
 
 
 def current_session() -> Any:

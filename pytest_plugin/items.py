@@ -11,7 +11,7 @@ from _pytest.unittest import TestCaseFunction
 
 from plumbline.compiler.base.errors import UserError
 
-from .options import Options, read_aspects
+from .plugin_options import PluginOptions, read_aspects
 from .seeding import seed_test
 from .variants import Variant
 
@@ -21,7 +21,7 @@ CallSpec: Any = getattr(_pytest.python, "CallSpec", None) or _pytest.python.Call
 Body = Callable[[], None]
 
 
-class Judged:
+class JudgedItem:
     """What a judged item knows; mixed into the two kinds of item below.
 
     variant: under which it runs.  test_id: node id without the backend, the same for all variants.
@@ -35,7 +35,7 @@ class Judged:
     around_body: Callable[[Any, Body], None]
 
 
-class JudgedFunction(Judged, pytest.Function):
+class JudgedFunction(JudgedItem, pytest.Function):
     """A test function or method under one variant."""
 
     def _traceback_filter(self, excinfo: Any) -> Any:
@@ -50,7 +50,7 @@ class JudgedFunction(Judged, pytest.Function):
         self.around_body(self, super().runtest)
 
 
-class JudgedTestCase(Judged, TestCaseFunction):
+class JudgedTestCase(JudgedItem, TestCaseFunction):
     """A method of a unittest.TestCase under one variant."""
 
     silent = False  # while re-run to find the stage: sub-tests are not reported again
@@ -104,7 +104,7 @@ def _judged_method(item: JudgedTestCase, method: Any) -> Any:
 
 
 def multiply(
-    nodes: Iterable[pytest.Item | pytest.Collector], options: Options, equip: Callable[[Any], None]
+    nodes: Iterable[pytest.Item | pytest.Collector], options: PluginOptions, equip: Callable[[Any], None]
 ) -> list[pytest.Item | pytest.Collector]:
     """Return the nodes with each test function replaced by its variants, adjacent and in order.
 
@@ -155,11 +155,11 @@ def side_by_side(items: list[pytest.Item], order: tuple[Variant, ...]) -> None:
     """
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
-        groups.setdefault(item.test_id if isinstance(item, Judged) else id(item), []).append(item)
+        groups.setdefault(item.test_id if isinstance(item, JudgedItem) else id(item), []).append(item)
     if all(len(group) == 1 for group in groups.values()):
         return
     for group in groups.values():
-        group.sort(key=lambda item: order.index(item.variant) if isinstance(item, Judged) else 0)
+        group.sort(key=lambda item: order.index(item.variant) if isinstance(item, JudgedItem) else 0)
     items[:] = [item for group in groups.values() for item in group]
 
 

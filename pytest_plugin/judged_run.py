@@ -19,7 +19,7 @@ from .current import session_is
 from .decision import Decision, Expectation, decide, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import JudgeSession, StateScope, open_session, take_state
-from .options import Options
+from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
 from .variants import Variant
@@ -52,13 +52,13 @@ class Progress:
 PROGRESS = pytest.StashKey[Progress]()
 
 
-class Runs:
+class ItemRuns:
     """Runs every judged item of one pytest session; remembers which variants were wrong.
 
     available: each compiler's backends.  keep_frames: the debugger will want the user's frames.
     """
 
-    def __init__(self, options: Options, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
+    def __init__(self, options: PluginOptions, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
         self.options = options
         self.available = available
         self.keep_frames = keep_frames

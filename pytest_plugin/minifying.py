@@ -16,7 +16,7 @@ FEW = 3
 """Failures that `auto` makes small; a broken compiler fails everywhere, and the first few say how."""
 SECONDS = 900.0
 FOLDER = Path(".plumbline") / "repros"
-_COMMAND = "from plumbline.minifier.command import main; main()"
+_COMMAND = "from plumbline.minifier.command_minify import main; main()"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from plumbline.oracle.harness.compilers import CompileEvent
 from plumbline.oracle.verdict import ErrorStatistics, Verdict, VerdictKind
-from plumbline.reports.rows import CallRow, CaseRow, Measured, field_types, identify_case
+from plumbline.reports.rows import CallRow, CaseRow, Measurements, field_types, identify_case
 
 from .decision import Decision
 from .failure_text import headline
@@ -14,7 +14,7 @@ from .variants import Variant
 
 # Said by rows until the controller, which alone knows the run, fills it in.
 NO_RUN = ""
-_MEASURED = tuple(name for name in field_types(Measured) if name != "margin")
+_MEASURED = tuple(name for name in field_types(Measurements) if name != "margin")
 
 
 def item_rows(

@@ -14,10 +14,10 @@ from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import page_file
 from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
-from plumbline.reports.store import Store, open_store
+from plumbline.reports.store import ResultStore, open_store
 
 from .minifying import minify
-from .options import Options
+from .plugin_options import PluginOptions
 from .result_rows import rows_of_run
 from .summary import summary_lines
 
@@ -32,12 +32,12 @@ STORE_SECONDS = 1.0
 class Results:
     """Collects rows as reports come in, stores them as they come, and sums up at the end."""
 
-    def __init__(self, config: pytest.Config, options: Options) -> None:
+    def __init__(self, config: pytest.Config, options: PluginOptions) -> None:
         self.options = options
         self.cases: list[CaseRow] = []
         self.trouble = ""  # why results are not, or no longer, stored
         self.page = ""
-        self._store: Store | None = open_store(options.database, write=True)
+        self._store: ResultStore | None = open_store(options.database, write=True)
         self._run: RunRow | None = None
         self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
         self._stored_at = time.monotonic()

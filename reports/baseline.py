@@ -14,14 +14,14 @@ from plumbline.compiler.base.errors import UserError
 
 from .atomic_file import write_whole
 from .rows import SCHEMA_VERSION, CaseRow, Row, RunRow, field_types
-from .store import SchemaMismatch, Store, open_store
+from .store import ResultStore, SchemaMismatch, open_store
 
 _HEADER_KEY = "plumbline_baseline"
 _EXPORT_HINT = "write it again with: plumbline gate --write-baseline FILE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected(Row):
+class ExpectedCase(Row):
     """What one case did when the baseline was made; fields as in CaseRow."""
 
     test: str
@@ -40,13 +40,13 @@ class Baseline:
     """The expectations of all cases; `source` says where they come from, for messages."""
 
     source: str
-    cases: tuple[Expected, ...]
+    cases: tuple[ExpectedCase, ...]
 
 
 def baseline_of(cases: Iterable[CaseRow], source: str) -> Baseline:
     """Return what a run did as the expectation of later ones."""
-    names = field_types(Expected)
-    return Baseline(source, tuple(Expected(**{name: getattr(case, name) for name in names}) for case in cases))
+    names = field_types(ExpectedCase)
+    return Baseline(source, tuple(ExpectedCase(**{name: getattr(case, name) for name in names}) for case in cases))
 
 
 def load_baseline(place: str, *, run: str | None = None, judged: RunRow | None = None, home: str = "") -> Baseline:
@@ -79,7 +79,7 @@ def write_baseline(file: Path, cases: Sequence[CaseRow]) -> None:
     write_whole(file, "\n".join([f"[{header}", *(f",{line}" for line in lines), "]", ""]))
 
 
-def _strict(case: Expected) -> dict[str, object]:
+def _strict(case: ExpectedCase) -> dict[str, object]:
     # Two digits: a margin that moves in its third digit must not make a difference under version control.
     data = case.to_dict()
     rounded = float(f"{case.margin:.2g}")
@@ -97,7 +97,7 @@ def _is_sqlite(file: Path) -> bool:
     return not start or start == b"SQLite format 3\0"
 
 
-def _read_file(file: Path) -> tuple[Expected, ...]:
+def _read_file(file: Path) -> tuple[ExpectedCase, ...]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -114,16 +114,16 @@ def _read_file(file: Path) -> tuple[Expected, ...]:
     return tuple(_expected(item, f"{file}, entry {index}") for index, item in enumerate(data[1:], 1))
 
 
-def _expected(item: object, where: str) -> Expected:
+def _expected(item: object, where: str) -> ExpectedCase:
     if not isinstance(item, dict):
         raise UserError("not a case", where=where, hint=_EXPORT_HINT)
     try:
-        return Expected.from_dict(item)
+        return ExpectedCase.from_dict(item)
     except UserError as error:
         raise UserError(error.what, where=where, why=error.why, hint=_EXPORT_HINT) from None
 
 
-def _newest_complete(store: Store, before: RunRow | None) -> RunRow:
+def _newest_complete(store: ResultStore, before: RunRow | None) -> RunRow:
     runs = store.runs()
     if before is not None:
         runs = runs[[run.run_id for run in runs].index(before.run_id) + 1 :]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas
 
 from .rows import CallRow, CaseRow, Row, RunRow, field_types
-from .store import Store
+from .store import ResultStore
 
 
 def frame_of(kind: type[Row], rows: Sequence[Row]) -> pandas.DataFrame:
@@ -14,17 +14,17 @@ def frame_of(kind: type[Row], rows: Sequence[Row]) -> pandas.DataFrame:
     return pandas.DataFrame([[getattr(row, name) for name in names] for row in rows], columns=names)
 
 
-def runs_frame(store: Store) -> pandas.DataFrame:
+def runs_frame(store: ResultStore) -> pandas.DataFrame:
     """Return all runs, newest first."""
     return frame_of(RunRow, store.runs())
 
 
-def cases_frame(store: Store, *run_ids: str) -> pandas.DataFrame:
+def cases_frame(store: ResultStore, *run_ids: str) -> pandas.DataFrame:
     """Return the cases of the named runs, by default of all of them."""
     wanted = run_ids or tuple(run.run_id for run in store.runs())
     return frame_of(CaseRow, [case for run_id in wanted for case in store.cases(run_id)])
 
 
-def calls_frame(store: Store, run_id: str) -> pandas.DataFrame:
+def calls_frame(store: ResultStore, run_id: str) -> pandas.DataFrame:
     """Return every judged call of one run."""
     return frame_of(CallRow, store.calls(run_id))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .baseline import Baseline, Expected
+from .baseline import Baseline, ExpectedCase
 from .marks import margin_text, mark_of, one_line
 from .rows import FAILING_OUTCOMES, CaseRow, RunRow
 
@@ -65,7 +65,7 @@ class GateReport:
         return "\n".join([*map(str, self.changes), end])
 
 
-Rule = Callable[[CaseRow, Expected], Change | None]
+Rule = Callable[[CaseRow, ExpectedCase], Change | None]
 _RULES: list[Rule] = []
 
 
@@ -93,7 +93,7 @@ def mismatch_report(text: str, source: str) -> GateReport:
     return GateReport((Change(INVALID, "", text),), 0, source)
 
 
-def _name(case: CaseRow | Expected) -> str:
+def _name(case: CaseRow | ExpectedCase) -> str:
     return f"{case.test} [{case.compiler}:{case.backend}]"
 
 
@@ -110,13 +110,13 @@ def _whole_run(run: RunRow, cases: Sequence[CaseRow], baseline: Baseline) -> Ite
             yield Change(INVALID, name, f"stands {counts[name]} times in {side}")
 
 
-def _vanished(now: dict[str, CaseRow], then: dict[str, Expected]) -> Iterable[Change]:
+def _vanished(now: dict[str, CaseRow], then: dict[str, ExpectedCase]) -> Iterable[Change]:
     for name in sorted(then.keys() - now.keys()):
         hint = "if it was removed or renamed on purpose, write the baseline again"
         yield Change(INVALID, name, f"missing now, {_said(then[name])} in the baseline; {hint}")
 
 
-def _appeared(now: dict[str, CaseRow], then: dict[str, Expected]) -> Iterable[Change]:
+def _appeared(now: dict[str, CaseRow], then: dict[str, ExpectedCase]) -> Iterable[Change]:
     for name in sorted(now.keys() - then.keys()):
         case = now[name]
         if case.failing:
@@ -126,7 +126,7 @@ def _appeared(now: dict[str, CaseRow], then: dict[str, Expected]) -> Iterable[Ch
 
 
 @rule
-def _fails_now(now: CaseRow, then: Expected) -> Change | None:
+def _fails_now(now: CaseRow, then: ExpectedCase) -> Change | None:
     if now.failing and then.outcome not in FAILING_OUTCOMES:
         return Change(REGRESSION, _name(now), f"{_failure(now)}; was {_said(then)}")
     if now.failing and then.outcome == "vacuous" and now.outcome != "vacuous":
@@ -137,7 +137,7 @@ def _fails_now(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _passes_now(now: CaseRow, then: Expected) -> Change | None:
+def _passes_now(now: CaseRow, then: ExpectedCase) -> Change | None:
     if then.outcome in FAILING_OUTCOMES and now.outcome in ("passed", "xpassed"):
         return Change(IMPROVEMENT, _name(now), f"passes now; was {_said(then)}")
     if then.outcome == "xfailed" and now.outcome in ("passed", "xpassed"):
@@ -146,7 +146,7 @@ def _passes_now(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _no_longer_looked_at(now: CaseRow, then: Expected) -> Change | None:
+def _no_longer_looked_at(now: CaseRow, then: ExpectedCase) -> Change | None:
     if now.outcome == "skipped" and then.outcome in _LOOKED_AT:
         return Change(INVALID, _name(now), f"skipped now, {_said(then)} in the baseline")
     if now.outcome == "xfailed" and then.outcome in _LOOKED_AT:
@@ -155,7 +155,7 @@ def _no_longer_looked_at(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _judged_by_less(now: CaseRow, then: Expected) -> Change | None:
+def _judged_by_less(now: CaseRow, then: ExpectedCase) -> Change | None:
     weak = ("NO_REFERENCE", "UNSTABLE", "")
     if now.outcome == then.outcome == "passed" and now.verdict in weak and then.verdict not in weak:
         return Change(WARNING, _name(now), f"passes as {now.verdict or 'not judged'}; was {then.verdict}")
@@ -163,7 +163,7 @@ def _judged_by_less(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _more_graph_breaks(now: CaseRow, then: Expected) -> Change | None:
+def _more_graph_breaks(now: CaseRow, then: ExpectedCase) -> Change | None:
     if now.breaks > then.breaks:
         first = next((e for e in now.events if e.get("kind") == "graph_break" and e.get("reason")), None)
         why = f" ({first['reason']})" if first else ""
@@ -174,7 +174,7 @@ def _more_graph_breaks(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _less_compiled(now: CaseRow, then: Expected) -> Change | None:
+def _less_compiled(now: CaseRow, then: ExpectedCase) -> Change | None:
     if now.outcome not in ("passed", "xpassed") or then.outcome not in ("passed", "xpassed"):
         return None
     if now.graphs == 0 and then.graphs > 0:
@@ -185,14 +185,14 @@ def _less_compiled(now: CaseRow, then: Expected) -> Change | None:
 
 
 @rule
-def _margin_drifts(now: CaseRow, then: Expected) -> Change | None:
+def _margin_drifts(now: CaseRow, then: ExpectedCase) -> Change | None:
     if now.failing or not now.margin > DRIFT_FLOOR or not now.margin > DRIFT_FACTOR * then.margin:
         return None
     was = margin_text(then.margin) or "0"
     return Change(WARNING, _name(now), f"margin {margin_text(now.margin)} of 1; was {was}")
 
 
-def _said(case: Expected) -> str:
+def _said(case: ExpectedCase) -> str:
     return f"{case.outcome} as {case.verdict}" if case.verdict else case.outcome
 
 

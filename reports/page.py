@@ -14,7 +14,7 @@ from .atomic_file import write_whole
 from .charts import SPARK_HEIGHT, SPARK_WIDTH, Spark, margin_chart, spark_of
 from .marks import VERDICTS, Mark, columns_of, margin_text, mark_of, marks_in, seconds_text, seriousness
 from .rows import CallRow, CaseRow, RunRow
-from .store import Store
+from .store import ResultStore
 
 HISTORY_RUNS = 20
 SLOWEST = 15
@@ -56,7 +56,7 @@ class Timing:
     whole: float
 
 
-def write_page(store: Store, run: RunRow, file: Path) -> None:
+def write_page(store: ResultStore, run: RunRow, file: Path) -> None:
     """Write the page of one stored run, whole or not at all; UserError when the place cannot be written."""
     cases = store.cases(run.run_id)
     calls = {case.case_id: store.calls(run.run_id, case.case_id) for case in cases if mark_of(case).tone in _DETAILED}

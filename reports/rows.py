@@ -87,7 +87,7 @@ class RunRow(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured(Row):
+class Measurements(Row):
     """The numbers of the worst difference, in units of the program's own noise.
 
     t_element, t_rms, t_bias: test statistics, <= 1 passes; None when no float tensor was judged.
@@ -111,7 +111,7 @@ class Measured(Row):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRow(Measured):
+class CaseRow(Measurements):
     """One test item under one compiler and backend.
 
     test: pytest node id without the backend part.  case_id: `identify_case` of the three names.
@@ -164,7 +164,7 @@ class CaseRow(Measured):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow(Measured):
+class CallRow(Measurements):
     """One judged call of one boundary; `call` counts the calls of that boundary from 1."""
 
     run_id: str

@@ -65,7 +65,7 @@ class Measure(TypeDecorator[float]):
 _NEGATIVE_ZERO = "negative zero"  # "-0.0" would look like a number to SQLite and become 0.0
 
 
-class Listed(TypeDecorator[tuple[Any, ...]]):
+class ListColumn(TypeDecorator[tuple[Any, ...]]):
     """A short list as JSON text; read as a tuple."""
 
     impl = Text
@@ -89,9 +89,9 @@ _COLUMN_TYPES: dict[object, type[TypeEngine[Any]]] = {
     float: Measure,
     str | None: Words,
     float | None: Measure,
-    tuple[str, ...]: Listed,
-    tuple[int, ...] | None: Listed,
-    tuple[Event, ...]: Listed,
+    tuple[str, ...]: ListColumn,
+    tuple[int, ...] | None: ListColumn,
+    tuple[Event, ...]: ListColumn,
 }
 
 METADATA = MetaData()

@@ -30,7 +30,7 @@ class SchemaMismatch(UserError):
     """The database was written by a plumbline whose rows have another shape."""
 
 
-class Store:
+class ResultStore:
     """An open result database; a context manager, made by `open_store`.
 
     One store belongs to one process and thread; several processes may write to one database.
@@ -144,7 +144,7 @@ class Store:
             yield connection
 
 
-def open_store(place: str, *, write: bool = False) -> Store:
+def open_store(place: str, *, write: bool = False) -> ResultStore:
     """Open the result database at a path or URL; for writing, make it when it is not there.
 
     Raises UserError (one line, with the next thing to do) when it cannot be opened, is not a database,
@@ -156,7 +156,7 @@ def open_store(place: str, *, write: bool = False) -> Store:
     file = _sqlite_file(url)
     if file is not None:
         _prepare(file, shown, write=write)
-    store = Store(_engine(url, file, shown, write=write), shown)
+    store = ResultStore(_engine(url, file, shown, write=write), shown)
     try:
         _check_schema(store, write=write, is_file=file is not None)
     except BaseException:
@@ -256,7 +256,7 @@ def _begin_transactions_ourselves(engine: Engine, statement: str) -> None:
 _MAKING_TABLES = 0x706C756D62  # any number that other programs on the server are unlikely to lock
 
 
-def _check_schema(store: Store, *, write: bool, is_file: bool) -> None:
+def _check_schema(store: ResultStore, *, write: bool, is_file: bool) -> None:
     with store._transaction() as connection:
         if write and connection.dialect.name == "postgresql":  # two first runs at once must not both make tables
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")

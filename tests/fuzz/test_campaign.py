@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from plumbline.fuzz.campaign import Report, Settings, run_campaign
-from plumbline.fuzz.findings import Signature, Tried
+from plumbline.fuzz.campaign import CampaignReport, CampaignSettings, run_campaign
+from plumbline.fuzz.findings import FuzzSignature, TrialResult
+from plumbline.fuzz.fuzzers import find_fuzzer
+from plumbline.fuzz.guard_scenarios.scenarios import scenarios
 from plumbline.fuzz.isolation import Workshop
 from plumbline.fuzz.leftovers import clear_leftovers
-from plumbline.fuzz.modes import find_mode
-from plumbline.fuzz.scenarios import scenarios
 from plumbline.oracle.verdict import Verdict, VerdictKind
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 from support.planted_faults import FreezingCompiler
 
-GUARDS = find_mode("guards")
-EQUAL = Tried(Verdict(VerdictKind.EQUAL, ""))
+GUARDS = find_fuzzer("guards")
+EQUAL = TrialResult(Verdict(VerdictKind.EQUAL, ""))
 
 
 class Told(PlantedCompiler):
@@ -44,12 +44,12 @@ class Off(PlantedCompiler):
         return PlantedCandidate(lambda *args: target(*args) + 1, self.fault)
 
 
-def facts(report: Report) -> object:
+def facts(report: CampaignReport) -> object:
     return [(f.signature, f.example) for f in report.found], report.verdicts, report.duplicates, report.examples
 
 
 def test_a_seed_repeats_a_campaign():
-    options = Settings(4, seed=3, shrink_tries=10)
+    options = CampaignSettings(4, seed=3, shrink_tries=10)
     first, second = (run_campaign(GUARDS, Off(), "eager", options) for _ in range(2))
     assert facts(first) == facts(second)
     assert first.found
@@ -58,7 +58,7 @@ def test_a_seed_repeats_a_campaign():
 def test_a_failure_found_once_is_not_found_again():
     few = scenarios(among=("instance_attribute", "class_attribute", "global_number", "list_items", "module_training"))
     mode = replace(GUARDS, examples=few)
-    report = run_campaign(mode, FreezingCompiler("thing.gain"), "eager", Settings(80, seed=3, shrink_tries=40))
+    report = run_campaign(mode, FreezingCompiler("thing.gain"), "eager", CampaignSettings(80, seed=3, shrink_tries=40))
     assert report.examples == 80
     assert report.duplicates > 0
     assert len({found.signature for found in report.found}) == len(report.found)
@@ -71,7 +71,7 @@ def test_an_interrupt_ends_cleanly_with_what_was_found():
         if count == 8:
             raise KeyboardInterrupt
 
-    report = run_campaign(GUARDS, Told(interrupted), "eager", Settings(100))
+    report = run_campaign(GUARDS, Told(interrupted), "eager", CampaignSettings(100))
     assert report.interrupted
     assert report.examples == 7
     assert "interrupted" in report.summary()
@@ -86,7 +86,7 @@ def test_an_interrupt_while_shrinking_keeps_the_failure():
             return super().compile(target, backend, request, rng=rng)
 
     told = []
-    report = run_campaign(GUARDS, Impatient(), "eager", Settings(500, seed=3), on_found=told.append)
+    report = run_campaign(GUARDS, Impatient(), "eager", CampaignSettings(500, seed=3), on_found=told.append)
     assert report.interrupted
     assert report.found
     assert told == report.found
@@ -98,7 +98,7 @@ def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
         if count == 3:
             os.kill(os.getpid(), number)
 
-    report = run_campaign(GUARDS, Told(crash), "eager", Settings(12, shrink_tries=2))
+    report = run_campaign(GUARDS, Told(crash), "eager", CampaignSettings(12, shrink_tries=2))
     assert {found.signature.detail for found in report.found} == {number.name}
     assert report.found[0].signature.involved
     assert report.examples == 12
@@ -108,7 +108,7 @@ def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
 def test_a_hang_is_a_failure():
     with Workshop(lambda example: time.sleep(60), seconds=0.5) as workshop:
         tried = workshop.try_one(1)
-        assert tried.signature == Signature("CRASH", "process", "hang")
+        assert tried.signature == FuzzSignature("CRASH", "process", "hang")
 
 
 def test_an_exception_of_the_judge_is_a_failure_by_name():
@@ -117,13 +117,13 @@ def test_an_exception_of_the_judge_is_a_failure_by_name():
 
     with Workshop(broken) as workshop:
         tried = workshop.try_one(1)
-    assert tried.signature == Signature("CRASH", "judge", "ZeroDivisionError")
+    assert tried.signature == FuzzSignature("CRASH", "judge", "ZeroDivisionError")
 
 
 def test_a_tainted_process_makes_no_further_attempts():
     def attempt(example):
         if example == "raise":
-            return replace(EQUAL, signature=Signature("WRONG", "exceptions", "E"))
+            return replace(EQUAL, signature=FuzzSignature("WRONG", "exceptions", "E"))
         return replace(EQUAL, notes=(str(os.getpid()),))
 
     with Workshop(attempt) as workshop:
@@ -144,8 +144,8 @@ def test_leftovers_are_told_and_cleared():
 
 
 def test_a_signature_explains_what_contains_it():
-    small = Signature("WRONG", "values", "", ("sum", "vmap"))
-    assert small.explains(Signature("WRONG", "values", "", ("sin", "sum", "vmap")))
-    assert not small.explains(Signature("WRONG", "metadata", "", ("sum", "vmap")))
-    assert not small.explains(Signature("WRONG", "values", "", ("vmap",)))
-    assert small.name != Signature("WRONG", "values", "", ("sum",)).name
+    small = FuzzSignature("WRONG", "values", "", ("sum", "vmap"))
+    assert small.explains(FuzzSignature("WRONG", "values", "", ("sin", "sum", "vmap")))
+    assert not small.explains(FuzzSignature("WRONG", "metadata", "", ("sum", "vmap")))
+    assert not small.explains(FuzzSignature("WRONG", "values", "", ("vmap",)))
+    assert small.name != FuzzSignature("WRONG", "values", "", ("sum",)).name

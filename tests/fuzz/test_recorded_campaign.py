@@ -9,7 +9,7 @@ import pytest
 
 from plumbline import command
 from plumbline.fuzz import recorded_campaign
-from plumbline.fuzz.campaign import Settings
+from plumbline.fuzz.campaign import CampaignSettings
 from plumbline.reports.store import open_store
 from support.planted_compilers import PlantedCompiler
 from support.planted_faults import FreezingCompiler
@@ -150,7 +150,12 @@ def test_an_interrupted_campaign_is_an_unfinished_run(call, planted):
 def test_saving_is_possible_before_anything_runs(tmp_path, planted):
     planted(PlantedCompiler())
     report = recorded_campaign.run_recorded(
-        "guards", "planted", "eager", Settings(1, folder=tmp_path / "new" / "deep"), str(tmp_path / "r.sqlite"), print
+        "guards",
+        "planted",
+        "eager",
+        CampaignSettings(1, folder=tmp_path / "new" / "deep"),
+        str(tmp_path / "r.sqlite"),
+        print,
     )
     assert report.examples == 1
     assert (tmp_path / "new" / "deep").is_dir()

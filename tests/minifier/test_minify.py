@@ -8,7 +8,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.minifier import minify
 from plumbline.minifier.calls import minify_call, minify_node
-from plumbline.minifier.proof import Proof
+from plumbline.minifier.repro.proof import Proof
 
 
 class Net(torch.nn.Module):

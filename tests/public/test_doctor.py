@@ -244,7 +244,7 @@ def test_an_unregistered_or_broken_plugin_is_a_problem(machine, monkeypatch):
 
 
 def test_a_check_that_breaks_is_a_finding(machine, monkeypatch):
-    def broken(_: Machine) -> doctor.Finding:
+    def broken(_: Machine) -> doctor.CheckResult:
         raise RuntimeError("unforeseen")
 
     monkeypatch.setitem(doctor._CHECKS, "Python", broken)

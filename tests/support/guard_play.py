@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from plumbline.compiler.base.events import Captured, CompilerFailed, RanEagerly, Recompiled, recording
-from plumbline.fuzz.guard_slots import CALL, SLOTS
-from plumbline.fuzz.scenarios import Scenario
-from plumbline.fuzz.torch_slots import put_back
+from plumbline.fuzz.guard_scenarios.guard_slots import CALL, SLOTS
+from plumbline.fuzz.guard_scenarios.scenarios import Scenario
+from plumbline.fuzz.guard_scenarios.torch_slots import put_back
 from support.programs import compiled
 
 _ARGUMENTS = CALL.replace("step(", "(", 1)

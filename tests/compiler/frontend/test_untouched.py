@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 import plumbline
 from plumbline.compiler.base.errors import PlumblineError
 from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
-from plumbline.fuzz.scenarios import Scenario, scenarios
-from plumbline.fuzz.torch_slots import put_back
+from plumbline.fuzz.guard_scenarios.scenarios import Scenario, scenarios
+from plumbline.fuzz.guard_scenarios.torch_slots import put_back
 from support.programs import compiled
 from support.surroundings import differences, picture_of, process_state
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from plumbline.compiler.frontend.context.guard_list import GuardList
-from plumbline.fuzz.guard_slots import SLOTS
-from plumbline.fuzz.scenarios import Event, Scenario, UsedSlot, scenarios
+from plumbline.fuzz.guard_scenarios.guard_slots import SLOTS
+from plumbline.fuzz.guard_scenarios.scenarios import Scenario, ScenarioEvent, UsedSlot, scenarios
 from support.guard_play import Played, play
 
-CALL = Event()
+CALL = ScenarioEvent()
 
 
 def unwanted_compilations(scenario: Scenario, played: Played) -> list[str]:
@@ -27,9 +27,9 @@ def history(name: str, way: int) -> Scenario:
     """Return a scenario that visits every value of a slot, comes back each time, and visits all of them again."""
     events = [CALL, CALL]
     for value in range(1, len(SLOTS[name].values)):
-        events += [Event(name, value), CALL, Event(name, 0), CALL]
+        events += [ScenarioEvent(name, value), CALL, ScenarioEvent(name, 0), CALL]
     for value in range(len(SLOTS[name].values)):
-        events += [Event(name, value), CALL]
+        events += [ScenarioEvent(name, value), CALL]
     return Scenario((UsedSlot(name, way),), tuple(events))
 
 

@@ -1,0 +1,1 @@
+"""Histories of calls and changes of state."""

@@ -1,0 +1,1 @@
+"""Random programs under nests of transforms."""

@@ -1,0 +1,1 @@
+"""A case run to its first failing call."""

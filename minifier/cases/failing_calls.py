@@ -1,0 +1,236 @@
+"""The failing call: a session that stops at the first call its judge fails, with the state from before it."""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from plumbline.oracle.cotangents import differentiable
+from plumbline.oracle.harness import interception, stock_torch
+from plumbline.oracle.harness.boundary import Boundary, call_roots
+from plumbline.oracle.harness.compilers import LADDER, CompileRequest
+from plumbline.oracle.harness.known_compilers import find_compiler
+from plumbline.oracle.harness.session import JudgeSession, user_frame
+from plumbline.oracle.judge import judge_call
+from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.runs import CallRuns
+from plumbline.oracle.state.snapshot import Snapshot
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
+
+from ..sandbox import ChildOutcome, in_child
+
+
+class FailureFound(BaseException):
+    """Ends the program under test once its first failing call has been dealt with; no `except Exception` stops it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FailingCall:
+    """A call that the judge failed, and everything needed to make it again.
+
+    before: the state that the call started from; `file`, `line`: of the user.
+    """
+
+    target: Callable[..., Any]
+    request: CompileRequest
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    before: Snapshot
+    verdict: Verdict
+    compiler: str
+    backend: str
+    label: str = "function"
+    file: str = ""
+    line: int = 0
+
+    def drive(self, compiled: Callable[..., Any]) -> None:
+        """Run a compiled form of the target on this call, forward and, where gradients flow, backward.
+
+        Exceptions are left aside: what was captured until then counts.
+        """
+        runs = CallRuns(self.before, self.args, self.kwargs, seed=0)
+        self.before.rewind()
+        wanted: tuple[str, ...] = ()
+        if torch.is_grad_enabled():
+            wanted = tuple(differentiable(runs.forward(self.target)))
+        runs.forward(compiled)
+        if wanted:
+            runs.backward(compiled, wanted, "random")
+
+    def judged_with(self, backend: str, *, isolated: bool = False) -> Verdict:
+        """Judge the same call from the same state with another backend of the same compiler."""
+
+        def judge() -> Verdict:
+            self.before.rewind()
+            compiler = find_compiler(self.compiler, backend)
+            compiler.reset()
+            boundary = Boundary(self.target, self.label, self.request, compiler, backend, JudgeOptions())
+            judgement = boundary.call(self.args, self.kwargs)
+            compiler.reset()
+            self.before.rewind()
+            assert judgement is not None, "the first call of a boundary is always judged"
+            return judgement.verdict
+
+        return verdict_of(in_child(judge)) if isolated else judge()
+
+    def first_wrong_backend(self, *, isolated: bool = False) -> str:
+        """Climb the ladder eager, aot_eager, inductor: the first backend that fails is the guilty stage."""
+        lower = LADDER[: LADDER.index(self.backend)] if self.backend in LADDER else ()
+        return next((name for name in lower if self.judged_with(name, isolated=isolated).failed), self.backend)
+
+
+def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
+    """Return what a child said; its death is a verdict of its own."""
+    if outcome.value is not None:
+        return outcome.value
+    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not come back"
+    finding = Finding(VerdictKind.CRASH, "exceptions", "exception in the call", sentence)
+    return Verdict(VerdictKind.CRASH, sentence, (finding,))
+
+
+class FailureSession(JudgeSession):
+    """A judge session that hands its first failing call to `found` and then ends the program.
+
+    isolated: every judgement happens in a forked child first; the program itself goes on with eager's results.
+    """
+
+    def __init__(self, compiler: str, backend: str, found: Callable[[FailingCall], None], *, isolated: bool) -> None:
+        super().__init__(compiler=compiler, backend=backend)
+        self.found = found
+        self.isolated = isolated
+        self.failure: FailingCall | None = None
+        self.trouble: BaseException | None = None
+        self.judged = 0
+        self.graphs = 0
+        self.ops = 0
+
+    def call(
+        self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Judge one call; at the first failing one deal with it and raise FailureFound."""
+        before = Snapshot.take(call_roots(target, "function", args, kwargs))
+        if self.isolated:
+            return self._call_in_child(target, request, args, kwargs, before)
+        count = len(self.calls)
+        try:
+            return super().call(target, request, args, kwargs)
+        finally:
+            self.judged += len(self.calls) - count
+            failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
+            if failed is not None and self.failure is None:
+                failing = FailingCall(
+                    target,
+                    request,
+                    args,
+                    kwargs,
+                    before,
+                    failed.verdict,
+                    self.compiler.name,
+                    self.backend,
+                    failed.boundary,
+                    failed.user_file,
+                    failed.user_line,
+                )
+                self._deal_with(failing)
+
+    def _call_in_child(
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        before: Snapshot,
+    ) -> Any:
+        def judge() -> Verdict:
+            with contextlib.suppress(Exception):  # the verdict tells
+                super(FailureSession, self).call(target, request, args, kwargs)
+            return self.calls[-1].verdict
+
+        verdict = verdict_of(in_child(judge))
+        self.judged += 1
+        self.graphs, self.ops = max(self.graphs, verdict.graphs), max(self.ops, verdict.ops)
+        if verdict.failed and self.failure is None:
+            frame = user_frame()
+            failing = FailingCall(
+                target,
+                request,
+                args,
+                kwargs,
+                before,
+                verdict,
+                self.compiler.name,
+                self.backend,
+                self._label(target),
+                frame.f_code.co_filename if frame else "",
+                frame.f_lineno if frame else 0,
+            )
+            self._deal_with(failing)
+        self.mode = "reference"
+        try:
+            return super().call(target, request, args, kwargs)
+        finally:
+            self.mode = "judge"
+
+    def _deal_with(self, failing: FailingCall) -> None:
+        self.failure = failing
+        self.inside = True
+        stock_torch.set_inside(True)
+        interception.watch_modules(False)
+        try:
+            self.found(failing)
+        except Exception as error:
+            self.trouble = error
+        finally:
+            self.inside = False
+            stock_torch.set_inside(False)
+        raise FailureFound
+
+    def what_happened(self) -> str:
+        """Return why there is no failing call, in words for a person."""
+        statistics = self.statistics()
+        if not self.judged:
+            return "it never calls anything compiled"
+        if not (statistics.graphs or self.graphs) or not (statistics.ops or self.ops):
+            return "nothing in it was compiled"
+        return f"{self.judged} judged call{'s' if self.judged > 1 else ''} of compiled code, none fails"
+
+
+def failing_call(
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    compiler: str,
+    backend: str,
+    request: CompileRequest | None = None,
+) -> FailingCall | Verdict:
+    """Judge one call; return it with the state from before it if it fails, else the verdict."""
+    wish = request or CompileRequest()
+    roots = call_roots(target, "function", args, kwargs)
+    before = Snapshot.take(roots)
+    under_test = find_compiler(compiler, backend)
+    under_test.reset()
+    candidate = under_test.compile(target, backend, wish, rng="eager")
+    verdict = judge_call(target, lambda *a, **k: candidate(*a, **k), args, kwargs, JudgeOptions(), roots).verdict
+    under_test.reset()
+    before.rewind()
+    statistics = candidate.statistics()
+    verdict = replace(verdict, graphs=statistics.graphs, ops=statistics.ops)
+    if not verdict.failed:
+        return verdict
+    label = type(target).__name__ if isinstance(target, torch.nn.Module) else getattr(target, "__name__", "function")
+    return FailingCall(target, wish, args, dict(kwargs), before, verdict, compiler, backend, label)
+
+
+def place_of(call: FailingCall) -> str:
+    """Return `file:line` of a failing call, relative to here where that is shorter; empty when unknown."""
+    if not call.file:
+        return ""
+    try:
+        relative = os.path.relpath(call.file)
+    except ValueError:  # another drive
+        relative = call.file
+    return f"{min(relative, call.file, key=len)}:{call.line}"

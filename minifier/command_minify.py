@@ -1,0 +1,164 @@
+"""The command `repro-minify CASE`: reduce a failing script or test to the few operators that cause the failure.
+
+Exit status: 0 a script was written and reproduces, 2 the request was wrong or nothing fails, 3 no script could be
+made, with the reason.
+"""
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from plumbline.compiler.base.errors import PlumblineError, UserError
+
+from .cases.case_run import check_case, run_node, run_script, split_variant
+from .cases.failing_calls import FailingCall, FailureSession
+from .graphs.graph_compilers import LEVELS, find_graph_compiler
+from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
+from .reduce.problem import Budget
+from .repro.proof import check_place
+
+
+def main() -> None:
+    """Run the command line; errors are one line on stderr."""
+    try:
+        status = repro_minify.main(prog_name="repro-minify", standalone_mode=False)
+    except NotMinified as error:
+        _complain(error.one_line(), 3)
+    except PlumblineError as error:
+        _complain(error.one_line(), 2)
+    except click.exceptions.NoArgsIsHelpError as help_wanted:
+        print(help_wanted.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _complain(f"{error.format_message()} Try: repro-minify --help", 2)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(line: str, status: int) -> None:
+    print(f"repro-minify: {line}".replace("\n", " "), file=sys.stderr)
+    sys.exit(status)
+
+
+def _from_environment(name: str, given: str | None) -> str | None:
+    return given if given is not None else os.environ.get(name) or None
+
+
+_AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
+_LEVEL = (
+    "1: write the whole graph. 2: exceptions only. 3: each judgement in a child process, which may crash. "
+    "4: wrong values too.  [$TORCHDYNAMO_REPRO_LEVEL, else 4]"
+)
+_COMPILER = "torch or plumbline.  [default: as the test id says, else plumbline, as in the plugin]"
+_BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
+_PROOFS = "Fresh processes in which the script has to reproduce."
+
+
+@click.command(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("case")
+@click.option("--after", metavar="STAGE", help=_AFTER)
+@click.option("--level", metavar="1..4", help=_LEVEL)
+@click.option("--compiler", metavar="NAME", help=_COMPILER)
+@click.option("--backend", metavar="NAME", help=_BACKEND)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="File for the script.  [default: repro_<case>.py]"
+)
+@click.option("--queries", default=400, show_default=True, metavar="N", help="Maximum number of judgements.")
+@click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Maximum time in seconds.")
+@click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def repro_minify(
+    case: str,
+    after: str | None,
+    level: str | None,
+    compiler: str | None,
+    backend: str | None,
+    out: Path | None,
+    queries: int,
+    seconds: float,
+    proofs: int,
+    as_json: bool,
+) -> int:
+    """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
+    node_id, named_compiler, named_backend = split_variant(case)
+    options = MinifyOptions(
+        out=out or Path(_default_name(node_id)),
+        after=_checked_after(_from_environment("TORCHDYNAMO_REPRO_AFTER", after)),
+        level=_checked_level(_from_environment("TORCHDYNAMO_REPRO_LEVEL", level)),
+        proofs=proofs,
+        budget=Budget(queries, seconds),
+        command=f"repro-minify {shlex.join(sys.argv[1:])}",
+    )
+    check_case(node_id)
+    check_place(options.out)
+    chosen = compiler or named_compiler or "plumbline"
+    find_graph_compiler(chosen)
+    try:
+        result = minify_case(node_id, chosen, backend or named_backend or "inductor", options, quiet=as_json)
+    except NotMinified as error:
+        if as_json:
+            print(json.dumps({"path": None, "reproduces": False, "reason": error.reason, "sentence": error.one_line()}))
+        raise
+    print(json.dumps({**asdict(result), "path": str(result.path)}) if as_json else result.sentence)
+    return 0
+
+
+def minify_case(case: str, compiler: str, backend: str, options: MinifyOptions, *, quiet: bool) -> MinifyResult:
+    """Run the case to its first failing call and minify that; raises UserError when nothing fails."""
+    results: list[MinifyResult] = []
+
+    def progress(line: str) -> None:
+        if not quiet:
+            print(f"repro-minify: {line}", file=sys.__stderr__, flush=True)
+
+    def found(call: FailingCall) -> None:
+        results.append(minify_failing(call, options, progress))
+
+    session = FailureSession(compiler, backend, found, isolated=options.isolated)
+    run = run_node if "::" in case else run_script
+    run(case, session)
+    if session.trouble is not None:
+        raise session.trouble
+    if not results:
+        hint = _ANOTHER if session.judged else _nothing_called(case)
+        raise UserError(f"nothing to minify: {session.what_happened()}", where=case, hint=hint)
+    return results[0]
+
+
+_ANOTHER = "the case is fine under this backend; name another with --backend or --compiler"
+
+
+def _nothing_called(case: str) -> str:
+    if "::" not in case and Path(case).name.startswith("test_"):
+        return f"name a test in it: {case}::test_..."
+    return "compile something with torch.compile, or call an nn.Module"
+
+
+def _default_name(case: str) -> str:
+    """Return `repro_<script>.py` or `repro_<test>.py`."""
+    stem = case.split("::")[-1].split("[")[0] if "::" in case else Path(case).stem
+    return f"repro_{stem.removeprefix('test_')}.py"
+
+
+def _checked_after(after: str | None) -> str | None:
+    if after is not None and after not in LEVELS:
+        raise UserError(f"unknown stage {after!r}", where="--after", hint="choose dynamo or aot")
+    return after
+
+
+def _checked_level(level: str | None) -> int:
+    if level is None:
+        return 4
+    if level not in ("1", "2", "3", "4"):
+        raise UserError(f"unknown level {level!r}", where="--level", hint="choose 1, 2, 3 or 4")
+    return int(level)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Graphs of a failing call, and parts of them as cases."""

@@ -1,0 +1,86 @@
+"""Graphs of our own compiler: taken after capture or after autograd, and compiled one by one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from plumbline.compiler.autograd.compile import compile_with_autograd
+from plumbline.compiler.backends import resolve_backend
+from plumbline.compiler.base.options import Options, options_from_environment
+from plumbline.compiler.graph.graph_interpreter import interpret
+from plumbline.compiler.native import compile_graph
+from plumbline.compiler.pipeline import compile_callable, make_family
+from plumbline.oracle.harness.captured_graphs import CapturedGraph, cloned_inputs
+from plumbline.oracle.harness.compilers import CompileRequest
+
+from .planted_faults import planted_faults
+
+GraphProgram = Callable[..., object]
+
+
+class PlumblineGraphs:
+    """Plumbline's graphs, for the minifier."""
+
+    name = "plumbline"
+
+    def capture(
+        self,
+        target: Callable[..., Any],
+        request: CompileRequest,
+        backend: str,
+        after: str,
+        drive: Callable[[Callable[..., Any]], None],
+    ) -> list[CapturedGraph]:
+        """Compile `target`, let `drive` run it, and return the graphs in the order of their first run."""
+        seen: list[CapturedGraph] = []
+        options = options_of(request)
+
+        def keep_part(part: fx.GraphModule, _inputs: Sequence[torch.Tensor]) -> Any:
+            return _recorded(part, f"ATen graph {len(seen)}", seen)
+
+        def keep(graph: fx.GraphModule, inputs: list[object]) -> GraphProgram:
+            if after == "dynamo":
+                return _recorded(graph, f"graph {len(seen)}", seen)
+            return compile_with_autograd(graph, inputs, keep_part, options)
+
+        family = make_family(keep, options, fullgraph=request.fullgraph, dynamic=request.dynamic)
+        drive(compile_callable(target, family))
+        return seen
+
+    def compile(
+        self, graph: fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
+    ) -> GraphProgram:
+        """Compile one graph afresh with a named backend; raises what the compiler raises."""
+        options = options_of(request)
+        if after == "aot" and backend == "inductor":
+            with torch.no_grad():
+                return compile_graph(graph, inputs, options)
+        if after == "aot":
+            return lambda *args: interpret(graph, args)
+        run, _, _ = resolve_backend(backend, options)
+        return run(graph, list(inputs))
+
+    def settings(self) -> str:
+        """Return the planted faults; everything else plumbline reads from its environment."""
+        return planted_faults()
+
+
+def options_of(request: CompileRequest) -> Options:
+    """Return the compiler's options; stock's options mean nothing."""
+    del request
+    return options_from_environment()
+
+
+def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> GraphProgram:
+    """Return a program that runs the graph as it is written, and keeps it with the inputs of its first run."""
+    kept: list[CapturedGraph] = []
+
+    def run(*args: object) -> object:
+        if not kept:
+            kept.append(CapturedGraph(graph, cloned_inputs(args), label))
+            seen.append(kept[0])
+        return interpret(graph, args)
+
+    return run

@@ -1,0 +1,1 @@
+"""The reduction of one failing graph."""

@@ -1,0 +1,1 @@
+"""The script that shows a failure, and its proof."""

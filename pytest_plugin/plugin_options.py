@@ -1,0 +1,180 @@
+"""The settings, read and checked before any test runs; every bad one is a line that says what to do."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from plumbline.compiler.base.errors import UserError
+from plumbline.oracle.harness.targets import find_target
+from plumbline.oracle.judge_options import BOUNDARIES, JudgeOptions
+from plumbline.reports.places import DEFAULT_DATABASE, database_place
+
+from .judge_access import aspect_names
+from .minifying import MODES
+from .settings import (
+    BACKENDS,
+    BOUNDARY,
+    COMPILERS,
+    DATABASE,
+    GRAD,
+    IGNORE,
+    MINIFY,
+    REPORT,
+    REQUIRE,
+    RNG,
+    TARGET,
+    Setting,
+    given,
+)
+from .variants import Variant, select_variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginOptions:
+    """What the user asked for, checked.
+
+    variants: under which every test runs, in order.  boundary: one of BOUNDARIES.
+    targets: import paths, all of which import.  judge: how a call is judged.
+    require: None, or the least share (0 to 1) of tests in which something must be compiled; 1.0 fails each
+    vacuous test by itself.
+    minify: one of minifying.MODES.  database: path or URL.  report: directory of the HTML page, None for no page.
+    """
+
+    variants: tuple[Variant, ...]
+    boundary: str
+    targets: tuple[str, ...]
+    judge: JudgeOptions
+    require: float | None
+    minify: str
+    database: str
+    report: Path | None
+
+
+def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]) -> PluginOptions:
+    """Return the checked settings of a session; compilers: each one's backends.
+
+    Raises UserError for the first bad value; nothing is written then.
+    """
+    backends = given(config, BACKENDS)
+    targets = tuple(given(config, TARGET))
+    options = PluginOptions(
+        variants=select_variants(backends, given(config, COMPILERS), compilers),
+        boundary=_one_of(config, BOUNDARY, BOUNDARIES),
+        targets=targets,
+        judge=JudgeOptions(
+            gradients=_one_of(config, GRAD, ("auto", "off")) == "auto",
+            rng=_one_of(config, RNG, ("eager", "native")),
+            ignore=read_aspects(_names(given(config, IGNORE)), where=IGNORE.option),
+        ),
+        require=_fraction(given(config, REQUIRE)),
+        minify=_one_of(config, MINIFY, MODES),
+        database=_database(config),
+        report=_report_directory(config),
+    )
+    for target in targets:
+        check_target(target)
+    if options.report is not None:
+        check_directory(options.report)
+    return options
+
+
+def read_aspects(names: tuple[object, ...], *, where: str) -> frozenset[str]:
+    """Return the aspects that are named; raises UserError for one that does not exist."""
+    for name in names:
+        if name not in aspect_names():
+            raise UserError(
+                f"unknown aspect {name!r}",
+                where=where,
+                why=f"available: {', '.join(aspect_names())}",
+                hint="name aspects from that list",
+            )
+    return frozenset(str(name) for name in names)
+
+
+def check_target(path: str) -> None:
+    """Raise UserError when a target does not import or cannot be called, whatever its module raises meanwhile."""
+    try:
+        find_target(path)
+    except UserError as error:
+        raise UserError(error.what, where=TARGET.option, why=error.why, hint=error.hint) from None
+    except Exception as error:  # the user's module may raise anything while it is imported
+        why = f"{type(error).__name__}: {error}"
+        hint = "mend that module, or name another target"
+        raise UserError(f"target {path!r} cannot be imported", where=TARGET.option, why=why, hint=hint) from None
+
+
+def check_directory(path: Path) -> None:
+    """Raise UserError when files cannot be written to a directory (which need not exist yet); writes nothing."""
+    hint = f"name a writable directory with {REPORT.option}=DIR"
+    if path.exists() and not path.is_dir():
+        raise UserError("the report directory is a file", where=str(path), hint=hint)
+    nearest = next(place for place in [path, *path.parents] if place.exists())
+    try:
+        # Trying is the only sure test: access bits say nothing to root or on odd file systems.
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        what = "the report directory cannot be written"
+        raise UserError(what, where=str(path), why=why, hint=hint) from None
+
+
+def _one_of(config: pytest.Config, setting: Setting, allowed: tuple[str, ...]) -> str:
+    value = given(config, setting)
+    if value is None:
+        return allowed[0]
+    if value not in allowed:
+        raise UserError(
+            f"unknown {setting.name} {value!r}",
+            where=setting.option,
+            why=f"available: {', '.join(allowed)}",
+            hint=f"write {setting.option}={allowed[0]}",
+        )
+    return str(value)
+
+
+def _names(text: str | None) -> tuple[object, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _fraction(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if text == "":
+        return 1.0
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 1.0:
+        hint = f"write {REQUIRE.option}=0.8, or {REQUIRE.option} alone as the last option"
+        raise UserError(f"{text!r} is not a fraction from 0 to 1", where=REQUIRE.option, hint=hint)
+    return value
+
+
+def _database(config: pytest.Config) -> str:
+    place = given(config, DATABASE)
+    typed = getattr(config.option, DATABASE.dest, None) is not None
+    if place == "":
+        raise UserError("no database named", where=DATABASE.option, hint=f"write {DATABASE.option}={DEFAULT_DATABASE}")
+    return _from(config, database_place(place), typed=typed)
+
+
+def _report_directory(config: pytest.Config) -> Path | None:
+    place = given(config, REPORT)
+    typed = getattr(config.option, REPORT.dest, None) is not None
+    if place == "":
+        raise UserError("no directory named", where=REPORT.option, hint=f"write {REPORT.option}=plumbline-report")
+    return None if place is None else Path(_from(config, place, typed=typed))
+
+
+def _from(config: pytest.Config, place: str, *, typed: bool) -> str:
+    """Return a path as absolute: typed ones count from where pytest was started, others from its root directory."""
+    if "://" in place:
+        return place
+    base = config.invocation_params.dir if typed else config.rootpath
+    return str(base / Path(place).expanduser())
