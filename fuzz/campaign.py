@@ -18,8 +18,8 @@ from .corpus import save
 from .even_draws import BACKEND, seed_draws
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
+from .generated_source import forget_sources
 from .isolation import Workshop
-from .transform_programs.programs import forget_sources
 
 SHRINK_TRIES = 200
 SHRINK_SECONDS = 60.0

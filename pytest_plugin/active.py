@@ -7,7 +7,6 @@ import pytest
 
 from plumbline.compiler.base.errors import UserError
 
-from .call_rewriting import CallRewriter
 from .decision import Decision
 from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
@@ -17,6 +16,7 @@ from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
 from .plugin_options import PluginOptions, read_options
 from .result_rows import item_rows
 from .results import ROWS, VACUOUS_MARK, Results
+from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
 
 OUTCOME = pytest.StashKey[str]()

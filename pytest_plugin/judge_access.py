@@ -11,8 +11,8 @@ from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.random_state import RandomState
 from plumbline.oracle.state.scope import StateScope, seed_everything
 
+from .rewriting.written_asserts import as_written
 from .variants import Variant
-from .written_asserts import as_written
 
 __all__ = [
     "CompileStatistics",

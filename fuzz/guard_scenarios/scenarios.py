@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 
-from ..transform_programs.programs import functions_of
+from ..generated_source import functions_of
 from . import class_slots, torch_slots  # noqa: F401 - fill SLOTS
 from .guard_slots import BASES, PARAMETERS, SLOTS
 

@@ -14,7 +14,8 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from .programs import TransformLevel, TransformProgram, functions_of
+from ..generated_source import functions_of
+from .programs import TransformLevel, TransformProgram
 
 # A loop and a stack may lay their result out otherwise than vmap does; only values are the law.
 OPTIONS = JudgeOptions(gradients=False, ignore=frozenset({"metadata", "aliasing", "mutations"}))

@@ -9,8 +9,9 @@ from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
 
 from ..findings import TrialResult, signature_of
+from ..generated_source import functions_of
 from .laws import broken_law
-from .programs import TransformProgram, functions_of
+from .programs import TransformProgram
 
 OPTIONS = JudgeOptions()
 

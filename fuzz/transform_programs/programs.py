@@ -3,7 +3,6 @@
 The text is the meaning: what a campaign runs is the text executed, and what it saves is the same text.
 """
 
-import linecache
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -199,25 +198,6 @@ _WRITERS: Mapping[str, Callable[[str, TransformLevel, list[str]], str]] = {
     "jvp": _jvp,
     "vmap": _vmap,
 }
-
-_sources = 0
-
-
-def functions_of(source: str) -> dict[str, Any]:
-    """Execute a program's text and return its globals; tracebacks and compilers can read its lines."""
-    global _sources
-    _sources += 1
-    name = f"<fuzz program {_sources}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    namespace: dict[str, Any] = {"__name__": "fuzz_program"}
-    exec(compile(f"import torch\n{source}", name, "exec"), namespace)
-    return namespace
-
-
-def forget_sources() -> None:
-    """Drop the texts kept for tracebacks; a long campaign makes many."""
-    for name in [name for name in linecache.cache if name.startswith("<fuzz program ")]:
-        del linecache.cache[name]
 
 
 def check_program(program: TransformProgram) -> None:

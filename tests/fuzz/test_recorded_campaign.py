@@ -96,7 +96,7 @@ def test_the_script_of_a_real_stock_fault_stands_alone(call, tmp_path):
     Path("zero.json").write_text(json.dumps(saved))
     status, out, _ = call("fuzz", "--replay", "zero.json")
     assert status == 1, out
-    mode = recorded_campaign.find_mode("guards")
+    mode = recorded_campaign.find_fuzzer("guards")
     scenario = mode.read(example)
     tried = mode.attempt(scenario, recorded_campaign.find_compiler("torch", "eager"), "eager")
     script = tmp_path / "zero.py"

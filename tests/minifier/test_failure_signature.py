@@ -72,7 +72,7 @@ def raised(kind, wrap=None) -> BaseException:
 def test_exceptions_are_told_by_root_cause_and_site_not_by_words():
     one = exception_signature(raised(KeyError, RuntimeError), "compile")
     assert (one.exception, one.phase) == ("KeyError", "compile")
-    assert one.site.endswith("test_signature.py:raised")
+    assert one.site.endswith("test_failure_signature.py:raised")
     assert one.matches(exception_signature(raised(KeyError), "compile"))
     assert not one.matches(exception_signature(raised(ValueError), "compile"))
     assert not one.matches(exception_signature(raised(KeyError), "run"))

@@ -9,7 +9,7 @@ from _pytest.pytester import SysModulesSnapshot
 from support.fake_judge import COMPILERS, FakeSession
 
 # Loaded once here: patches must stick to one module.
-for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.call_boundary"):
+for preloaded in ("torch", "plumbline.pytest_plugin.active", "plumbline.pytest_plugin.rewriting.call_boundary"):
     importlib.import_module(preloaded)
 
 QUIET = ("-p", "no:randomly", "-p", "no:cacheprovider")

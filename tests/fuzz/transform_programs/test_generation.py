@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from plumbline.fuzz.even_draws import BACKEND, EvenDraws, seed_draws
+from plumbline.fuzz.generated_source import functions_of
 from plumbline.fuzz.transform_programs.generation import programs
-from plumbline.fuzz.transform_programs.programs import TransformProgram, functions_of
+from plumbline.fuzz.transform_programs.programs import TransformProgram
 from plumbline.fuzz.transform_programs.simplification import simpler_programs
 from plumbline.fuzz.transform_programs.vocabulary import VOCABULARY
 

@@ -8,6 +8,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.fuzz.generated_source import functions_of
 from plumbline.fuzz.program_data import from_plain, to_plain
 from plumbline.fuzz.transform_programs.generation import programs
 from plumbline.fuzz.transform_programs.programs import (
@@ -15,7 +16,6 @@ from plumbline.fuzz.transform_programs.programs import (
     TransformLevel,
     TransformProgram,
     check_program,
-    functions_of,
 )
 from plumbline.fuzz.transform_programs.tensors import LAYOUTS, VALUES, TensorSpec
 from plumbline.fuzz.transform_programs.vocabulary import VOCABULARY

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .current import current_session
+from ..current import current_session
 
 # Their functions are what programs are made of, not programs of the user's.
 BUILDING_BLOCKS = frozenset({"torch", "numpy", "pytest", "_pytest", "pluggy", "plumbline", "hypothesis", "xdist"})

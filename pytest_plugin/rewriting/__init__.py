@@ -1,0 +1,1 @@
+"""Test files whose code is changed before it runs."""
