@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house_rules import BUILDINGS
+from support.house_rules import TOP_FOLDERS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 def module_names() -> list[str]:
     """Return the module of each file we ship; by name, since a file run by its path would be a twin of its module."""
     names = []
-    for building in BUILDINGS:
-        for path in sorted((ROOT / building).rglob("*.py")):
+    for top_folder in TOP_FOLDERS:
+        for path in sorted((ROOT / top_folder).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            parts = parts[1:] if building == "public" else parts
+            parts = parts[1:] if top_folder == "public" else parts
             names.append(".".join(["plumbline", *(parts[:-1] if parts[-1] == "__init__" else parts)]))
     return names
 

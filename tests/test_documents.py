@@ -14,7 +14,7 @@ from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.verdict import VerdictKind
 from plumbline.pytest_plugin.settings import SETTINGS
 from support.document_blocks import EMPTY_DIRECTORY, blocks_of
-from support.house_rules import BUILDINGS
+from support.house_rules import TOP_FOLDERS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -203,7 +203,7 @@ def test_names_in_text_are_not_rows():
 def test_files_named_in_architecture_exist():
     """Paths of the tree must exist; a place for tests to come (tests/x/) may be empty."""
     architecture = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    folders = "|".join(BUILDINGS)
+    folders = "|".join(TOP_FOLDERS)
     named = re.findall(rf"`((?:{folders})/[\w/]*(?:\.py)?)`", architecture)
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []

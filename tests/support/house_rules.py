@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows, each a function from a source file to complaints.
+"""The rules of this project that no linter knows, each a function from a source file to complaints.
 
 A rule takes a `Source` and yields sentences; `test_house.py` runs every rule over the tree and over a planted
 bad snippet.
@@ -9,14 +9,16 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-BUILDINGS = ("compiler", "fuzz", "minifier", "oracle", "public", "pytest_plugin", "reports")
+TOP_FOLDERS = ("compiler", "fuzz", "minifier", "oracle", "public", "pytest_plugin", "reports")
 LONGEST_FILE = 800  # lines
 LONGEST_FUNCTION = 60  # lines, one screen
+LARGEST_FOLDER = 20  # Python files, `__init__.py` not counted
 EMPTY_NAMES = {"common", "helpers", "helper", "lib", "misc", "stuff", "tools", "util", "utils"}
 
 # What plumbline implements itself; names the stock compiler in any of its parts.
@@ -52,9 +54,9 @@ class Source:
         return PurePosixPath(self.path).parts[:-1]
 
     @property
-    def building(self) -> str:
+    def top_folder(self) -> str:
         """The top folder that ships this file, empty for tests, benchmarks and examples."""
-        return self.folders[0] if self.folders and self.folders[0] in BUILDINGS else ""
+        return self.folders[0] if self.folders and self.folders[0] in TOP_FOLDERS else ""
 
     @cached_property
     def bound(self) -> dict[str, str]:
@@ -106,7 +108,7 @@ def file_is_at_most_800_lines(source: Source) -> Iterator[str]:
 
 @rule
 def function_fits_one_screen(source: Source) -> Iterator[str]:
-    if not source.building:
+    if not source.top_folder:
         return
     for node in ast.walk(source.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -119,32 +121,32 @@ def function_fits_one_screen(source: Source) -> Iterator[str]:
 def folder_is_never_imported_as_a_top_module(source: Source) -> Iterator[str]:
     for node, level, module in all_imports(source):
         top = module.split(".")[0]
-        if level == 0 and top in BUILDINGS:
+        if level == 0 and top in TOP_FOLDERS:
             yield f"{source.path}:{node.lineno}: import {module}: the name is plumbline.{module}"
 
 
 @rule
 def imports_tell_the_distance(source: Source) -> Iterator[str]:
     """Relative inside a top folder, the full plumbline.x across."""
-    if not source.building:
+    if not source.top_folder:
         return
-    own = "" if source.building == "public" else source.building
+    own = "" if source.top_folder == "public" else source.top_folder
     for node, level, module in all_imports(source):
         place = f"{source.path}:{node.lineno}"
         parts = module.split(".")
         if level > len(source.folders):
-            yield f"{place}: the dots leave {source.building}/; across top folders write plumbline.x in full"
-        elif level == 1 and source.building == "public" and parts[0] in BUILDINGS:
+            yield f"{place}: the dots leave {source.top_folder}/; across top folders write plumbline.x in full"
+        elif level == 1 and source.top_folder == "public" and parts[0] in TOP_FOLDERS:
             yield f"{place}: write plumbline.{module} in full"
         elif level == 0 and parts[0] == "plumbline":
-            yield from _absolute(place, own, source.building, module)
+            yield from _absolute(place, own, source.top_folder, module)
 
 
-def _absolute(place: str, own: str, building: str, module: str) -> Iterator[str]:
+def _absolute(place: str, own: str, top_folder: str, module: str) -> Iterator[str]:
     parts = module.split(".")
     if len(parts) == 1:
-        yield f"{place}: the face of the package stands above {building}/; import the file that defines the name"
-    elif (own and parts[1] == own) or (not own and parts[1] not in BUILDINGS):
+        yield f"{place}: {top_folder}/ must not import the package itself; import the file that defines the name"
+    elif (own and parts[1] == own) or (not own and parts[1] not in TOP_FOLDERS):
         yield f"{place}: {module} is in the same top folder; use a relative import"
 
 
@@ -202,7 +204,7 @@ def dotted(node: ast.expr, bound: dict[str, str]) -> str:
 
 @rule
 def stock_compiler_is_named_in_its_own_files_only(source: Source) -> Iterator[str]:
-    if not source.building or source.path in MAY_NAME_STOCK_COMPILER:
+    if not source.top_folder or source.path in MAY_NAME_STOCK_COMPILER:
         return
     for line, name in torch_names(source):
         if any(f"{name}.".startswith(f"{stock}.") for stock in STOCK_COMPILER):
@@ -211,7 +213,7 @@ def stock_compiler_is_named_in_its_own_files_only(source: Source) -> Iterator[st
 
 @rule
 def private_torch_names_live_in_torch_facts(source: Source) -> Iterator[str]:
-    if not source.building or source.path in MAY_NAME_PRIVATE_TORCH:
+    if not source.top_folder or source.path in MAY_NAME_PRIVATE_TORCH:
         return
     for line, name in torch_names(source):
         if name.startswith("torch.ops."):
@@ -223,16 +225,16 @@ def private_torch_names_live_in_torch_facts(source: Source) -> Iterator[str]:
 @rule
 def file_is_named_for_its_idea(source: Source) -> Iterator[str]:
     stem = PurePosixPath(source.path).stem
-    names = {stem, *source.folders} if source.building else {stem}
+    names = {stem, *source.folders} if source.top_folder else {stem}
     if names & EMPTY_NAMES:
         yield f"{source.path}: the name says nothing; name the file for the idea it holds"
-    if source.building and stem in sys.stdlib_module_names:
+    if source.top_folder and stem in sys.stdlib_module_names:
         yield f"{source.path}: {stem} is a module of Python's own library"
 
 
 @rule
 def only_command_files_print(source: Source) -> Iterator[str]:
-    if not source.building or PurePosixPath(source.path).name.startswith("command"):
+    if not source.top_folder or PurePosixPath(source.path).name.startswith("command"):
         return
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
@@ -251,6 +253,25 @@ def suppression_gives_its_reason(source: Source) -> Iterator[str]:
             yield f"{place}: names no code; write which rule is suppressed"
         elif len(re.findall(r"[A-Za-z]", SUPPRESSION_WITH_CODE.sub("", token.string))) < LEAST_REASON:
             yield f"{place}: suppresses without a reason; say why on the same line"
+
+
+def doubled_names(sources: Iterable[Source]) -> dict[str, list[str]]:
+    """Return the file names and class names that stand more than once in the product, each with its files."""
+    places: dict[str, set[str]] = {}
+    for source in sources:
+        if not source.top_folder:
+            continue
+        names = [node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)]
+        file = PurePosixPath(source.path).name
+        for name in [*names, *([file] if file != "__init__.py" else [])]:
+            places.setdefault(name, set()).add(source.path)
+    return {name: sorted(paths) for name, paths in places.items() if len(paths) > 1}
+
+
+def folder_sizes(sources: Iterable[Source]) -> dict[str, int]:
+    """Return how many Python files each folder of the product holds, `__init__.py` not counted."""
+    paths = [PurePosixPath(source.path) for source in sources if source.top_folder]
+    return Counter(path.parent.as_posix() for path in paths if path.name != "__init__.py")
 
 
 LEAST_REASON = 5  # letters; whether it is a good reason, a reader says
