@@ -37,7 +37,7 @@ def prepare_folder(folder: Path) -> None:
 def save(
     folder: Path, signature: FuzzSignature, example: object, script: str, verdict: Verdict, place: tuple[str, str, str]
 ) -> Path:
-    """Write NAME.json and NAME.py and return the JSON file; place: mode, compiler, backend."""
+    """Write the JSON file and the script beside it, and return the JSON file; place: mode, compiler, backend."""
     mode, compiler, backend = place
     data = {
         "plumbline_fuzz": FORMAT,

@@ -101,7 +101,7 @@ def root_cause(error: BaseException) -> BaseException:
 
 
 def _site(error: BaseException) -> str:
-    """Return `folder/file.py:function` of the innermost frame outside Python's library; line numbers do not last."""
+    """Return `<folder>/<file>:<function>` of the innermost frame outside Python's library; line numbers do not last."""
     everything = traceback.extract_tb(error.__traceback__)
     frames = [frame for frame in everything if not _is_pythons_own(frame.filename)] or everything
     if not frames:

@@ -99,6 +99,6 @@ def _read_all(reader: int, until: float) -> tuple[bytes, bool]:
 
 
 def _innermost(trace: str) -> str:
-    """Return `folder/file.py:function` of the innermost Python frame that faulthandler wrote."""
+    """Return `<folder>/<file>:<function>` of the innermost Python frame that faulthandler wrote."""
     found = re.search(r'File "([^"]+)", line \d+ in (\S+)', trace)
     return f"{'/'.join(found[1].split('/')[-2:])}:{found[2]}" if found else ""

@@ -19,9 +19,12 @@ from support.house_rules import (
     Rule,
     Source,
     doubled_names,
+    exceptions,
+    files_of,
     folder_sizes,
     late_imports,
     paths_of_a_machine,
+    sources_of,
 )
 from support.link_tree import make_link_tree
 
@@ -29,30 +32,12 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "numpy", "scipy", "pandas", "sqlalchemy", "plotly", "jinja2")
 
 
-def files_of(root: Path) -> list[Path]:
-    """Return every file that is, or would be, under version control."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=root,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-
-
 def sources() -> list[Source]:
-    python = (path for path in files_of(ROOT) if path.suffix == ".py")
-    return [Source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in python]
+    return sources_of(ROOT)
 
 
 def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def exceptions(kind: str) -> list[dict]:
-    """Return the entries of one kind of house_exceptions.toml."""
-    return tomllib.loads((ROOT / "tests" / "house_exceptions.toml").read_text(encoding="utf-8")).get(kind, [])
 
 
 # --- rules about one file ---------------------------------------------------------------------------------------
@@ -152,7 +137,7 @@ def unexplained_late_imports(imports: dict[str, list[str]], explained: list[dict
 
 def test_late_imports_are_explained():
     imports = {source.path: [m for _, m in late_imports(source)] for source in sources() if source.top_folder}
-    complaints = unexplained_late_imports(imports, exceptions("late_import"))
+    complaints = unexplained_late_imports(imports, exceptions(ROOT, "late_import"))
     assert not complaints, "\n".join(complaints)
 
 
@@ -178,7 +163,7 @@ def unexplained_doubles(doubles: dict[str, list[str]], allowed: set[str]) -> lis
 
 
 def test_names_of_files_and_classes_are_unique():
-    allowed = {name for entry in exceptions("doubled_names") for name in entry["names"]}
+    allowed = {name for entry in exceptions(ROOT, "doubled_names") for name in entry["names"]}
     complaints = unexplained_doubles(doubled_names(sources()), allowed)
     assert not complaints, "\n".join(complaints)
 
@@ -207,7 +192,7 @@ def crowded(sizes: dict[str, int], allowed: dict[str, int]) -> list[str]:
 
 
 def test_folders_are_small():
-    allowed = {entry["folder"]: entry["files"] for entry in exceptions("crowded_folder")}
+    allowed = {entry["folder"]: entry["files"] for entry in exceptions(ROOT, "crowded_folder")}
     complaints = crowded(folder_sizes(sources()), allowed)
     assert not complaints, "\n".join(complaints)
 

@@ -56,8 +56,6 @@ class Options:
     bundle_directory: str = option("", "folder of bundles on errors of ours; empty: `bundles` in the cache folder")
     bundle_limit: int = option(20, "bundles kept, the oldest are dropped; 0: none are written")
     bundle_inputs: bool = option(False, "keep the values of the inputs in bundles, not their kinds alone")
-    # planted faults (`plumbline.testing`): names only, so that they enter keys and travel into repros
-    replaced: tuple[str, ...] = option((), "names of replaced lowerings and passes, for tests of the harness")
 
     def replace(self, **changes: object) -> "Options":
         """Return a copy with some fields changed.
@@ -168,8 +166,6 @@ def _read(name: str, text: str, default: object) -> object:
     try:
         if default is None or isinstance(default, bool):
             return _read_flag(text)
-        if isinstance(default, tuple):
-            return tuple(part for part in text.split(",") if part)
         return type(default)(text)  # type: ignore[call-arg]  # int, float or str: the declared defaults
     except ValueError:
         raise UserError(f"{name}={text!r} cannot be read", hint=f"use a value such as {default!r}") from None

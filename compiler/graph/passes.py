@@ -41,7 +41,7 @@ def graph_pass(function: GraphPass) -> GraphPass:
 def replace_pass(name: str, function: GraphPass) -> Iterator[None]:
     """Run `function` in place of the named pass inside the block: how a wrong compiler is planted for tests.
 
-    Raises UserError for an unknown name. Whoever caches compiled code adds the name to its key (Options.replaced).
+    Raises UserError for an unknown name.
     """
     if name not in PASSES:
         raise UserError(f"no pass is named {name!r}", hint=f"one of: {', '.join(PASSES)}")

@@ -1,7 +1,7 @@
 """The loop-level program: buffers, and the steps that fill them in order.
 
-A step is a `Loop` (our code), an `Extern` (an ATen call on whole tensors) or an `Alias` (an ATen view: no memory is
-written).  Lowering makes one loop per ATen node; fusion only ever merges loops, so every stage speaks this language.
+A step is a `Loop` (our code) or an `Extern` (an ATen call on whole tensors; a view is one that writes no memory).
+Lowering makes one loop per ATen node; fusion only ever merges loops, so every stage speaks this language.
 """
 
 from __future__ import annotations

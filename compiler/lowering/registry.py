@@ -47,11 +47,6 @@ def lowering_of(operator: object) -> Lowering | None:
     return _REPLACED.get().get(operator) or LOWERINGS.get(operator)
 
 
-def replaced_names() -> tuple[str, ...]:
-    """Return the names of operators whose lowering is replaced here; part of every cache key."""
-    return tuple(sorted(str(operator) for operator in _REPLACED.get()))
-
-
 def replaced_lowerings() -> dict[OpOverload, Lowering]:
     """Return the lowerings that are replaced here; repro scripts plant them again."""
     return dict(_REPLACED.get())

@@ -263,11 +263,6 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
         _REPLACED.reset(token)
 
 
-def replaced_pass_names() -> tuple[str, ...]:
-    """Return the names of passes that are replaced here; part of every cache key."""
-    return tuple(sorted(_REPLACED.get()))
-
-
 def schedule(program: LoopProgram, options: Options) -> LoopProgram:
     """Return the program as kernels in order; every pass is recorded, and checked where options ask for it."""
     for each in PASSES if options.fuse else UNFUSED:

@@ -508,10 +508,6 @@ class CallEvaluation(ABC):
         """Evaluate the body of a Python function; function: a FunctionValue."""
 
     @abstractmethod
-    def suspendable(self, function: Value, code: CodeType, args: dict[str, Value]) -> Value:
-        """Return a generator over a frame of the function; args: its bound locals."""
-
-    @abstractmethod
     def class_body(self, function: Value) -> dict[str, Value]:
         """Evaluate the body of a class statement and return its names."""
 

@@ -141,11 +141,3 @@ def tensor_bytes(tensor: torch.Tensor) -> bytes:
         plain = plain.to_dense()
     flat = plain.resolve_conj().resolve_neg().cpu().contiguous().flatten()
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-
-
-def inputs_digest(inputs: tuple[object, ...]) -> str:
-    """Return a hash of input values and their metadata."""
-    digest = hashlib.sha256()
-    for value in inputs:
-        _add_value(digest, value)
-    return digest.hexdigest()

@@ -22,7 +22,7 @@ from plumbline.compiler.lowering.registry import (
     lowering_of,
     lowers,
     replace_lowering,
-    replaced_names,
+    replaced_lowerings,
 )
 from plumbline.compiler.lowering.writer import LoopTensor
 from plumbline.compiler.native import compile_graph, extra_decompositions
@@ -178,12 +178,12 @@ def test_a_wrong_lowering_is_in_force_only_in_its_scope() -> None:
         return call.pointwise(lambda b, x: b.op("neg", x), "self")
 
     with replace_lowering(aten.relu.default, wrong):
-        assert replaced_names() == ("aten.relu.default",)
+        assert list(replaced_lowerings()) == [aten.relu.default]
         assert lowering_of(aten.relu.default) is wrong
         (found,) = compile_graph(trace(program, (X,)), (X,), Options(strict=True))(X)
         torch.testing.assert_close(found, -(X.sin() + 1))
     assert lowering_of(aten.relu.default) is right
-    assert replaced_names() == ()
+    assert replaced_lowerings() == {}
     torch.testing.assert_close(compile_graph(trace(program, (X,)), (X,), Options(strict=True))(X)[0], program(X))
     with pytest.raises(UserError, match="no operator overload"), replace_lowering("relu", wrong):  # type: ignore[arg-type]  # on purpose
         pass

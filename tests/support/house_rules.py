@@ -7,13 +7,16 @@ bad snippet.
 import ast
 import io
 import re
+import subprocess
 import sys
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 TOP_FOLDERS = ("compiler", "fuzz", "minifier", "oracle", "public", "pytest_plugin", "reports")
 LONGEST_FILE = 800  # lines
@@ -71,6 +74,31 @@ class Source:
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
         return names
+
+
+def files_of(root: Path) -> list[Path]:
+    """Return every file that is, or would be, under version control."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=root,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return [root / name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
+
+
+def sources_of(root: Path) -> list[Source]:
+    """Return every Python file of a tree."""
+    python = (path for path in files_of(root) if path.suffix == ".py")
+    return [Source(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in python]
+
+
+def exceptions(root: Path, kind: str) -> list[dict[str, Any]]:
+    """Return the entries of one kind of tests/house_exceptions.toml."""
+    text = (root / "tests" / "house_exceptions.toml").read_text(encoding="utf-8")
+    entries: list[dict[str, Any]] = tomllib.loads(text).get(kind, [])
+    return entries
 
 
 Rule = Callable[[Source], Iterator[str]]

@@ -140,7 +140,7 @@ def _tee(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 
 def chain_from_iterable_rule(function: object) -> CallRule | None:
-    """Give `chain.from_iterable`, which is a new object at every look-up."""
+    """Give `itertools.chain.from_iterable`, which is a new object at every look-up."""
     if not isinstance(function, types.BuiltinFunctionType) or function.__name__ != "from_iterable":
         return None
     if function.__self__ is not itertools.chain:

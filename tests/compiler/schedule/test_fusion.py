@@ -14,7 +14,7 @@ from plumbline.compiler.loops.ir import Loop, LoopProgram
 from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.schedule.fusion import FusionDecision, merge
-from plumbline.compiler.schedule.schedule import PASSES, replace_pass, replaced_pass_names, schedule
+from plumbline.compiler.schedule.schedule import PASSES, replace_pass, schedule
 
 X = torch.randn(6, 8)
 
@@ -113,9 +113,10 @@ def test_a_pass_can_be_replaced_in_a_scope() -> None:
         return program
 
     with replace_pass("join_forward", spy):
-        assert replaced_pass_names() == ("join_forward",)
         assert kernels(lambda x: x.sum(1).view(6, 1) + x.exp().sum(0), X) >= 2
-    assert seen
-    assert replaced_pass_names() == ()
+    count = len(seen)
+    assert count > 0
+    kernels(lambda x: x.sum(1).view(6, 1) + x.exp().sum(0), X)
+    assert len(seen) == count
     with pytest.raises(UserError, match="no pass is named"), replace_pass("nothing", spy):
         pass
