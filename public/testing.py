@@ -1,7 +1,7 @@
 """Planted faults: make the compiler wrong inside a block, to see whether your tests notice.
 
-A replaced lowering is reproduced in scripts that `repro-minify` writes. Kernels on disk are found by their text, so that
-a wrong one is never used for a right one.
+A replaced lowering is reproduced in scripts that `repro-minify` writes. Kernels on disk are found by their text, so
+that a wrong one is never used for a right one.
 
 >>> import torch
 >>> import plumbline

@@ -21,6 +21,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "examples").glob("*.md"),
+        ROOT / "benchmarks" / "README.md",
         ROOT / "tests" / "README.md",
     ]
 )
@@ -199,32 +200,7 @@ def test_names_in_text_are_not_rows():
     assert table_names("`--a` is an option\n\n| `--b=X\\|Y` | `c_d` | `e` |\n|---|---|---|\n") == {"--b", "c_d"}
 
 
-def listed_after(words: str) -> list[str]:
-    """Return the names in backticks of the paragraph that begins with `words`."""
-    texts = [path.read_text(encoding="utf-8") for path in TABLES]
-    paragraphs = [paragraph for text in texts for paragraph in text.split("\n\n") if paragraph.startswith(words)]
-    return re.findall(r"`([\w-]+)`", paragraphs[0])
-
-
-def test_table_of_options_has_every_option_and_no_other():
-    assert sorted(table_names("option")) == sorted(setting.option for setting in SETTINGS)
-
-
-def test_table_of_verdicts_has_every_verdict_and_no_other():
-    assert sorted(table_names("verdict")) == sorted(kind.value for kind in Kind)
-
-
-def test_list_of_aspects_has_every_aspect_and_no_other():
-    assert sorted(listed_after("Aspects:")) == sorted(ASPECTS)
-
-
-def test_table_of_variables_has_every_option_of_the_compiler():
-    listed = set(table_names("variable"))
-    assert {f"PLUMBLINE_{name.upper()}" for name, _, _ in describe_options()} - listed == set()
-
-
-def test_tables_are_read_by_row():
-    page = "| option | x |\n|---|---|\n| `--a=B\\|C` | `d` |\n| `--e[=F]`, `g` | |\n\n| other |\n|---|\n| `h` |\n"
-    assert first_column("option", [page]) == ["`--a=B\\|C`", "`--e[=F]`, `g`"]
-    assert first_column("other", [page]) == ["`h`"]
-    assert first_column("nothing", [page]) == []
+def test_every_benchmark_has_its_row():
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").glob("*.py")}
+    assert set(re.findall(r"^\| `(benchmarks/\w+\.py)` \|", page, re.M)) == files

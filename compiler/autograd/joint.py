@@ -2,8 +2,8 @@
 
 The program runs once on fake tensors with autograd on; then `torch.autograd.grad` runs inside the same recorder, so
 the backward is whatever autograd does, custom functions included. A returned value's tangent that eager would not
-have (its gradient is None) is not an input of the graph: the program is traced again without it (`trace_call`), because a
-zero in its place would be another program (0 * inf is nan, None is not zero).
+have (its gradient is None) is not an input of the graph: the program is traced again without it (`trace_call`),
+because a zero in its place would be another program (0 * inf is nan, None is not zero).
 """
 
 from bisect import bisect_right
