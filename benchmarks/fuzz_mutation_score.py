@@ -26,9 +26,9 @@ def score(mode: str, compilers: dict[str, CompilerUnderTest], examples: int, see
     found = []
     for name, compiler in compilers.items():
         report = hunt(mode, compiler, examples, seed)
-        said = f"after {report.examples}" if report.found else "NOT FOUND"
-        print(f"  {name:<45} {said:>12}  {report.found[0].signature.aspect if report.found else ''}", flush=True)
-        found += [report.examples] if report.found else []
+        said = f"after {report.examples}" if report.failures else "NOT FOUND"
+        print(f"  {name:<45} {said:>12}  {report.failures[0].signature.aspect if report.failures else ''}", flush=True)
+        found += [report.examples] if report.failures else []
     median = sorted(found)[len(found) // 2] if found else 0
     print(f"{mode}: {len(found)} of {len(compilers)} planted faults, median after {median} examples")
 
@@ -42,9 +42,7 @@ def main() -> None:
     for mode in ("transforms", "guards"):
         report = hunt(mode, PlantedCompiler(), chosen.examples, chosen.seed)
         rate = report.examples / report.seconds
-        print(
-            f"{mode}: identity compiler, {len(report.found)} false alarms in {report.examples}, {rate:.0f} examples/s"
-        )
+        print(f"{mode}: identity compiler, {len(report.failures)} false alarms in {report.examples}, {rate:.0f}/s")
         started = time.monotonic()
         report = hunt(mode, find_compiler("torch", "eager"), 60, chosen.seed)
         rate = report.examples / (time.monotonic() - started)

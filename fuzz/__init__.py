@@ -1,1 +1,1 @@
-"""Looks for failures in generated programs: transforms of functions, and state that changes between calls."""
+"""Fuzzers: random programs under transforms, and random changes of what guards protect."""

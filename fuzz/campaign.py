@@ -23,7 +23,7 @@ from .isolation import Workshop
 
 SHRINK_TRIES = 200
 SHRINK_SECONDS = 60.0
-ROUND_STRIDE = 1_000_003  # between the seeds of the rounds of one campaign: any number larger than campaigns have seeds
+ROUND_STRIDE = 1_000_003  # between the seeds of two rounds of one campaign; larger than any seed that users give
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CampaignSettings:
     """How long and on what a campaign runs.
 
     examples: how many are drawn, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
-    saved, None to keep them in memory only.  most_failures: a compiler that fails more ways than this is told enough.
+    saved, None to keep them in memory only.  most_failures: the campaign ends after this many distinct failures.
     """
 
     examples: int
@@ -46,7 +46,7 @@ class CampaignSettings:
 class DistinctFailure:
     """One distinct failure, shrunk.
 
-    repeats: it failed again when tried once more.  file: where it is saved, None when it is not.
+    repeats: it failed again when it was tried once more.  file: where it is saved, None when it is not.
     """
 
     signature: FuzzSignature
@@ -59,10 +59,10 @@ class DistinctFailure:
 
 @dataclass(slots=True)
 class CampaignReport:
-    """What a campaign came to; filled while it runs, so that an interruption loses nothing.
+    """The results of a campaign; filled while it runs, so that an interruption loses nothing.
 
-    verdicts: how often each kind was the verdict of a drawn example.  duplicates: failures explained by one found
-    before.  notes: what was said without failing, with counts.
+    verdicts: how often each kind was the verdict of a drawn example.  duplicates: failures that an earlier one
+    explains.  notes: remarks that are not failures, with counts.
     """
 
     mode: str
@@ -71,7 +71,7 @@ class CampaignReport:
     seed: int
     examples: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
-    found: list[DistinctFailure] = field(default_factory=list)
+    failures: list[DistinctFailure] = field(default_factory=list)
     duplicates: int = 0
     notes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -84,7 +84,7 @@ class CampaignReport:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.verdicts.items()))
         lines = [
             f"{self.examples} examples in {self.seconds:.1f} s ({rate:.1f}/s), "
-            f"{len(self.found)} failures, {self.duplicates} duplicates, {self.shrink_tries} tries to shrink"
+            f"{len(self.failures)} failures, {self.duplicates} duplicates, {self.shrink_tries} tries to shrink"
             + (" (interrupted)" if self.interrupted else ""),
             f"verdicts: {kinds or 'none'}",
         ]
@@ -102,33 +102,33 @@ def run_campaign(
     backend: str,
     options: CampaignSettings,
     *,
-    on_found: Callable[[DistinctFailure], None] = lambda found: None,
+    on_failure: Callable[[DistinctFailure], None] = lambda failure: None,
 ) -> CampaignReport:
     """Run a campaign to its end or to Ctrl-C and return the report; never raises what an example raises.
 
-    on_found: called with each distinct failure when it is shrunk (and saved).
+    on_failure: called with each distinct failure when it is shrunk (and saved).
     """
     report = CampaignReport(mode.name, compiler.name, backend, options.seed)
     started = time.monotonic()
     workshop = Workshop(lambda example: mode.attempt(example, compiler, backend))
     hunt = _Hunt(mode, workshop, options, report)
     try:
-        while report.examples < options.examples and len(report.found) < options.most_failures:
+        while report.examples < options.examples and len(report.failures) < options.most_failures:
             before = report.examples
             hunt = _Hunt(mode, workshop, options, report)
-            hunt.search(options.seed * ROUND_STRIDE + len(report.found))
+            hunt.search(options.seed * ROUND_STRIDE + len(report.failures))
             if hunt.best is not None:
-                found = hunt.conclude()
-                report.found.append(found)
-                on_found(found)
+                failure = hunt.conclude()
+                report.failures.append(failure)
+                on_failure(failure)
             if hunt.best is None or report.examples == before:
-                break  # all drawn, or nothing new to draw
+                break  # everything is drawn, or there is nothing new to draw
     except KeyboardInterrupt:
         report.interrupted = True
-        found_so_far = hunt.unshrunk()
-        if found_so_far is not None:
-            report.found.append(found_so_far)
-            on_found(found_so_far)
+        unshrunk = hunt.unshrunk()
+        if unshrunk is not None:
+            report.failures.append(unshrunk)
+            on_failure(unshrunk)
     finally:
         workshop.close()
     report.seconds = time.monotonic() - started
@@ -137,17 +137,17 @@ def run_campaign(
 
 
 class _Hunt:
-    """One round: examples until the first failure that is news, then that one shrunk."""
+    """One round: examples until the first new failure, then that one shrunk."""
 
     def __init__(self, mode: Fuzzer, workshop: Workshop, options: CampaignSettings, report: CampaignReport) -> None:
         self.mode, self.workshop, self.options, self.report = mode, workshop, options, report
-        self.tried: dict[Any, TrialResult] = {}
+        self.trials: dict[Any, TrialResult] = {}
         self.best: tuple[Any, TrialResult] | None = None
         self.first_failure = 0.0
         self.tries = 0
 
     def search(self, number: int) -> None:
-        """Draw examples until one fails with news, and let hypothesis shrink it."""
+        """Draw examples until one fails in a new way, and let hypothesis shrink it."""
         drawn = settings(
             max_examples=self.options.examples - self.report.examples,
             database=None,
@@ -169,89 +169,93 @@ class _Hunt:
             if self._fails(example):
                 raise _Failing
 
-        with suppress(_Failing, HypothesisException):  # the second: it could not repeat it; `conclude` says so
+        with suppress(
+            _Failing, HypothesisException
+        ):  # HypothesisException: it could not repeat the failure; `conclude` says so
             failing()
 
     def _fails(self, example: Any) -> bool:
         if self.best is None:
-            return self._is_news(example)
+            return self._is_new(example)
         return self._shrinks(example)
 
-    def _is_news(self, example: Any) -> bool:
-        tried = self._try(example)
+    def _is_new(self, example: Any) -> bool:
+        trial = self._try(example)
         self.report.examples += 1
-        self.report.verdicts[tried.verdict.kind.value] += 1
-        self.report.notes.update(tried.notes)
-        if tried.signature is None:
+        self.report.verdicts[trial.verdict.kind.value] += 1
+        self.report.notes.update(trial.notes)
+        if trial.signature is None:
             return False
-        if any(found.signature.explains(tried.signature) for found in self.report.found):
+        if any(failure.signature.explains(trial.signature) for failure in self.report.failures):
             self.report.duplicates += 1
             return False
-        self.best = (example, tried)
-        self.tried[example] = tried
+        self.best = (example, trial)
+        self.trials[example] = trial
         self.first_failure = time.monotonic()
         return True
 
     def _shrinks(self, example: Any) -> bool:
-        """Say whether a smaller example has the same trouble; beyond the budget only what is known fails."""
+        """Return whether a smaller example fails in the same way; beyond the budget only known examples do."""
         assert self.best is not None
-        wanted = self.best[1].signature
-        assert wanted is not None
-        if example not in self.tried:
+        target = self.best[1].signature
+        assert target is not None
+        if example not in self.trials:
             late = time.monotonic() - self.first_failure > self.options.shrink_seconds
             if late or self.tries >= self.options.shrink_tries:
                 return False
             self.tries += 1
             self.report.shrink_tries += 1
-            self.tried[example] = self._try(example)
-        tried = self.tried[example]
-        same = tried.signature is not None and tried.signature.same_trouble(wanted)
+            self.trials[example] = self._try(example)
+        trial = self.trials[example]
+        same = trial.signature is not None and trial.signature.same_failure(target)
         if same:
-            self.best = (example, tried)  # hypothesis keeps the smallest and ends with it
+            self.best = (example, trial)  # hypothesis keeps the smallest and ends with it
         return same
 
     def _try(self, example: Any) -> TrialResult:
-        tried = self.workshop.try_one(example)
-        if tried.signature is not None and not tried.signature.involved:  # a crash knows nothing of its example
-            return replace(tried, signature=replace(tried.signature, involved=example.names))
-        return tried
+        trial = self.workshop.try_one(example)
+        if (
+            trial.signature is not None and not trial.signature.involved
+        ):  # a dead process cannot say what its example was
+            return replace(trial, signature=replace(trial.signature, involved=example.names))
+        return trial
 
     def conclude(self) -> DistinctFailure:
-        """Return the failure after the last simplifications, tried once more, and save it."""
+        """Return the failure after the last simplifications, try it once more, and save it."""
         self.first_failure = time.monotonic()  # a budget of its own
         self.tries = 0
         self._simplify()
         assert self.best is not None
-        example, tried = self.best
-        self.workshop.close()  # the last word has a fresh process
+        example, trial = self.best
+        self.workshop.close()  # the last try runs in a fresh process
         again = self._try(example)
-        assert tried.signature is not None
-        repeats = again.signature is not None and again.signature.same_trouble(tried.signature)
-        return self._saved(example, tried, repeats)
+        assert trial.signature is not None
+        repeats = again.signature is not None and again.signature.same_failure(trial.signature)
+        return self._saved(example, trial, repeats)
 
     def unshrunk(self) -> DistinctFailure | None:
         """Return the failure as far as it was shrunk when the campaign was interrupted."""
-        if self.best is None or any(found.example == self.best[0] for found in self.report.found):
+        if self.best is None or any(failure.example == self.best[0] for failure in self.report.failures):
             return None
         return self._saved(*self.best, repeats=True)
 
     def _simplify(self) -> None:
-        """Drop what hypothesis could not, greedily, until nothing more can go."""
+        """Remove what hypothesis could not, greedily, until nothing more can be removed."""
         assert self.best is not None
         again = True
         while again:
             again = False
             for smaller in self.mode.simpler(self.best[0]):
-                if smaller not in self.tried and self._shrinks(smaller):
+                if smaller not in self.trials and self._shrinks(smaller):
                     again = True
                     break
 
-    def _saved(self, example: Any, tried: TrialResult, repeats: bool) -> DistinctFailure:
-        assert tried.signature is not None
+    def _saved(self, example: Any, trial: TrialResult, repeats: bool) -> DistinctFailure:
+        assert trial.signature is not None
         compiler, backend = self.report.compiler, self.report.backend
         place = (self.mode.name, compiler, backend)
-        script = self.mode.script(example, compiler, backend, tried.verdict)
+        script = self.mode.script(example, compiler, backend, trial.verdict)
         file = None
         if self.options.folder is not None:
-            file = save(self.options.folder, tried.signature, example, script, tried.verdict, place)
-        return DistinctFailure(tried.signature, example, tried.verdict, script, repeats, file)
+            file = save(self.options.folder, trial.signature, example, script, trial.verdict, place)
+        return DistinctFailure(trial.signature, example, trial.verdict, script, repeats, file)

@@ -18,7 +18,7 @@ DEFAULT_FOLDER = ".plumbline/fuzz"
 
 @dataclass(frozen=True, slots=True)
 class SavedFailure:
-    """What a file says: the mode that made it, the compiler it failed under, and the example as plain data."""
+    """The content of a file: the fuzzer that wrote it, the compiler that failed, and the example as plain data."""
 
     mode: str
     compiler: str
@@ -55,7 +55,7 @@ def save(
 
 
 def load(file: Path) -> SavedFailure:
-    """Read a saved failure; raises UserError, one line, for a file that is none."""
+    """Read a saved failure; raises UserError for any other file."""
     hint = f"give a .json file that plumbline fuzz saved, such as those in {DEFAULT_FOLDER}"
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

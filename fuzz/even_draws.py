@@ -14,7 +14,7 @@ BACKEND = "plumbline-even"
 
 
 class EvenDraws(PrimitiveProvider):
-    """Draws from one seeded generator for the process; `seed_draws` restarts it."""
+    """Draws from one seeded generator for the process; `seed_draws` seeds it again."""
 
     lifetime = "test_case"
     generator = random.Random(0)
@@ -51,7 +51,7 @@ class EvenDraws(PrimitiveProvider):
 
 
 def seed_draws(number: int) -> None:
-    """Restart the draws; the same number gives the same examples."""
+    """Seed the draws; the same number gives the same examples."""
     EvenDraws.generator = random.Random(number)
 
 

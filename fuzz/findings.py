@@ -1,4 +1,4 @@
-"""What a fuzzer found: one failing example with its signature, by which repetitions are told from news."""
+"""A failing example and its signature, which tells a new failure from a repeated one."""
 
 import hashlib
 import re
@@ -20,13 +20,13 @@ class FuzzSignature:
     detail: str
     involved: tuple[str, ...] = ()
 
-    def same_trouble(self, other: "FuzzSignature") -> bool:
+    def same_failure(self, other: "FuzzSignature") -> bool:
         """Return whether two failures differ at most in what the examples are made of."""
         return (self.kind, self.aspect, self.detail) == (other.kind, other.aspect, other.detail)
 
     def explains(self, other: "FuzzSignature") -> bool:
-        """Return whether this shrunk failure is contained in a larger one: the same trouble, nothing else needed."""
-        return self.same_trouble(other) and set(self.involved) <= set(other.involved)
+        """Return whether this shrunk failure explains a larger one: the same failure, and nothing else needed."""
+        return self.same_failure(other) and set(self.involved) <= set(other.involved)
 
     @property
     def name(self) -> str:
@@ -44,10 +44,10 @@ class FuzzSignature:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What became of one example.
+    """The result of one example.
 
     verdict: of the judge, the worst of all its calls.  signature: of the failure, None without one.
-    notes: said without failing, such as over-guarding.  tainted: the process may not be as it was before.
+    notes: remarks that are not failures, such as over-guarding.  tainted: the process may be damaged.
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""The two kinds of campaign, each as one object: what it draws, how it tries, shrinks further, and is read back."""
+"""The two fuzzers, each one object: what it draws, how an example is tried, simplified, written and read back."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ LAW_EVERY = 4
 
 @dataclass(frozen=True, slots=True)
 class Fuzzer:
-    """One kind of campaign.
+    """One fuzzer.
 
     examples: what hypothesis draws.  attempt: judges one example.  simpler: smaller variants of a shrunk one.
-    script: an example as a stand-alone script.  read: an example from plain data, or UserError.
+    script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
     """
 
     name: str
@@ -41,7 +41,9 @@ class Fuzzer:
 
 
 def _try_program(program: TransformProgram, compiler: CompilerUnderTest, backend: str) -> TrialResult:
-    laws = sum(spec.seed for spec in program.inputs) % LAW_EVERY == 0  # by the program, so that replays agree
+    laws = (
+        sum(spec.seed for spec in program.inputs) % LAW_EVERY == 0
+    )  # chosen by the program, so that a replay does the same
     return try_program(program, compiler, backend, laws=laws)
 
 
@@ -64,7 +66,7 @@ FUZZERS = {
 
 
 def find_fuzzer(name: str) -> Fuzzer:
-    """Return the mode of this name; raises UserError for an unknown one."""
+    """Return the fuzzer of this name; raises UserError for an unknown one."""
     if name not in FUZZERS:
         raise UserError(f"unknown fuzzer {name!r}", hint=f"choose from {', '.join(FUZZERS)}")
     return FUZZERS[name]

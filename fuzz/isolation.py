@@ -1,4 +1,4 @@
-"""Attempts in a process of their own: a crash, a hang or poisoned state is one failure and not the cause of the next.
+"""Attempts in a child process: a crash, a hang or damaged state is one failure and does not cause the next.
 
 Stock torch 2.13 needs it: a backend that fails under a transform leaves forward-mode levels and dispatch state behind,
 after which eager programs raise, and garbage collection may crash.
@@ -33,10 +33,10 @@ Attempt = Callable[[Any], TrialResult]
 
 
 class Workshop:
-    """Makes attempts in a child process, and a new child whenever one is dead or may be poisoned.
+    """Makes attempts in a child process, and starts a new child whenever one is dead or may be damaged.
 
-    A context manager.  attempt: from an example to what became of it; inherited by the child, so it may be anything.
-    Where there is no fork, attempts run in this process.
+    A context manager.  attempt: from an example to its result; the child inherits it, so it need not be picklable.
+    Without fork (Windows) attempts run in this process.
     """
 
     def __init__(self, attempt: Attempt, seconds: float = ATTEMPT_SECONDS) -> None:
@@ -45,7 +45,7 @@ class Workshop:
         self._child: tuple[ForkProcess, Connection] | None = None
 
     def __enter__(self) -> "Workshop":
-        """Return the workshop; the child is made at the first attempt."""
+        """Return the workshop; the child starts with the first attempt."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -53,7 +53,7 @@ class Workshop:
         self.close()
 
     def close(self) -> None:
-        """End the child; the next attempt makes a new one."""
+        """End the child; the next attempt starts a new one."""
         if self._child is not None:
             process, connection = self._child
             self._child = None
@@ -62,16 +62,16 @@ class Workshop:
             process.join()
 
     def try_one(self, example: Any) -> TrialResult:
-        """Return what became of an example; a dead or hanging child is a crash of the program.
+        """Return the result of an example; a dead or hanging child is a crash of the program.
 
         Raises KeyboardInterrupt when the attempt was interrupted, never what the attempt raises otherwise.
         """
         if sys.platform == "win32":
             return _attempted(self._attempt, example)
-        tried = self._in_child(example)
-        if tried.tainted:
+        trial = self._in_child(example)
+        if trial.tainted:
             self.close()
-        return tried
+        return trial
 
     def _in_child(self, example: Any) -> TrialResult:
         process, connection = self._child or self._fork()
@@ -92,15 +92,15 @@ class Workshop:
         if answer is None:
             self.close()
             raise KeyboardInterrupt
-        tried: TrialResult = answer
-        return tried
+        trial: TrialResult = answer
+        return trial
 
     def _fork(self) -> tuple[ForkProcess, Connection]:
         _warm_up()
         context: ForkContext = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, ours, self._attempt), daemon=True)
-        with warnings.catch_warnings():  # Python 3.12 warns of threads; the parent runs none of torch's kernels
+        with warnings.catch_warnings():  # Python 3.12 warns of forks with threads; the parent runs no kernels of torch
             warnings.simplefilter("ignore")
             process.start()
         theirs.close()
@@ -109,7 +109,7 @@ class Workshop:
 
 @functools.cache
 def _warm_up() -> None:
-    """Let torch import what transforms need lazily, once in the parent: a child that does it takes seconds.
+    """Let torch import what transforms need once, in the parent: in each child it would take seconds.
 
     One element each, so that no thread of torch is started before a fork.
     """
@@ -124,10 +124,10 @@ def _warm_up() -> None:
 def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
-    faulthandler.disable()  # a crash is told by the parent, with its example
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    faulthandler.disable()  # the parent reports a crash, with its example
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
     logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")  # nobody wrote these programs
+    warnings.simplefilter("ignore")  # generated programs warn of much
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             try:
@@ -138,13 +138,13 @@ def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> N
 
 def _attempted(attempt: Attempt, example: Any) -> TrialResult:
     try:
-        tried = attempt(example)
-    except Exception as error:  # a failure of the judge must not end a campaign, nor pass unseen
+        trial = attempt(example)
+    except Exception as error:  # a failure of the judge must neither end a campaign nor pass unseen
         text = str(error).splitlines()[0][:200] if str(error) else ""
-        tried = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
+        trial = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
     left = clear_leftovers()
-    raised = tried.signature is not None and tried.signature.aspect == "exceptions"
-    return TrialResult(tried.verdict, tried.signature, (*tried.notes, *left), tainted=raised or bool(left))
+    raised = trial.signature is not None and trial.signature.aspect == "exceptions"
+    return TrialResult(trial.verdict, trial.signature, (*trial.notes, *left), tainted=raised or bool(left))
 
 
 def _crash(aspect: str, detail: str, sentence: str) -> TrialResult:

@@ -1,4 +1,4 @@
-"""Modes of torch that a failing compiler leaves switched on: found, told and cleared.
+"""Modes of torch that a failing compiler leaves switched on: reported and cleared.
 
 Stock torch 2.13 does so: a backend that fails under a forward-mode transform leaves the dual level entered, and every
 forward-mode call after it raises.
@@ -8,7 +8,7 @@ from plumbline.compiler.base.torch_facts import functorch_is_active, leave_forwa
 
 
 def clear_leftovers() -> tuple[str, ...]:
-    """Return what was left behind in words, after setting it right; empty in the good case."""
+    """Leave the modes and return one sentence for each; empty when there was none."""
     left = []
     if functorch_is_active():
         leave_functorch()

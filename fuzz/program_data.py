@@ -26,7 +26,7 @@ def from_plain(kind: type[_Data], plain: object) -> _Data:
     except (TypeError, KeyError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         hint = "give a .json file that plumbline fuzz saved"
-        raise UserError(f"not a {kind.__name__}", why=why[:120], hint=hint) from None
+        raise UserError(f"not a saved {kind.__name__}", why=why[:120], hint=hint) from None
     return read
 
 
@@ -45,16 +45,16 @@ def _read(kind: Any, plain: Any) -> Any:
         if isinstance(plain, list):
             return tuple(_read(int, item) for item in plain)
         if not any(isinstance(plain, one) for one in inner if isinstance(one, type)):
-            raise ValueError(f"{plain!r:.30} is none of {kind}")
+            raise ValueError(f"{plain!r:.30} is not one of {kind}")
         return plain
     if not isinstance(plain, kind) or (isinstance(plain, bool) and kind is not bool):
-        raise ValueError(f"{plain!r:.30} is no {kind.__name__}")
+        raise ValueError(f"{plain!r:.30} is not of type {kind.__name__}")
     return plain
 
 
 def _read_dataclass(kind: Any, plain: Any) -> Any:
     if not isinstance(plain, dict):
-        raise ValueError(f"{plain!r:.30} is no {kind.__name__}")
+        raise ValueError(f"{plain!r:.30} is not of type {kind.__name__}")
     hints = typing.get_type_hints(kind)
     unknown = plain.keys() - hints.keys()
     if unknown:

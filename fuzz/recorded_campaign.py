@@ -1,4 +1,4 @@
-"""A campaign as the command line runs it: checked before it starts, its failures in the result store as they come."""
+"""A campaign as the command line runs it: checked before it starts, failures stored as they occur."""
 
 import sys
 from collections.abc import Callable
@@ -24,14 +24,14 @@ Say = Callable[[str], None]
 
 
 def preferred_compiler() -> str:
-    """Return the compiler to test when nobody names one: plumbline where it can be judged, else stock torch."""
+    """Return the compiler to test by default: plumbline where it can be judged, else stock torch."""
     return "plumbline" if "plumbline" in available_compilers() else "torch"
 
 
 def run_recorded(
     mode_name: str, compiler_name: str, backend: str, options: CampaignSettings, database: str, say: Say
 ) -> CampaignReport:
-    """Run a campaign, tell each failure when it is found, and store rows; names are checked before anything starts.
+    """Run a campaign, report each failure at once, and store rows; names are checked before anything starts.
 
     Raises UserError for an unknown mode, compiler or backend, an unwritable folder, a database that cannot be opened.
     """
@@ -43,11 +43,11 @@ def run_recorded(
         run = describe_run(sys.argv, Path.cwd(), threads=torch.get_num_threads())
         store.begin_run(run)
 
-        def found(one: DistinctFailure) -> None:
-            say(_found_text(one))
+        def on_failure(one: DistinctFailure) -> None:
+            say(_failure_text(one))
             store.append([failure_row(one, run.run_id, mode.name, compiler.name, backend)])
 
-        report = run_campaign(mode, compiler, backend, options, on_found=found)
+        report = run_campaign(mode, compiler, backend, options, on_failure=on_failure)
         store.append([campaign_row(report, run.run_id)])
         if not report.interrupted:
             store.finish_run(run.run_id)
@@ -65,28 +65,28 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
     backend = backend or saved.backend
     compiler: CompilerUnderTest = find_compiler(compiler_name or saved.compiler, backend)
     with Workshop(lambda example: mode.attempt(example, compiler, backend)) as workshop:
-        tried = workshop.try_one(example)
-    say(str(tried.verdict))
-    for note in tried.notes:
+        trial = workshop.try_one(example)
+    say(str(trial.verdict))
+    for note in trial.notes:
         say(f"note: {note}")
-    if tried.signature is None:
+    if trial.signature is None:
         say(f"passes under {compiler.name}:{backend}; it was saved as: {saved.signature}")
-    return tried.signature is not None
+    return trial.signature is not None
 
 
-def _found_text(found: DistinctFailure) -> str:
-    lines = [str(found.signature), f"  {found.verdict.sentence}"]
-    if not found.repeats:
+def _failure_text(failure: DistinctFailure) -> str:
+    lines = [str(failure.signature), f"  {failure.verdict.sentence}"]
+    if not failure.repeats:
         lines.append("  did not fail again when it was tried once more")
-    if found.file is not None:
-        lines.append(f"  saved: {found.file} and {found.file.with_suffix('.py').name}")
+    if failure.file is not None:
+        lines.append(f"  saved: {failure.file} and {failure.file.with_suffix('.py').name}")
     return "\n".join(lines)
 
 
-def failure_row(found: DistinctFailure, run_id: str, mode: str, compiler: str, backend: str) -> CaseRow:
+def failure_row(failure: DistinctFailure, run_id: str, mode: str, compiler: str, backend: str) -> CaseRow:
     """Return the row of one distinct failure; the suite is the first part of its test name, `fuzz:transforms`."""
-    test = f"fuzz:{mode}/{found.signature.name}"
-    verdict = found.verdict
+    test = f"fuzz:{mode}/{failure.signature.name}"
+    verdict = failure.verdict
     worst = verdict.worst
     return CaseRow(
         run_id=run_id,
@@ -99,7 +99,7 @@ def failure_row(found: DistinctFailure, run_id: str, mode: str, compiler: str, b
         sentence=verdict.sentence,
         aspect=worst.aspect if worst else "",
         where=worst.where if worst else "",
-        user_file=str(found.file.with_suffix(".py")) if found.file else "",
+        user_file=str(failure.file.with_suffix(".py")) if failure.file else "",
         judged_calls=1,
         boundaries=1,
         graphs=verdict.graphs,
@@ -108,17 +108,17 @@ def failure_row(found: DistinctFailure, run_id: str, mode: str, compiler: str, b
         recompiles=verdict.recompiles,
         eager_seconds=verdict.reference_seconds,
         compiled_seconds=verdict.candidate_seconds,
-        notes=() if found.repeats else ("did not fail again when it was tried once more",),
+        notes=() if failure.repeats else ("did not fail again when it was tried once more",),
         **_measured(verdict),
     )
 
 
 def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:
-    """Return the row of the campaign itself: how many examples, which verdicts, what was noted."""
+    """Return the row of the campaign itself: how many examples, which verdicts, which notes."""
     test = f"fuzz:{report.mode}"
     verdicts = tuple(f"{kind}: {count} examples" for kind, count in sorted(report.verdicts.items()))
     compiled = report.examples - report.verdicts["VACUOUS"] - report.verdicts["EAGER_FAILED"]
-    outcome = "failed" if report.found else "passed" if compiled else "vacuous"
+    outcome = "failed" if report.failures else "passed" if compiled else "vacuous"
     return CaseRow(
         run_id=run_id,
         case_id=identify_case(test, report.compiler, report.backend),
@@ -126,7 +126,7 @@ def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:
         compiler=report.compiler,
         backend=report.backend,
         outcome=outcome,
-        sentence=f"{len(report.found)} distinct failures in {report.examples} examples of seed {report.seed}",
+        sentence=f"{len(report.failures)} distinct failures in {report.examples} examples of seed {report.seed}",
         judged_calls=report.examples,
         test_seconds=report.seconds,
         notes=(*verdicts, *(f"{count}x {note}" for note, count in report.notes.most_common())),

@@ -1,1 +1,1 @@
-"""Minimizes a failure and names the guilty stage."""
+"""The minifier: reduces a failing program and names the first wrong stage."""

@@ -1,4 +1,4 @@
-"""The minifier for other programs: one call, or one test by its node id, to a result that says what came out."""
+"""The minifier as functions: one call, or one test by its node id, to a result."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
 from .repro.proof import check_place
 
 NODE_SECONDS = 1800.0
-"""Wall time after which minifying a test in its own process is given up."""
+"""Wall time after which minifying a test in its own process is stopped."""
 
 
 def minify_call(
@@ -38,16 +38,16 @@ def minify_call(
     Raises UserError for an unknown name, a place that cannot be written, or a call that does not fail.
     """
     check_place(out)
-    found = failing_call(target, args, dict(kwargs or {}), compiler=compiler, backend=backend, request=request)
-    if not isinstance(found, FailingCall):
+    failing = failing_call(target, args, dict(kwargs or {}), compiler=compiler, backend=backend, request=request)
+    if not isinstance(failing, FailingCall):
         hint = "minify a call that the judge fails"
-        raise UserError("the call does not fail", why=f"{found.kind.value}: {found.sentence}", hint=hint)
+        raise UserError("the call does not fail", why=f"{failing.kind.value}: {failing.sentence}", hint=hint)
     try:
-        return minify_failing(found, MinifyOptions(out=out, after=after, level=level, proofs=proofs))
+        return minify_failing(failing, MinifyOptions(out=out, after=after, level=level, proofs=proofs))
     except NotMinified as error:
         return _without(error.reason, error.one_line())
     finally:
-        found.before.rewind()
+        failing.before.rewind()
 
 
 def minify_node(
@@ -62,10 +62,10 @@ def minify_node(
     seconds: float = NODE_SECONDS,
     folder: Path | None = None,
 ) -> MinifyResult:
-    """Minify the first failing compiled call of a test, in a process of its own: a test session goes on undisturbed.
+    """Minify the first failing compiled call of a test, in a process of its own that does not disturb a session.
 
     folder: where pytest is run from, by default here; node_id and out are relative to it.
-    Never raises for what the test or the minifier does: the result says the reason in words.
+    Never raises for what the test or the minifier does: the result holds the reason.
     """
     command = [
         sys.executable,
@@ -96,10 +96,10 @@ def minify_node(
     return _without("NOT_RUN", said[-1][:400] if said else f"repro-minify ended with status {done.returncode}")
 
 
-def _from_json(found: dict[str, Any]) -> MinifyResult:
-    if not found["path"]:
-        return _without(found["reason"], found["sentence"])
-    return MinifyResult(**{**found, "path": Path(found["path"])})
+def _from_json(result: dict[str, Any]) -> MinifyResult:
+    if not result["path"]:
+        return _without(result["reason"], result["sentence"])
+    return MinifyResult(**{**result, "path": Path(result["path"])})
 
 
 def _without(reason: str, sentence: str) -> MinifyResult:

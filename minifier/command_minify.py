@@ -1,7 +1,7 @@
 """The command `repro-minify CASE`: reduce a failing script or test to the few operators that cause the failure.
 
-Exit status: 0 a script was written and reproduces, 2 the request was wrong or nothing fails, 3 no script could be
-made, with the reason.
+Exit status: 0 a script was written and reproduces, 2 a wrong argument or nothing fails, 3 no script could be
+written, with the reason.
 """
 
 import json
@@ -31,8 +31,8 @@ def main() -> None:
         _complain(error.one_line(), 3)
     except PlumblineError as error:
         _complain(error.one_line(), 2)
-    except click.exceptions.NoArgsIsHelpError as help_wanted:
-        print(help_wanted.format_message())
+    except click.exceptions.NoArgsIsHelpError as help_request:
+        print(help_request.format_message())
         sys.exit(2)
     except click.ClickException as error:
         _complain(f"{error.format_message()} Try: repro-minify --help", 2)
@@ -46,8 +46,8 @@ def _complain(line: str, status: int) -> None:
     sys.exit(status)
 
 
-def _from_environment(name: str, given: str | None) -> str | None:
-    return given if given is not None else os.environ.get(name) or None
+def _from_environment(name: str, option: str | None) -> str | None:
+    return option if option is not None else os.environ.get(name) or None
 
 
 _AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
@@ -117,10 +117,10 @@ def minify_case(case: str, compiler: str, backend: str, options: MinifyOptions, 
         if not quiet:
             print(f"repro-minify: {line}", file=sys.__stderr__, flush=True)
 
-    def found(call: FailingCall) -> None:
+    def on_failure(call: FailingCall) -> None:
         results.append(minify_failing(call, options, progress))
 
-    session = FailureSession(compiler, backend, found, isolated=options.isolated)
+    session = FailureSession(compiler, backend, on_failure, isolated=options.isolated)
     run = run_node if "::" in case else run_script
     run(case, session)
     if session.trouble is not None:

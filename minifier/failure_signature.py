@@ -1,4 +1,4 @@
-"""The signature of a failure: what must stay the same while its program shrinks, so that one bug stays that bug."""
+"""The signature of a failure: what must stay the same while its program shrinks, so that it stays the same bug."""
 
 import math
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 CLEAR_MARGIN, GROSS_MARGIN = 3.0, 1000.0
-"""Test statistics from here on are clear of the noise, and grossly wrong.  A reduction may not slide from a worse band
-to a better one: there it has found another operator's doubtful rounding, not the bug."""
+"""Test statistics from here on are clear of the noise, and grossly wrong.  A reduction may not go from a worse band
+to a better one: there it would show another operator's doubtful rounding, not the bug."""
 BANDS = {"": 0, "doubtful": 0, "clear": 1, "gross": 2, "exact": 2, "non-finite": 2}
 """How bad, by band; what is exact or not finite is wrong beyond any rounding."""
 
@@ -81,7 +81,7 @@ class SearchTarget:
 def exception_signature(
     error: BaseException | None, phase: str, kind: VerdictKind = VerdictKind.CRASH
 ) -> FailureSignature:
-    """Return the signature of an exception by its root cause; None for one that is gone (or was never raised)."""
+    """Return the signature of an exception by its root cause; error None: it is not known."""
     if error is None:
         return FailureSignature(kind.value, "exceptions", phase)
     root = root_cause(error)
@@ -89,7 +89,7 @@ def exception_signature(
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """Return the exception that started it all, below every wrapper a compiler put around it."""
+    """Return the exception that started it all, below every wrapper of a compiler."""
     seen: set[int] = set()
     while id(error) not in seen:
         seen.add(id(error))

@@ -1,7 +1,7 @@
-"""From a failing call to a script that shows why.
+"""From a failing call to a small script that shows the failure.
 
 failing call -> first wrong backend -> graphs after that stage -> the graph that fails alone -> reduced -> script
--> run in fresh processes -> announced, or a reason why not
+-> run in fresh processes -> written, or the reason why not
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from .sandbox import QUERY_SECONDS, in_child
 
 
 class NotMinified(PlumblineError):
-    """A failure that could not be turned into a script; `reason` is a word for programs, the text is for people."""
+    """A failure that could not be turned into a script; `reason` is a word that programs can test."""
 
     def __init__(self, reason: str, what: str, *, why: str = "", hint: str) -> None:
         super().__init__(f"{reason}: {what}", why=why, hint=hint)
@@ -59,7 +59,7 @@ class MinifyOptions:
 
 @dataclass(frozen=True, slots=True)
 class MinifyResult:
-    """What came out.
+    """The result of minifying one failure.
 
     path: the script, None when none was written.  ops, ops_before: operators after and before.
     queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
@@ -95,11 +95,11 @@ def minify_failing(call: FailingCall, options: MinifyOptions, progress: Progress
         hint = "the fault is in bytecode capture: guards, side effects or graph breaks; shorten the function by hand"
         raise NotMinified("CAPTURE", first, why="the captured graphs are right when they run as captured", hint=hint)
     compiler = find_graph_compiler(call.compiler)
-    found = _failing_graph(call, compiler, stage, options)
-    progress(f"{found.graph.label} after {found.after}: {len(found.case)} operators")
-    reduced = _reduced(found, options)
+    failing = _failing_graph(call, compiler, stage, options)
+    progress(f"{failing.graph.label} after {failing.after}: {len(failing.case)} operators")
+    reduced = _reduced(failing, options)
     progress(f"{reduced.ops_before} -> {len(reduced.case)} operators in {reduced.queries} queries")
-    return _written(call, found, reduced, stage, compiler, options)
+    return _written(call, failing, reduced, stage, compiler, options)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,9 +118,9 @@ class _FailingGraph:
 
 
 def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, options: MinifyOptions) -> _FailingGraph:
-    """Return the first captured graph that fails by itself in the way the call fails."""
-    wanted = options.after or ("aot" if stage == "inductor" else "dynamo")
-    levels = [wanted] if stage == "inductor" else ["dynamo"]
+    """Return the first captured graph that fails by itself in the same way as the call."""
+    first_level = options.after or ("aot" if stage == "inductor" else "dynamo")
+    levels = [first_level] if stage == "inductor" else ["dynamo"]
     if "dynamo" not in levels:
         levels.append("dynamo")  # the fault may lie between the stages, where only the graph before them fails
     queries, seen, others = 0, 0, ""
@@ -134,15 +134,15 @@ def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, optio
             except Unsupported as error:
                 others = error.one_line()
                 continue
-            found = _judged(call, compiler, graph, case, stage, after, options)
+            report = _judged(call, compiler, graph, case, stage, after, options)
             queries += 1
-            if found.signature is not None and _same_family(call, found.signature):
+            if report.signature is not None and _same_sort(call, report.signature):
                 pipeline = Pipeline(call.compiler, stage, after, call.request)
                 record(case)
                 program = _compile_with(compiler, call, stage, after)
                 rules = RULES[after]
-                return _FailingGraph(graph, case, found, found.signature, after, program, pipeline, rules, queries)
-            others = others or (f"{graph.label}: {found.sentence}" if found.signature is not None else "")
+                return _FailingGraph(graph, case, report, report.signature, after, program, pipeline, rules, queries)
+            others = others or (f"{graph.label}: {report.sentence}" if report.signature is not None else "")
     why = others or (f"{seen} graphs were judged alone" if seen else "the call runs no graph")
     hint = "the fault needs more than one graph, or an earlier call; try --after dynamo or shorten the program by hand"
     raise NotMinified("NOT_IN_A_GRAPH", call.verdict.sentence, why=why, hint=hint)
@@ -176,49 +176,51 @@ def _asked(case: GraphCase, program: CompileGraph, rules: GraphRules, options: M
     return GraphReport(signature, None, f"the process ends by {outcome.death}")
 
 
-def _same_family(call: FailingCall, found: FailureSignature) -> bool:
-    """An exception stays an exception; a wrong gradient is a wrong value of a backward graph."""
+def _same_sort(call: FailingCall, failing: FailureSignature) -> bool:
+    """Return whether both are exceptions or both differences; a wrong gradient is a value of a backward graph."""
     worst = call.verdict.worst
-    return worst is None or (worst.aspect == "exceptions") == found.is_exception
+    return worst is None or (worst.aspect == "exceptions") == failing.is_exception
 
 
-def _reduced(found: _FailingGraph, options: MinifyOptions) -> Reduction:
+def _reduced(failing: _FailingGraph, options: MinifyOptions) -> Reduction:
     if options.level == 1:
-        count = len(found.case)
-        return Reduction(found.case, found.report, found.signature, found.rules, found.queries, True, (), count)
-    narrow = found.rules.only(found.signature.aspect)
+        count = len(failing.case)
+        return Reduction(
+            failing.case, failing.report, failing.signature, failing.rules, failing.queries, True, (), count
+        )
+    narrow = failing.rules.only(failing.signature.aspect)
     reduced = reduce_graph(
-        found.case,
-        found.report,
-        found.compile,
-        found.rules,
+        failing.case,
+        failing.report,
+        failing.compile,
+        failing.rules,
         budget=options.budget,
-        ask=lambda case: _asked(case, found.compile, narrow, options),
+        ask=lambda case: _asked(case, failing.compile, narrow, options),
     )
-    return replace(reduced, queries=reduced.queries + found.queries - 1)
+    return replace(reduced, queries=reduced.queries + failing.queries - 1)
 
 
 def _written(
     call: FailingCall,
-    found: _FailingGraph,
+    failing: _FailingGraph,
     reduced: Reduction,
     stage: str,
     compiler: GraphCompiler,
     options: MinifyOptions,
 ) -> MinifyResult:
-    """Write the script where nobody sees it, prove it, and only then put it in its place."""
+    """Write the script to a temporary folder, prove it, and only then put it in its place."""
     place = place_of(call)
     history = History(
         f"{call.label}, call of {call.compiler}:{call.backend}",
         place,
-        found.graph.label,
+        failing.graph.label,
         reduced.ops_before,
         reduced.queries,
         reduced.report.sentence,
         options.command,
     )
     try:
-        pipeline = replace(found.pipeline, settings=compiler.settings())
+        pipeline = replace(failing.pipeline, settings=compiler.settings())
         script = repro_script(reduced.case, reduced.signature, reduced.rules, pipeline, history, options.out.name)
     except Unsupported as error:
         raise NotMinified("UNWRITABLE", error.what, why=error.why, hint=error.hint) from error

@@ -1,7 +1,7 @@
-"""A question asked in a child process: a crash, a hang or a greedy allocation there is an answer, not the end.
+"""A function called in a child process, where a crash, a hang or a huge allocation is a result and not the end.
 
 The child is a fork of this process, so torch is loaded and candidates need no copying; a query costs milliseconds
-more than one in this process.  Its threads are one: a forked OpenMP pool would never wake up.
+more than one in this process.  It uses one thread: a forked OpenMP pool would never wake up.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ QUERY_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome(Generic[T]):
-    """What became of a child: `value` if it answered, else `death` (a signal's name, or `hang`) and where."""
+    """The result of a child: `value` if it returned one, else `death` (a signal's name, or `hang`) and where."""
 
     value: T | None = None
     death: str = ""
@@ -67,7 +67,7 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Child
 
 
 def _answer(question: Callable[[], object], writer: int, traces: IO[str]) -> None:
-    """Answer in the child and leave at once: no cleanup of the parent's things, no second flush of its buffers."""
+    """Answer in the child and exit at once: no cleanup of the parent's objects, no second flush of its buffers."""
     code = 1
     try:
         torch.set_num_threads(1)
@@ -100,5 +100,5 @@ def _read_all(reader: int, until: float) -> tuple[bytes, bool]:
 
 def _innermost(trace: str) -> str:
     """Return `<folder>/<file>:<function>` of the innermost Python frame that faulthandler wrote."""
-    found = re.search(r'File "([^"]+)", line \d+ in (\S+)', trace)
-    return f"{'/'.join(found[1].split('/')[-2:])}:{found[2]}" if found else ""
+    match = re.search(r'File "([^"]+)", line \d+ in (\S+)', trace)
+    return f"{'/'.join(match[1].split('/')[-2:])}:{match[2]}" if match else ""

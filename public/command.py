@@ -167,7 +167,7 @@ def fuzz(
     options = CampaignSettings(examples, seed, save)
     report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
     print(report.summary())
-    return 130 if report.interrupted else int(bool(report.found))
+    return 130 if report.interrupted else int(bool(report.failures))
 
 
 @plumbline.command()
@@ -193,25 +193,25 @@ def bundles(number: int | None, clear: bool) -> int:
     from plumbline.compiler.base.options import options_from_environment
 
     options = options_from_environment()
-    found = bundles_in(options)
+    folders = bundles_in(options)
     if clear:
-        for place in found:
+        for place in folders:
             shutil.rmtree(place)
-        print(f"{len(found)} bundles deleted")
+        print(f"{len(folders)} bundles deleted")
         return 0
     if number is not None:
-        if number > len(found):
-            hint = f"there are {len(found)} in {bundle_directory(options)}"
+        if number > len(folders):
+            hint = f"there are {len(folders)} in {bundle_directory(options)}"
             raise UserError(f"there is no bundle {number}", hint=hint)
-        place = found[number - 1]
+        place = folders[number - 1]
         print(f"{place}\n\n{(place / ABOUT).read_text(encoding='utf-8').rstrip()}")
         if (place / REPRO).is_file():
             print(f"\nto run it again: python {place / REPRO}")
         return 0
-    for position, place in enumerate(found, 1):
+    for position, place in enumerate(folders, 1):
         lines = (place / ABOUT).read_text(encoding="utf-8").splitlines()
         print(f"{position:>3}  {place.name}  {lines[1]}")
-    print(f"{len(found)} bundles in {bundle_directory(options)}")
+    print(f"{len(folders)} bundles in {bundle_directory(options)}")
     return 0
 
 

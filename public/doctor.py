@@ -128,8 +128,8 @@ def _torch(machine: Machine) -> CheckResult:
     version = str(machine.torch.__version__)
     build = _torch_build(machine.torch)
     if _version(version) < MINIMUM_TORCH:
-        wanted = ".".join(map(str, MINIMUM_TORCH))
-        return CheckResult("torch", PROBLEM, f"{version} ({build})", f"pip install --upgrade 'torch>={wanted}'")
+        least = ".".join(map(str, MINIMUM_TORCH))
+        return CheckResult("torch", PROBLEM, f"{version} ({build})", f"pip install --upgrade 'torch>={least}'")
     return CheckResult("torch", OK, f"{version} ({build})")
 
 
@@ -141,8 +141,8 @@ def _torch_build(torch: ModuleType) -> str:
 
 
 def _version(text: str) -> tuple[int, ...]:
-    found = re.match(r"(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r"(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 _C_PROBE = """
@@ -193,9 +193,9 @@ def _c_compiler(machine: Machine) -> CheckResult:
 
 
 def _c_candidates(environment: Mapping[str, str]) -> list[list[str]]:
-    found = [shutil.which(name, path=environment.get("PATH", "")) for name in ("gcc", "cc", "clang")]
+    paths = [shutil.which(name, path=environment.get("PATH", "")) for name in ("gcc", "cc", "clang")]
     files: dict[str, list[str]] = {}
-    for path in filter(None, found):
+    for path in filter(None, paths):
         files.setdefault(os.path.realpath(path), [path])  # cc is gcc under another name on most machines
     zig = [[sys.executable, "-m", "ziglang", "cc"]] if find_spec("ziglang") else []
     return [*files.values(), *zig]
@@ -204,23 +204,23 @@ def _c_candidates(environment: Mapping[str, str]) -> list[list[str]]:
 @check("C++ compiler")
 def _cpp_compiler(machine: Machine) -> CheckResult:
     name = "C++ compiler"
-    given = machine.environment.get("CXX", "").strip()
-    names = [given] if given else ["g++", "clang++"]
-    found = [path for path in (shutil.which(n, path=machine.environment.get("PATH", "")) for n in names) if path]
+    chosen = machine.environment.get("CXX", "").strip()
+    names = [chosen] if chosen else ["g++", "clang++"]
+    paths = [path for path in (shutil.which(n, path=machine.environment.get("PATH", "")) for n in names) if path]
     stock = "only stock torch.compile's inductor needs it"
-    if not found:
+    if not paths:
         return CheckResult(
             name, WARNING, f"{' or '.join(names)} not found; {stock}", "install g++ to test stock inductor"
         )
-    trouble = _try_compiler([found[0]], _CPP_PROBE, "probe.cpp", ["-std=c++20", "-fopenmp"], machine)
+    trouble = _try_compiler([paths[0]], _CPP_PROBE, "probe.cpp", ["-std=c++20", "-fopenmp"], machine)
     if trouble:
         return CheckResult(name, WARNING, f"{trouble}; {stock}", "repair it, or set CXX to one with OpenMP")
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     if not header.exists():
         return CheckResult(
-            name, WARNING, f"{found[0]}, but no {header}; {stock}", "install Python's development headers"
+            name, WARNING, f"{paths[0]}, but no {header}; {stock}", "install Python's development headers"
         )
-    return CheckResult(name, OK, f"{found[0]} with OpenMP")
+    return CheckResult(name, OK, f"{paths[0]} with OpenMP")
 
 
 def _try_compiler(command: Sequence[str], text: str, name: str, options: Sequence[str], machine: Machine) -> str:
@@ -292,9 +292,9 @@ def _gpu(machine: Machine) -> CheckResult:
 @check("threads")
 def _threads(machine: Machine) -> CheckResult:
     cores = usable_cores()
-    given = machine.environment.get("OMP_NUM_THREADS")
+    setting = machine.environment.get("OMP_NUM_THREADS")
     used = machine.torch.get_num_threads() if machine.torch is not None else None
-    fact = f"{cores} cores, OMP_NUM_THREADS {given or 'not set'}"
+    fact = f"{cores} cores, OMP_NUM_THREADS {setting or 'not set'}"
     if used is None:
         return CheckResult("threads", WARNING, fact, "install torch first")
     fact += f", torch uses {used}"

@@ -186,8 +186,8 @@ def _check_choice(item: pytest.Item, mark: pytest.Mark) -> None:
 def applies(mark: pytest.Mark, variant: Variant) -> bool:
     """Return whether a compile_xfail or compile_skip mark means this variant; names or lists of names."""
     return all(
-        wanted is None or name == wanted or (isinstance(wanted, (list, tuple, set)) and name in wanted)
-        for wanted, name in (
+        choice is None or name == choice or (isinstance(choice, (list, tuple, set)) and name in choice)
+        for choice, name in (
             (mark.kwargs.get("backend"), variant.backend),
             (mark.kwargs.get("compiler"), variant.compiler),
         )

@@ -39,8 +39,8 @@ def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
         if failing and case.stage in (None, case.backend) and case.backend != "eager":
             place = (case.compiler, case.test) if mode == "always" else (case.user_file, case.user_line)
             chosen.setdefault(place, case)
-    found = list(chosen.values())
-    return found if mode == "always" else found[:FEW]
+    failures = list(chosen.values())
+    return failures if mode == "always" else failures[:FEW]
 
 
 def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified]:
@@ -69,11 +69,11 @@ def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified
 def _outcome(stdout: str, stderr: str) -> tuple[str, bool]:
     """Return the sentence of the command's last line, and whether a script was written."""
     try:
-        told = json.loads(stdout.strip().splitlines()[-1])
+        answer = json.loads(stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         lines = stderr.strip().splitlines()
         return (lines[-1] if lines else "repro-minify said nothing"), False
-    return str(told["sentence"]), bool(told["reproduces"])
+    return str(answer["sentence"]), bool(answer["reproduces"])
 
 
 def _file_name(case: CaseRow) -> str:

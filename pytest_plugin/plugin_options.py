@@ -28,7 +28,7 @@ from .settings import (
     RNG,
     TARGET,
     Setting,
-    given,
+    setting_value,
 )
 from .variants import Variant, select_variants
 
@@ -59,18 +59,18 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
 
     Raises UserError for the first bad value; nothing is written then.
     """
-    backends = given(config, BACKENDS)
-    targets = tuple(given(config, TARGET))
+    backends = setting_value(config, BACKENDS)
+    targets = tuple(setting_value(config, TARGET))
     options = PluginOptions(
-        variants=select_variants(backends, given(config, COMPILERS), compilers),
+        variants=select_variants(backends, setting_value(config, COMPILERS), compilers),
         boundary=_one_of(config, BOUNDARY, BOUNDARIES),
         targets=targets,
         judge=JudgeOptions(
             gradients=_one_of(config, GRAD, ("auto", "off")) == "auto",
             rng=_one_of(config, RNG, ("eager", "native")),
-            ignore=read_aspects(_names(given(config, IGNORE)), where=IGNORE.option),
+            ignore=read_aspects(_names(setting_value(config, IGNORE)), where=IGNORE.option),
         ),
-        require=_fraction(given(config, REQUIRE)),
+        require=_fraction(setting_value(config, REQUIRE)),
         minify=_one_of(config, MINIFY, MODES),
         database=_database(config),
         report=_report_directory(config),
@@ -124,7 +124,7 @@ def check_directory(path: Path) -> None:
 
 
 def _one_of(config: pytest.Config, setting: Setting, allowed: tuple[str, ...]) -> str:
-    value = given(config, setting)
+    value = setting_value(config, setting)
     if value is None:
         return allowed[0]
     if value not in allowed:
@@ -157,7 +157,7 @@ def _fraction(text: str | None) -> float | None:
 
 
 def _database(config: pytest.Config) -> str:
-    place = given(config, DATABASE)
+    place = setting_value(config, DATABASE)
     typed = getattr(config.option, DATABASE.dest, None) is not None
     if place == "":
         raise UserError("no database named", where=DATABASE.option, hint=f"write {DATABASE.option}={DEFAULT_DATABASE}")
@@ -165,7 +165,7 @@ def _database(config: pytest.Config) -> str:
 
 
 def _report_directory(config: pytest.Config) -> Path | None:
-    place = given(config, REPORT)
+    place = setting_value(config, REPORT)
     typed = getattr(config.option, REPORT.dest, None) is not None
     if place == "":
         raise UserError("no directory named", where=REPORT.option, hint=f"write {REPORT.option}=plumbline-report")

@@ -91,9 +91,9 @@ class Results:
         if self.page:
             terminalreporter.line(f"report: {self.page}")
         if self.options.minify != "off":
-            for made in minify(self.cases, self.options.minify, self._config.rootpath):
-                colour = {"green": True} if made.good else {"yellow": True}
-                terminalreporter.line(f"minified: {made.test}: {made.sentence}", **colour)
+            for minified in minify(self.cases, self.options.minify, self._config.rootpath):
+                colour = {"green": True} if minified.good else {"yellow": True}
+                terminalreporter.line(f"minified: {minified.test}: {minified.sentence}", **colour)
 
     def pytest_unconfigure(self) -> None:
         """Let go of the database."""

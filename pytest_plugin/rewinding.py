@@ -34,12 +34,12 @@ def _code_roots(item: Any) -> dict[str, object]:
 def _fixture_values(item: Any) -> list[tuple[str, str, object]]:
     # Fixtures asked for at run time (getfixturevalue) are in no public list.
     definitions = getattr(getattr(item, "_request", None), "_fixture_defs", None) or {}
-    found = []
+    values = []
     for name, definition in definitions.items():
         cached = getattr(definition, "cached_result", None)
         if name != "request" and cached is not None and cached[2] is None:
-            found.append((name, str(definition.scope), cached[0]))
-    return found
+            values.append((name, str(definition.scope), cached[0]))
+    return values
 
 
 class SharedState:

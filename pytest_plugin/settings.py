@@ -90,7 +90,7 @@ def add_settings(parser: pytest.Parser) -> None:
             parser.addini(setting.ini_name, setting.help, default=None)
 
 
-def given(config: pytest.Config, setting: Setting) -> Any:
+def setting_value(config: pytest.Config, setting: Setting) -> Any:
     """Return the command line's value, else the ini file's, else None (an empty list for lists)."""
     option = getattr(config.option, setting.dest, None)
     entry = config.getini(setting.ini_name)

@@ -107,8 +107,8 @@ class _Axis:
             return self.right + 54
         if margin <= 0:
             return self.left - 54
-        held = min(max(margin, LOWEST), self.high)
-        share = math.log10(held / LOWEST) / math.log10(self.high / LOWEST)
+        clamped = min(max(margin, LOWEST), self.high)
+        share = math.log10(clamped / LOWEST) / math.log10(self.high / LOWEST)
         return self.left + share * (self.right - self.left)
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
@@ -147,6 +147,6 @@ def _spark_y(margin: float) -> float:
     if math.isnan(margin):
         margin = math.inf
     decades = math.log10(margin) if 0 < margin < math.inf else math.copysign(_SPARK_DECADES, margin - 1)
-    held = min(max(decades, -_SPARK_DECADES), _SPARK_DECADES)
+    clamped = min(max(decades, -_SPARK_DECADES), _SPARK_DECADES)
     middle = SPARK_HEIGHT / 2
-    return middle - held / _SPARK_DECADES * (middle - 2)
+    return middle - clamped / _SPARK_DECADES * (middle - 2)

@@ -21,8 +21,8 @@ def runs_frame(store: ResultStore) -> pandas.DataFrame:
 
 def cases_frame(store: ResultStore, *run_ids: str) -> pandas.DataFrame:
     """Return the cases of the named runs, by default of all of them."""
-    wanted = run_ids or tuple(run.run_id for run in store.runs())
-    return frame_of(CaseRow, [case for run_id in wanted for case in store.cases(run_id)])
+    names = run_ids or tuple(run.run_id for run in store.runs())
+    return frame_of(CaseRow, [case for run_id in names for case in store.cases(run_id)])
 
 
 def calls_frame(store: ResultStore, run_id: str) -> pandas.DataFrame:

@@ -81,8 +81,8 @@ def compare(run: RunRow, cases: Sequence[CaseRow], baseline: Baseline) -> GateRe
     then = {_name(case): case for case in baseline.cases}
     changes = [*_whole_run(run, cases, baseline), *_vanished(now, then), *_appeared(now, then)]
     for name in sorted(now.keys() & then.keys()):
-        found = (check(now[name], then[name]) for check in _RULES)
-        changes += [change for change in found if change is not None]
+        differences = (check(now[name], then[name]) for check in _RULES)
+        changes += [change for change in differences if change is not None]
     order = (INVALID, REGRESSION, WARNING, IMPROVEMENT)
     changes.sort(key=lambda change: (order.index(change.level), change.case))
     return GateReport(tuple(changes), len(now.keys() & then.keys()), baseline.source)

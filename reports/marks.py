@@ -73,9 +73,9 @@ def seriousness(case: CaseRow) -> tuple[int, int]:
 
 def columns_of(cases: Iterable[CaseRow]) -> list[str]:
     """Return the `compiler:backend` columns: compilers by name, backends in the order of the ladder."""
-    found = {(case.compiler, case.backend) for case in cases}
+    columns = {(case.compiler, case.backend) for case in cases}
     ladder = {"eager": 0, "aot_eager": 1, "inductor": 2}
-    ordered = sorted(found, key=lambda pair: (pair[0], ladder.get(pair[1], len(ladder)), pair[1]))
+    ordered = sorted(columns, key=lambda pair: (pair[0], ladder.get(pair[1], len(ladder)), pair[1]))
     return [f"{compiler}:{backend}" for compiler, backend in ordered]
 
 

@@ -44,8 +44,8 @@ def installed_version(distribution: str) -> str:
 
 def default_threads() -> int:
     """Return how many threads torch takes by default: OMP_NUM_THREADS, else the cores we may use."""
-    given = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(given) if given.isdigit() and int(given) > 0 else usable_cores()
+    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(text) if text.isdigit() and int(text) > 0 else usable_cores()
 
 
 def usable_cores() -> int:

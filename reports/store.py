@@ -95,11 +95,11 @@ class ResultStore:
         if name is None:
             return runs[0]
         exact = [run for run in runs if run.run_id == name]
-        found = exact or [run for run in runs if run.run_id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        what = f"no run {name!r}" if not found else f"{len(found)} runs begin with {name!r}"
-        recent = ", ".join(run.run_id for run in (found or runs)[:3])
+        matching = exact or [run for run in runs if run.run_id.startswith(name)]
+        if len(matching) == 1:
+            return matching[0]
+        what = f"no run {name!r}" if not matching else f"{len(matching)} runs begin with {name!r}"
+        recent = ", ".join(run.run_id for run in (matching or runs)[:3])
         raise UserError(what, where=self.place, hint=f"name one of: {recent}")
 
     def cases(self, run_id: str) -> list[CaseRow]:
@@ -127,10 +127,10 @@ class ResultStore:
                 .where(CASES.c.run_id.in_(names))
                 .order_by(RUNS.c.id, CASES.c.id)
             )
-            found: dict[str, list[tuple[str, str, float]]] = {}
+            histories: dict[str, list[tuple[str, str, float]]] = {}
             for case_id, run, outcome, margin in connection.execute(query):
-                found.setdefault(case_id, []).append((run, outcome, margin))
-            return found
+                histories.setdefault(case_id, []).append((run, outcome, margin))
+            return histories
 
     def _read(self, kind: type[_AnyRow], table: Table, query: Any) -> list[_AnyRow]:
         names = tuple(field_types(kind))
@@ -140,7 +140,7 @@ class ResultStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        with _told(self.place), self._engine.begin() as connection:
+        with _as_user_errors(self.place), self._engine.begin() as connection:
             yield connection
 
 
@@ -275,9 +275,9 @@ def _check_schema(store: ResultStore, *, write: bool, is_file: bool) -> None:
 
 
 def _mismatch(place: str, versions: Sequence[int]) -> SchemaMismatch:
-    found = ", ".join(map(str, versions)) or "none"
+    known = ", ".join(map(str, versions)) or "none"
     return SchemaMismatch(
-        f"the database has schema version {found}, this plumbline writes {SCHEMA_VERSION}",
+        f"the database has schema version {known}, this plumbline writes {SCHEMA_VERSION}",
         where=place,
         hint="name a new database, or use the plumbline that wrote this one",
     )
@@ -298,7 +298,7 @@ _SQLITE_TROUBLE = (
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _as_user_errors(place: str) -> Iterator[None]:
     """Turn what a driver raises into one line with the next thing to do."""
     try:
         yield

@@ -1,7 +1,7 @@
 """Places where a compiled function may read state: how each is set up, read, and changed between calls.
 
-Everything is text, executed in one namespace, so that what a campaign runs and what it saves are one.
-A value's text must leave the same state whenever it is executed: that is how repeated states are known.
+Everything is text, executed in one namespace, so that a campaign runs exactly what it saves.
+A value's text must leave the same state whenever it is executed: repeated states are recognised by that.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A guard scenario as plain data: a function that reads some state, and a history of changes and calls."""
+"""A guard scenario as plain data: a function that reads some state, and a sequence of changes and calls."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ MOST_EVENTS = 10
 
 @dataclass(frozen=True, slots=True)
 class UsedSlot:
-    """A slot of the scenario: read by the function in its way number `way`, or there and not read (-1)."""
+    """A slot of the scenario. way: the number of the way in which the function reads it, -1 if it does not."""
 
     name: str
     way: int = 0
@@ -38,7 +38,7 @@ class ScenarioEvent:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Slots, and what happens: calls and changes in order."""
+    """Slots, and the calls and changes in order."""
 
     slots: tuple[UsedSlot, ...]
     events: tuple[ScenarioEvent, ...]
@@ -57,7 +57,7 @@ class Scenario:
 
     @property
     def settled(self) -> bool:
-        """Return whether calls leave the state as it is, so that a state can be met again."""
+        """Return whether calls leave the state as it is, so that a state can occur again."""
         return not any(SLOTS[slot.name].moving and slot.way >= 0 for slot in self.slots)
 
     def source(self) -> str:
@@ -74,7 +74,7 @@ class Scenario:
         return "\n\n".join([*pieces, "\n    ".join([*lines, "return total"])]) + "\n"
 
     def namespace(self) -> dict[str, Any]:
-        """Return new globals in which the scenario stands at its start."""
+        """Return new globals with every slot at its first value."""
         return functions_of(self.source())
 
 
@@ -112,28 +112,28 @@ def _change(name: str) -> st.SearchStrategy[ScenarioEvent]:
 
 
 def _tidied(events: tuple[ScenarioEvent, ...]) -> tuple[ScenarioEvent, ...]:
-    """Drop every third call in a row: two calls in one state find what one leaves behind, three find no more."""
-    kept: list[ScenarioEvent] = []
+    """Drop every third call in a row: the second sees what the first left behind, a third sees no more."""
+    tidied: list[ScenarioEvent] = []
     for event in events:
-        if not event.slot and len(kept) >= 2 and not kept[-1].slot and not kept[-2].slot:
+        if not event.slot and len(tidied) >= 2 and not tidied[-1].slot and not tidied[-2].slot:
             continue
-        kept.append(event)
-    return tuple(kept)
+        tidied.append(event)
+    return tuple(tidied)
 
 
 def simpler_scenarios(scenario: Scenario) -> list[Scenario]:
     """Return scenarios with one event or one slot less."""
-    found = []
+    simpler = []
     for number in range(len(scenario.events)):
         events = scenario.events[:number] + scenario.events[number + 1 :]
         if events:
-            found.append(replace(scenario, events=events))
+            simpler.append(replace(scenario, events=events))
     for slot in scenario.slots:
         rest = tuple(other for other in scenario.slots if other != slot)
         events = tuple(event for event in scenario.events if event.slot != slot.name)
         if rest and events:
-            found.append(Scenario(rest, events))
-    return found
+            simpler.append(Scenario(rest, events))
+    return simpler
 
 
 def check_scenario(scenario: Scenario) -> None:
@@ -145,5 +145,5 @@ def check_scenario(scenario: Scenario) -> None:
         for event in scenario.events
     )
     if not fits or not scenario.slots:
-        hint = "repeat the campaign to find it again"
+        hint = "run the fuzzer again"
         raise UserError("the saved scenario does not fit this version", why="unknown slot or value", hint=hint)

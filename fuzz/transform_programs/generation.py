@@ -57,7 +57,7 @@ class _Body:
         """Return the numbers of results that nothing reads, newest first."""
         return [n for n in reversed(range(self.inputs, len(self.values))) if n not in self.used]
 
-    def tried(self, step: OperatorStep) -> torch.Tensor | None:
+    def value_on_meta(self, step: OperatorStep) -> torch.Tensor | None:
         """Return what a step gives on meta tensors, None when torch refuses or it grows too large."""
         pieces = step_text(step).split("@")
         pieces[1::2] = [f"v{piece}" for piece in pieces[1::2]]
@@ -105,7 +105,7 @@ def _draw_step(draw: st.DrawFn, body: _Body, operator: Operator) -> None:
         return
     for last in dict.fromkeys([operands[-1], *body.fitting(operator.takes[-1])]):
         step = OperatorStep(operator.name, (*operands[:-1], last), attributes)
-        value = body.tried(step)
+        value = body.value_on_meta(step)
         if value is not None:
             body.keep(step, value)
             return
@@ -155,16 +155,16 @@ def programs(draw: st.DrawFn, *, most_levels: int = MOST_LEVELS) -> TransformPro
         _draw_step(draw, body, VOCABULARY[name])
     outputs, container = _draw_outputs(draw, body, len(inputs))
     shaped = tuple((tuple(body.values[n].shape), body.values[n].is_floating_point()) for n in outputs)
-    face = _Interface(inputs, shaped, container, tuple(body.reads[n] for n in outputs))
+    interface = _Interface(inputs, shaped, container, tuple(body.reads[n] for n in outputs))
     nest: list[TransformLevel] = []
     for _ in range(min(draw(st.sampled_from((0, 1, 2, 3, 1, 2))), most_levels)):
-        grown = _draw_level(draw, face)
+        grown = _draw_level(draw, interface)
         if grown is None:
             break
-        level, face = grown
+        level, interface = grown
         nest.append(level)
     compiled = draw(st.sampled_from([len(nest)] * 3 + list(range(len(nest) + 1))))
-    specs = _draw_grads(draw, face.inputs)
+    specs = _draw_grads(draw, interface.inputs)
     return TransformProgram(specs, len(inputs), tuple(body.steps), outputs, container, tuple(nest), compiled)
 
 

@@ -1,6 +1,6 @@
-"""Laws that eager itself must keep: each says that two ways to compute one thing agree; the oracle decides.
+"""Laws that eager itself must keep: two ways to compute one thing agree; the oracle compares them.
 
-vmap is a loop and a stack; the reverse and the forward Jacobian are one; <J v, w> is <v, transpose(J) w> in float64.
+vmap is a loop and a stack; the reverse and the forward Jacobian are equal; <J v, w> is <v, transpose(J) w> in float64.
 A broken law is a fault of torch's eager mode, or of the law where a program is not differentiable.
 """
 
@@ -41,7 +41,7 @@ NOT_SMOOTH = frozenset(
     "floor_divide where where_positive amax amin max prod cumprod norm sort relu_ clamp_ gather_max sqrt rsqrt log1p "
     "pow hypot var".split()
 )
-"""Operators with points where derivatives are chosen, not given; the two modes may choose differently there."""
+"""Operators with points where a derivative is a convention; the two modes may choose differently there."""
 
 
 def smooth(program: TransformProgram) -> bool:
@@ -103,8 +103,8 @@ def _dot_test(program: TransformProgram) -> Verdict | None:
     args = args[: level.arguments]
 
     def of_one(x: torch.Tensor) -> torch.Tensor:
-        taken = [*args[: level.argument], x, *args[level.argument + 1 :]]
-        output: torch.Tensor = eval(f"below(*taken){level.access}", {"below": below, "taken": taken})
+        arguments = [*args[: level.argument], x, *args[level.argument + 1 :]]
+        output: torch.Tensor = eval(f"below(*arguments){level.access}", {"below": below, "arguments": arguments})
         return output
 
     generator = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""One program with transforms on trial: compiled as its `compiled` level says, judged against eager by the oracle."""
+"""One program with transforms, compiled at the level that it names and judged against eager by the oracle."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ OPTIONS = JudgeOptions()
 def try_program(
     program: TransformProgram, compiler: CompilerUnderTest, backend: str, *, laws: bool = False
 ) -> TrialResult:
-    """Judge one program under one compiler; laws: hold eager itself against the laws of its transforms too.
+    """Judge one program under one compiler; laws: check that eager keeps the laws of the transforms.
 
     Never raises what the program raises; the verdict says it.
     """

@@ -35,7 +35,7 @@ class TransformLevel:
 
     arguments: how many the function below takes.  argument: the one that is differentiated.
     access: text that picks the differentiated output of the function below, such as `[0]`; empty for a single one.
-    scalar: that output has no dimensions already (else it is summed where a scalar is needed).
+    scalar: that output has no dimensions (others are summed where a scalar is needed).
     in_dims, out_dim, chunk_size: of vmap.
     """
 
@@ -201,7 +201,7 @@ _WRITERS: Mapping[str, Callable[[str, TransformLevel, list[str]], str]] = {
 
 
 def check_program(program: TransformProgram) -> None:
-    """Raise UserError for data that names what we do not know: its text is executed, so nothing else may be."""
+    """Raise UserError for data with unknown names: the text is executed, so it must hold nothing else."""
     for spec in program.inputs:
         _known("dtype", spec.dtype, DTYPES)
         _known("layout", spec.layout, LAYOUTS)
@@ -228,5 +228,5 @@ def _known(what: str, name: str, names: Collection[str]) -> None:
 
 
 def _misfit(why: str) -> UserError:
-    hint = "repeat the campaign to find it again"
+    hint = "run the fuzzer again"
     return UserError("the saved program does not fit this version", why=why, hint=hint)

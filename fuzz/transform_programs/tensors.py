@@ -1,4 +1,4 @@
-"""Tensors a fuzzer feeds: plain data that says shape, dtype, layout and values, and prints as the expression it is."""
+"""Input tensors as plain data: shape, dtype, layout and values, and the expression that makes them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The operators that generated programs are made of: how each is written, what it takes, what else is chosen.
+"""The operators of generated programs: how each is written, what it takes, and which attributes are drawn.
 
 An operator is a text with places: `{0}`, `{1}` are earlier values, `{name}` are attributes chosen to fit the first one.
 Whether operands go together is asked of torch itself, on meta tensors; nothing here repeats shape rules.

@@ -72,7 +72,7 @@ def run_script(path: str, session: FailureSession) -> None:
 
 
 def _own_fault(path: str, error: BaseException) -> UserError:
-    """Return what to say of a script that fails without our doing: the innermost of its own lines."""
+    """Return the error for a script that fails without any compiler, at the innermost of its own lines."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).resolve() == Path(path).resolve()]
     line = own[-1].lineno if own else getattr(error, "lineno", None)

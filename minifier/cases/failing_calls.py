@@ -24,14 +24,14 @@ from ..sandbox import ChildOutcome, in_child
 
 
 class FailureFound(BaseException):
-    """Ends the program under test once its first failing call has been dealt with; no `except Exception` stops it."""
+    """Ends the program under test after its first failing call was handled; `except Exception` does not catch it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailingCall:
-    """A call that the judge failed, and everything needed to make it again.
+    """A call that the judge failed, and everything needed to repeat it.
 
-    before: the state that the call started from; `file`, `line`: of the user.
+    before: the state that the call started from.  file, line: the user's line that made the call.
     """
 
     target: Callable[..., Any]
@@ -49,16 +49,16 @@ class FailingCall:
     def drive(self, compiled: Callable[..., Any]) -> None:
         """Run a compiled form of the target on this call, forward and, where gradients flow, backward.
 
-        Exceptions are left aside: what was captured until then counts.
+        Exceptions are ignored: what was captured until then counts.
         """
         runs = CallRuns(self.before, self.args, self.kwargs, seed=0)
         self.before.rewind()
-        wanted: tuple[str, ...] = ()
+        with_gradients: tuple[str, ...] = ()
         if torch.is_grad_enabled():
-            wanted = tuple(differentiable(runs.forward(self.target)))
+            with_gradients = tuple(differentiable(runs.forward(self.target)))
         runs.forward(compiled)
-        if wanted:
-            runs.backward(compiled, wanted, "random")
+        if with_gradients:
+            runs.backward(compiled, with_gradients, "random")
 
     def judged_with(self, backend: str, *, isolated: bool = False) -> Verdict:
         """Judge the same call from the same state with another backend of the same compiler."""
@@ -83,23 +83,25 @@ class FailingCall:
 
 
 def verdict_of(outcome: ChildOutcome[Verdict]) -> Verdict:
-    """Return what a child said; its death is a verdict of its own."""
+    """Return the verdict of a child; its death is a verdict too."""
     if outcome.value is not None:
         return outcome.value
-    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not come back"
+    sentence = f"the process died: {outcome.death}" if outcome.death != "hang" else "the call does not return"
     finding = Finding(VerdictKind.CRASH, "exceptions", "exception in the call", sentence)
     return Verdict(VerdictKind.CRASH, sentence, (finding,))
 
 
 class FailureSession(JudgeSession):
-    """A judge session that hands its first failing call to `found` and then ends the program.
+    """A judge session that hands its first failing call to `on_failure` and then ends the program.
 
     isolated: every judgement happens in a forked child first; the program itself goes on with eager's results.
     """
 
-    def __init__(self, compiler: str, backend: str, found: Callable[[FailingCall], None], *, isolated: bool) -> None:
+    def __init__(
+        self, compiler: str, backend: str, on_failure: Callable[[FailingCall], None], *, isolated: bool
+    ) -> None:
         super().__init__(compiler=compiler, backend=backend)
-        self.found = found
+        self.on_failure = on_failure
         self.isolated = isolated
         self.failure: FailingCall | None = None
         self.trouble: BaseException | None = None
@@ -110,7 +112,7 @@ class FailureSession(JudgeSession):
     def call(
         self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Judge one call; at the first failing one deal with it and raise FailureFound."""
+        """Judge one call; handle the first failing one and raise FailureFound."""
         before = Snapshot.take(call_roots(target, "function", args, kwargs))
         if self.isolated:
             return self._call_in_child(target, request, args, kwargs, before)
@@ -134,7 +136,7 @@ class FailureSession(JudgeSession):
                     failed.user_file,
                     failed.user_line,
                 )
-                self._deal_with(failing)
+                self._handle(failing)
 
     def _call_in_child(
         self,
@@ -145,7 +147,7 @@ class FailureSession(JudgeSession):
         before: Snapshot,
     ) -> Any:
         def judge() -> Verdict:
-            with contextlib.suppress(Exception):  # the verdict tells
+            with contextlib.suppress(Exception):  # the verdict holds it
                 super(FailureSession, self).call(target, request, args, kwargs)
             return self.calls[-1].verdict
 
@@ -167,20 +169,20 @@ class FailureSession(JudgeSession):
                 frame.f_code.co_filename if frame else "",
                 frame.f_lineno if frame else 0,
             )
-            self._deal_with(failing)
+            self._handle(failing)
         self.mode = "reference"
         try:
             return super().call(target, request, args, kwargs)
         finally:
             self.mode = "judge"
 
-    def _deal_with(self, failing: FailingCall) -> None:
+    def _handle(self, failing: FailingCall) -> None:
         self.failure = failing
         self.inside = True
         stock_torch.set_inside(True)
         interception.watch_modules(False)
         try:
-            self.found(failing)
+            self.on_failure(failing)
         except Exception as error:
             self.trouble = error
         finally:
@@ -208,12 +210,12 @@ def failing_call(
     request: CompileRequest | None = None,
 ) -> FailingCall | Verdict:
     """Judge one call; return it with the state from before it if it fails, else the verdict."""
-    wish = request or CompileRequest()
+    compile_request = request or CompileRequest()
     roots = call_roots(target, "function", args, kwargs)
     before = Snapshot.take(roots)
     under_test = find_compiler(compiler, backend)
     under_test.reset()
-    candidate = under_test.compile(target, backend, wish, rng="eager")
+    candidate = under_test.compile(target, backend, compile_request, rng="eager")
     verdict = judge_call(target, lambda *a, **k: candidate(*a, **k), args, kwargs, JudgeOptions(), roots).verdict
     under_test.reset()
     before.rewind()
@@ -222,7 +224,7 @@ def failing_call(
     if not verdict.failed:
         return verdict
     label = type(target).__name__ if isinstance(target, torch.nn.Module) else getattr(target, "__name__", "function")
-    return FailingCall(target, wish, args, dict(kwargs), before, verdict, compiler, backend, label)
+    return FailingCall(target, compile_request, args, dict(kwargs), before, verdict, compiler, backend, label)
 
 
 def place_of(call: FailingCall) -> str:

@@ -1,4 +1,4 @@
-"""A candidate of the minifier: a graph with the values of its inputs, and how it is recognised again."""
+"""A candidate of the minifier: a graph with the values of its inputs, and the key that recognises it."""
 
 import hashlib
 import operator
@@ -21,7 +21,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphCase:
-    """A graph and one value per placeholder; nobody changes either after it was made.
+    """A graph and one value per placeholder; neither changes afterwards.
 
     A run gets copies of the inputs (`fresh_inputs`), so that graphs that write to them can be run again.
     """
@@ -30,7 +30,7 @@ class GraphCase:
     inputs: tuple[object, ...]
 
     def fresh_inputs(self) -> tuple[object, ...]:
-        """Return copies of the inputs with the same strides, sharing and gradients wanted."""
+        """Return copies of the inputs with the same strides, sharing and requires_grad."""
         return cloned_inputs(self.inputs)
 
     def run(self, *inputs: object) -> tuple[object, ...]:
@@ -38,7 +38,7 @@ class GraphCase:
         return interpret(self.graph, inputs)
 
     def ops(self) -> list[fx.Node]:
-        """Return the operators in order; taking a part of a call's result is not an operator."""
+        """Return the operators in order; taking a part of a call's result does not count."""
         return ops_of(self.graph)
 
     def __len__(self) -> int:
@@ -47,21 +47,21 @@ class GraphCase:
 
 
 def case_of(gm: fx.GraphModule, inputs: tuple[object, ...]) -> GraphCase:
-    """Return a captured graph as a case: tensors that it holds become inputs, so that it is a function of its inputs.
+    """Return a captured graph as a case: tensors that it holds become inputs.
 
     Raises Unsupported for a graph that calls modules: their code cannot be written into a script.
     """
     graph = fx.Graph()
     mapping: dict[fx.Node, fx.Node] = {}
-    held: dict[fx.Node, torch.Tensor] = {}
+    tensors: dict[fx.Node, torch.Tensor] = {}
     for node in gm.graph.nodes:
         if node.op == "call_module":
             what = f"the graph calls the module {node.target}"
             raise Unsupported(what, why="its code is not in the graph", hint="minify with --after aot")
         if node.op == "get_attr" and isinstance(value := attribute_of(gm, str(node.target)), torch.Tensor):
-            held[node] = value
-    given = placeholders(gm.graph)
-    for node in (*given, *held):
+            tensors[node] = value
+    inputs_of_graph = placeholders(gm.graph)
+    for node in (*inputs_of_graph, *tensors):
         mapping[node] = graph.placeholder(node.name)
         mapping[node].meta = dict(node.meta)
     for node in gm.graph.nodes:
@@ -69,11 +69,11 @@ def case_of(gm: fx.GraphModule, inputs: tuple[object, ...]) -> GraphCase:
             mapping[node] = graph.node_copy(node, mapping.__getitem__)
             mapping[node].meta = dict(node.meta)
             _set_origin(mapping[node])
-    return GraphCase(fx.GraphModule(gm, graph), cloned_inputs((*inputs, *held.values())))
+    return GraphCase(fx.GraphModule(gm, graph), cloned_inputs((*inputs, *tensors.values())))
 
 
 def _set_origin(node: fx.Node) -> None:
-    """Keep the innermost line of a stack trace that another compiler left beside a node."""
+    """Keep the innermost line of the stack trace that another compiler left on a node."""
     lines = re.findall(r'File "([^"]+)", line (\d+), in (\S+)', str(node.meta.get("stack_trace") or ""))
     if lines and origin_of(node) is None:
         file, line, function = lines[-1]
@@ -89,7 +89,7 @@ def attribute_of(gm: fx.GraphModule, path: str) -> object:
 
 
 def ops_of(gm: fx.GraphModule) -> list[fx.Node]:
-    """Return the operators of a graph in order; taking a part of a call's result is not an operator."""
+    """Return the operators of a graph in order; taking a part of a call's result does not count."""
     return [node for node in calls(gm.graph) if not is_part(node)]
 
 

@@ -1,4 +1,4 @@
-"""Compilers as the minifier sees them: graphs out of a call, and one graph compiled."""
+"""What the minifier asks of a compiler: the graphs of a call, and one graph compiled."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ LEVELS = ("dynamo", "aot")
 
 
 class GraphCompiler(Protocol):
-    """What a compiler must offer to have its failures minified."""
+    """The interface of a compiler whose failures can be minified."""
 
     name: str
 
@@ -37,10 +37,10 @@ class GraphCompiler(Protocol):
     def compile(
         self, graph: fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
     ) -> Callable[..., object]:
-        """Compile one graph afresh; the callable takes one value per placeholder."""
+        """Compile one graph; the callable takes one value per placeholder."""
 
     def settings(self) -> str:
-        """Return Python statements that bring about this process's configuration of the compiler."""
+        """Return Python statements that configure the compiler as in this process."""
 
 
 def graph_compilers() -> dict[str, GraphCompiler]:

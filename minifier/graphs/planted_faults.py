@@ -15,7 +15,7 @@ from ..import_path import import_path
 def planted_faults() -> str:
     """Return statements for the body of a function, empty when nothing is replaced here.
 
-    They leave the replacements in force; whatever they enter is kept alive by the function `configure`.
+    They leave the replacements in force; what they enter stays alive as attributes of the function `configure`.
     Raises Unsupported for a lowering whose source or names cannot be found.
     """
     lines = []
@@ -53,7 +53,7 @@ def _from_source(function: Callable[..., object], name: str) -> tuple[str, list[
         body = [*needed, f"return {ast.unparse(definition)}"]
     else:
         body = [*needed, ast.unparse(definition), f"return {definition.name}"]
-    # A function of its own, so that the names it binds hide none of the script's.
+    # A function of its own, so that its names do not hide those of the script.
     return f"{name}()", [f"def {name}():", textwrap.indent("\n".join(body), "    ")]
 
 

@@ -52,7 +52,7 @@ class PlumblineGraphs:
     def compile(
         self, graph: fx.GraphModule, inputs: Sequence[object], backend: str, after: str, request: CompileRequest
     ) -> GraphProgram:
-        """Compile one graph afresh with a named backend; raises what the compiler raises."""
+        """Compile one graph with a named backend; raises what the compiler raises."""
         options = options_of(request)
         if after == "aot" and backend == "inductor":
             with torch.no_grad():
@@ -68,19 +68,19 @@ class PlumblineGraphs:
 
 
 def options_of(request: CompileRequest) -> Options:
-    """Return the compiler's options; stock's options mean nothing."""
+    """Return the compiler's options; stock's options do not apply."""
     del request
     return options_from_environment()
 
 
 def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> GraphProgram:
     """Return a program that runs the graph as it is written, and keeps it with the inputs of its first run."""
-    kept: list[CapturedGraph] = []
+    first_run: list[CapturedGraph] = []
 
     def run(*args: object) -> object:
-        if not kept:
-            kept.append(CapturedGraph(graph, cloned_inputs(args), label))
-            seen.append(kept[0])
+        if not first_run:
+            first_run.append(CapturedGraph(graph, cloned_inputs(args), label))
+            seen.append(first_run[0])
         return interpret(graph, args)
 
     return run

@@ -36,9 +36,9 @@ class Trace:
 
 
 def settled_nodes(trace: Trace) -> list[fx.Node]:
-    """Return the tensor nodes whose value is still at the end of a run what it was when it was computed.
+    """Return the tensor nodes whose value at the end of a run is what it was when it was computed.
 
-    The others are written to later: looking at them at the end blames the wrong operator.
+    The others are written to later; observed at the end they would blame the wrong operator.
     """
     nodes = trace.tensor_nodes()
     everything = subgraph(trace, trace.case.ops(), nodes)
@@ -92,8 +92,8 @@ def subgraph(trace: Trace, keep: Collection[fx.Node], results: Sequence[fx.Node]
     """
     chosen = _closed(trace, keep)
     nodes = [n for n in trace.case.graph.graph.nodes if n in chosen]
-    given = list(results) if results is not None else _results(trace, chosen, nodes)
-    return _SubgraphBuilder(trace, chosen).build(nodes, given)
+    result_nodes = list(results) if results is not None else _results(trace, chosen, nodes)
+    return _SubgraphBuilder(trace, chosen).build(nodes, result_nodes)
 
 
 def cone_levels(node: fx.Node) -> list[list[fx.Node]]:
@@ -158,9 +158,9 @@ class _SubgraphBuilder:
 
     def build(self, nodes: list[fx.Node], results: list[fx.Node]) -> GraphCase:
         outside = [s for node in nodes for s in node.all_input_nodes if s not in self.chosen]
-        given = dict(zip(placeholders(self.trace.case.graph.graph), self.trace.case.inputs, strict=True))
+        input_values = dict(zip(placeholders(self.trace.case.graph.graph), self.trace.case.inputs, strict=True))
         used = set(outside)
-        for node, value in given.items():
+        for node, value in input_values.items():
             if node in used:
                 self.mapping[node] = self._input(node, value)
         for source in dict.fromkeys(outside):
@@ -196,16 +196,16 @@ class _SubgraphBuilder:
             return [new]
         if not isinstance(value, (tuple, list)):
             return []
-        taken = [self.mapping[user] for user in node.users if is_part(user) and user in self.mapping]
-        if taken:
-            return [part for part in taken if isinstance(part, fx.Node) and _is_tensor(part)]
-        found = []
+        parts = [self.mapping[user] for user in node.users if is_part(user) and user in self.mapping]
+        if parts:
+            return [part for part in parts if isinstance(part, fx.Node) and _is_tensor(part)]
+        pieces = []
         for index, part in enumerate(value):
             if isinstance(part, torch.Tensor):
                 piece = self.graph.call_function(operator.getitem, (new, index))
                 set_value(piece, part)
-                found.append(piece)
-        return found
+                pieces.append(piece)
+        return pieces
 
     def _attributes(self, nodes: list[fx.Node]) -> dict[str, object]:
         named = [str(node.target) for node in nodes if node.op in ("get_attr", "call_module")]

@@ -8,13 +8,13 @@ C = TypeVar("C")
 A = TypeVar("A")
 
 MOST_ROUNDS = 8
-"""Rounds of passes at most; each round but the last has made something smaller, so few are ever needed."""
+"""Rounds of passes at most; every round but the last reduces something, so few are needed."""
 
 
 def reduce(problem: Problem[C, A], groups: tuple[tuple[Pass[C, A], ...], ...]) -> bool:
     """Run each group of passes to its fixed point; return False when the budget ran out first.
 
-    Groups go from what saves most to what only pleases the reader; a later group does not reopen an earlier one.
+    Groups are ordered from what removes most to what only helps the reader; none runs again after a later one.
     """
     try:
         for group in groups:

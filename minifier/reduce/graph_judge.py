@@ -22,7 +22,7 @@ CompileGraph = Callable[[fx.GraphModule, Sequence[object]], GraphProgram]
 
 @dataclass(frozen=True, slots=True)
 class GraphReport:
-    """What judging one graph found; signature None: it does not fail.  verdict None: compiling it raised."""
+    """The result of judging one graph.  signature None: it does not fail.  verdict None: compiling it raised."""
 
     signature: FailureSignature | None
     verdict: Verdict | None = None
@@ -47,7 +47,7 @@ class GraphRules:
         return GraphRules(self.grad, silent, gradients=aspect in ("gradients", "exceptions"))
 
 
-# What lies between two ATen graphs is the compiler's own business: strides and sharing of values, Python, draws.
+# Between two ATen graphs the compiler may choose strides and sharing of values, Python effects and random draws.
 RULES = {
     "dynamo": GraphRules(grad=True, ignore=frozenset({"python"})),
     "aot": GraphRules(grad=False, ignore=frozenset({"python", "metadata", "aliasing", "rng"})),
@@ -57,7 +57,7 @@ RULES = {
 def judge_graph(
     reference: GraphProgram, compile_graph: Callable[[], GraphProgram], inputs: Sequence[object], rules: GraphRules
 ) -> GraphReport:
-    """Compile and judge one graph: `reference` is its meaning, `compile_graph` makes the program on trial.
+    """Compile and judge one graph: `reference` runs it eagerly, `compile_graph` makes the program that is judged.
 
     inputs: consumed; a graph may write to them.
     """
@@ -66,8 +66,8 @@ def judge_graph(
         try:
             compiled = compile_graph()
         except Exception as error:
-            found = exception_signature(error, "compile")
-            return GraphReport(found, None, f"compiling raises {type(error).__name__}: {_first_line(error)}")
+            raised = exception_signature(error, "compile")
+            return GraphReport(raised, None, f"compiling raises {type(error).__name__}: {_first_line(error)}")
         seed_everything(SEED)
         errors: list[BaseException] = []
         options = JudgeOptions(ignore=rules.ignore, gradients=rules.gradients and rules.grad)
@@ -87,7 +87,7 @@ def judge_case(case: GraphCase, compile_graph: CompileGraph, rules: GraphRules) 
 
 
 def runs_eagerly(case: GraphCase, rules: GraphRules) -> bool:
-    """Return whether a case means anything: it has an operator and runs without the compiler."""
+    """Return whether a case is valid: it has an operator and runs without the compiler."""
     if not len(case):
         return False
     seed_everything(SEED)
@@ -103,7 +103,7 @@ def runs_eagerly(case: GraphCase, rules: GraphRules) -> bool:
 
 
 def clean_copy(gm: fx.GraphModule) -> fx.GraphModule:
-    """Return a copy of a graph without anything beside its nodes: as the next compiler would get it from a script."""
+    """Return a copy of a graph without metadata, as a compiler gets it from a script."""
     graph = fx.Graph()
     mapping: dict[fx.Node, fx.Node] = {}
     for node in gm.graph.nodes:

@@ -1,4 +1,4 @@
-"""Passes over graphs: first look at every value, then cut around the first wrong one, then remove one by one."""
+"""Passes over graphs: observe every value, cut around the first wrong one, then remove operators one by one."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from .problem import Problem
 from .search import gallop, minimal_subset
 
 FIRST_WRONG = "first_wrong"
-"""Beside a node: its value was the first wrong one when all were observed."""
+"""Key of node.meta: this value was the first wrong one when all were observed."""
 GraphProblem = Problem[GraphCase, GraphReport]
 GraphPass = Callable[[GraphProblem], None]
 
@@ -29,7 +29,7 @@ class ObserveFirst:
     """Ask once with every intermediate value as an output: the first wrong one starts the cut.
 
     From then on the failure of that value is what is sought, and its operator is never removed: all it reads was
-    seen to be right.  Only values can be observed, and a compiler may behave once everything is visible; then the
+    seen to be right.  Only values can be observed, and a compiler may be right once everything is an output; then the
     later passes do the work.
     """
 
@@ -43,10 +43,10 @@ class ObserveFirst:
         trace = record(problem.current)
         nodes = settled_nodes(trace)
         report = problem.answer(subgraph(trace, problem.current.ops(), nodes))
-        found = _first_wrong(report, nodes, self.sought.signature)
-        if found is None:
+        first_wrong = _first_wrong(report, nodes, self.sought.signature)
+        if first_wrong is None:
             return
-        wrong, finding = found
+        wrong, finding = first_wrong
         before = self.sought.signature
         self.sought.signature = finding_signature(finding)
         whole = cone_levels(wrong)[0][0]
@@ -59,7 +59,7 @@ class ObserveFirst:
 def _first_wrong(
     report: GraphReport | None, nodes: Sequence[fx.Node], sought: FailureSignature
 ) -> tuple[fx.Node, Finding] | None:
-    """Return the first of the observed nodes that is as wrong as what is sought, and what the verdict says of it."""
+    """Return the first of the observed nodes that is wrong as the failure we look for is, and its finding."""
     if report is None or report.verdict is None:
         return None
     places = {
@@ -83,9 +83,9 @@ class CutAroundOutput:
         if len(problem.current) < 2 or _anchor(problem.current) is not None:
             return
         trace = record(problem.current)
-        found = _first_wrong(problem.answer(problem.current), outputs, self.sought.signature)
-        if found is not None and found[0].op.startswith("call_"):
-            _cut_cone(problem, trace, found[0])
+        first_wrong = _first_wrong(problem.answer(problem.current), outputs, self.sought.signature)
+        if first_wrong is not None and first_wrong[0].op.startswith("call_"):
+            _cut_cone(problem, trace, first_wrong[0])
 
 
 def _cut_cone(problem: GraphProblem, trace: Trace, wrong: fx.Node) -> bool:
@@ -126,7 +126,7 @@ def cut_windows(problem: GraphProblem) -> None:
 
 
 def keep_a_minimal_set(problem: GraphProblem) -> None:
-    """Find a small set of operators that fails by itself: the way for exceptions, and whenever looking did not help."""
+    """Find a small set of operators that fails by itself: for exceptions, and where observing did not help."""
     if len(problem.current) <= 3:
         return  # removing one by one is as cheap
     trace = record(problem.current)
@@ -144,7 +144,7 @@ def drop_each_op(problem: GraphProblem) -> None:
 
 
 def drop_pairs(problem: GraphProblem) -> None:
-    """Replace two operators at once: neither may be needed though each covers for the other."""
+    """Replace two operators at once: each alone may be needed only while the other is there."""
     if len(problem.current) <= PAIRS_UP_TO:
         _drop(problem, 2)
 
@@ -158,7 +158,7 @@ def _drop(problem: GraphProblem, count: int) -> None:
         groups = [group for group in groups if anchor not in group and len(group) < len(ops)]
         for number, group in enumerate(groups[first:], first):
             if problem.attempt(subgraph(trace, [op for op in ops if op not in group])):
-                first = number  # what was refused before is refused still, mostly; the next round asks again
+                first = number  # what was refused before is mostly refused again; the next round asks again
                 break
         else:
             return
@@ -203,7 +203,7 @@ def _anchor(case: GraphCase) -> fx.Node | None:
 
 
 def value_passes(sought: SearchTarget) -> tuple[GraphPass, ...]:
-    """Return the passes for wrong values and metadata: look, cut, then remove one by one."""
+    """Return the passes for wrong values and metadata: observe, cut, then remove one by one."""
     return (ObserveFirst(sought), CutAroundOutput(sought), *REMOVING_PASSES)
 
 

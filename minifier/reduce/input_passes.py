@@ -1,4 +1,4 @@
-"""Passes over inputs: smaller shapes, plainer values, contiguous memory, float32, no gradients wanted.
+"""Passes over inputs: smaller shapes, plainer values, contiguous memory, float32, no gradients.
 
 Each proposes few candidates, the one that saves most first; what no longer runs eagerly costs no query.
 """
@@ -63,18 +63,18 @@ def _window(tensor: torch.Tensor, sizes: dict[int, int], where: tuple[int, ...] 
     """Return the part of a tensor that holds the worst position, dimensions matched from the last."""
     part = tensor.detach()
     for dim, size in enumerate(tensor.shape):
-        wanted = sizes.get(int(size))
-        if wanted is None:
+        new_size = sizes.get(int(size))
+        if new_size is None:
             continue
         back = dim - tensor.dim()
         centre = where[back] if where is not None and -back <= len(where) else 0
-        start = min(max(0, centre - wanted // 2), int(size) - wanted)
-        part = part.narrow(dim, start, wanted)
+        start = min(max(0, centre - new_size // 2), int(size) - new_size)
+        part = part.narrow(dim, start, new_size)
     return _like(part.clone(memory_format=torch.preserve_format), tensor)
 
 
 def plain_values(problem: GraphProblem) -> None:
-    """Make floating values plain: ones, small whole numbers, one decimal; all inputs together, then each alone."""
+    """Make floating-point values plain: ones, small integers, one decimal; all inputs together, then each alone."""
     for make in (_ones, _whole_numbers, _one_decimal):
         if problem.attempt(_with_values(problem.current, make, None)):
             return
@@ -107,7 +107,7 @@ def _one_decimal(value: torch.Tensor) -> torch.Tensor:
 
 
 def contiguous_memory(problem: GraphProblem) -> None:
-    """Give every input contiguous memory of its own, if the failure is none of strides or sharing."""
+    """Give every input contiguous memory of its own, if the failure does not need strides or sharing."""
 
     def settled(value: object) -> bool:
         return not isinstance(value, torch.Tensor) or (value.is_contiguous() and not _shares(value, problem.current))
@@ -140,12 +140,14 @@ def no_gradients(problem: GraphProblem) -> None:
 
 
 def _mapped(case: GraphCase, change: Callable[[torch.Tensor], torch.Tensor]) -> tuple[object, ...]:
-    """Return the inputs with every tensor changed; gradients are wanted as before."""
+    """Return the inputs with every tensor changed; requires_grad stays as it was."""
     return tuple(_like(change(v.detach()), v) if isinstance(v, torch.Tensor) else v for v in case.inputs)
 
 
-def _like(made: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
-    return made.requires_grad_(original.requires_grad) if made.is_floating_point() or made.is_complex() else made
+def _like(tensor: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
+    return (
+        tensor.requires_grad_(original.requires_grad) if tensor.is_floating_point() or tensor.is_complex() else tensor
+    )
 
 
 INPUT_PASSES = (no_gradients, contiguous_memory, shrink_sizes, plain_values, float32_everywhere)

@@ -1,7 +1,8 @@
-"""A problem: the smallest candidate that still fails, and the ledger of every question asked about others.
+"""A problem: the smallest candidate that still fails, and the answers to every question asked about others.
 
-The engine knows nothing of tensors or graphs.  A pass is a function `Problem -> None` that proposes candidates with
-`attempt`; the problem adopts those that fail in the same way (the shape of shrinkray and of hypothesis' shrinker).
+Nothing here knows of tensors or graphs.  A pass is a function `Problem -> None` that proposes candidates with
+`attempt`; the problem adopts those that fail in the same way (the design of shrinkray and of hypothesis' shrinker).
+How to write one is said below, at `Pass`.
 """
 
 import time
@@ -30,7 +31,7 @@ class Questions(Generic[C, A]):
     """How candidates are judged.
 
     ask: the costly test.  accepts: whether an answer means the failure that is looked for.
-    valid: a cheap check that a candidate means anything at all; an invalid one costs no query.
+    valid: a cheap check that a candidate is a program at all; an invalid one costs no query.
     key: equal keys get equal answers.
     """
 
@@ -118,3 +119,39 @@ class Problem(Generic[C, A]):
 
 
 Pass = Callable[[Problem[C, A]], None]
+"""One way to make a candidate smaller: a function, or an object with `__call__`, that takes the problem.
+
+A pass looks at `problem.current`, builds candidates that are simpler in one respect, and hands each to
+`problem.attempt`, which returns whether it still fails in the same way and is now the current one.  Everything else is
+done for it.  To write a good one:
+
+*What a pass may rely on.*  `problem.current` fails, and is valid, whenever the pass looks at it.  A candidate may be
+anything of the same type: an invalid one is refused without a query, one that was asked about before is answered from
+memory, and one equal to the current one is refused, so a pass need not check for any of these.  Queries are the cost,
+each a compile and a judgement; building candidates is free beside them.  The budget may end in any question with
+`QueriesExhausted`, and the smallest candidate so far stands; a pass that keeps state of its own must leave it right
+when that passes through.
+
+*What a pass must promise.*  Every candidate is simpler than the current one by an order of the pass's own: fewer
+operators, smaller sizes, plainer values.  The problem does not compare sizes.  A pass that may propose what another
+one undoes lets the two run in turn until the rounds are used up.  And a pass never decides by itself that a candidate
+fails: only `attempt` and `fails` know which failure is looked for, so that one bug is not exchanged for another.
+
+*Be deterministic.*  The same candidate must lead to the same proposals in the same order: iterate over the order of the
+graph, never over a set, draw no random numbers, read no clock.  Only then does a reduction give the same script twice,
+does the memory of answers hit in the second round, and can a bad reduction be debugged.  Randomness buys nothing here:
+a reduction is a few hundred queries long, and a poor order is better mended than shuffled.
+
+*Do not iterate inside.*  The engine runs the passes of a group in turn until none of them changes anything, so a pass
+goes over its candidates once.  After a success it goes on from the same place with the new current candidate; it does
+not start over.  Starting over after each success costs a quadratic number of queries, and spends them while another
+pass could have removed half of the candidate with one.  Halving as long as halving succeeds is one pass over the
+sizes, and fine; `bypass_each_op` starts over because graphs are small when it runs.
+
+*Try the large step first.*  One candidate without half of everything, then one thing at a time.  Where it is not known
+which few of many parts are needed, ask `search.minimal_subset`, and where how much is needed, `search.gallop`: both
+take a yes/no test and need about as many queries as the logarithm of what they search.
+
+*Do one thing.*  Two passes of ten lines, named for what they remove, are better than one with a switch: the log names
+the pass that made each step, and the order of passes is one tuple (`REMOVING_PASSES`, `INPUT_PASSES`).
+"""

@@ -1,4 +1,4 @@
-"""The reduction of one failing graph: from the first judgement to the smallest case that fails alike."""
+"""The reduction of one failing graph: from the first judgement to the smallest case with the same failure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def reduce_graph(
 ) -> Reduction:
     """Reduce a case that `first` says fails; every further judgement looks for the same aspect only.
 
-    ask: how a candidate is judged, for judging elsewhere (a child process); by default here.
+    ask: how a candidate is judged, in a child process, for example; by default in this process.
     Raises UserError for a case that does not fail.
     """
     if first.signature is None:

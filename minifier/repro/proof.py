@@ -1,4 +1,4 @@
-"""The proof of a script: it is run in fresh processes before it is reported, and put in its place only then."""
+"""The proof of a script: it runs in fresh processes, and is put in its place only if it reproduces."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ REPRODUCES = 1
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """count: runs that showed the failure.  sentence: what the first other one said."""
+    """count: runs that showed the failure.  sentence: the last line of the first run that did not."""
 
     holds: bool
     count: int
@@ -43,7 +43,7 @@ class ScriptFile:
         return file
 
     def put_in_place(self) -> None:
-        """Write the inputs and then the script, each whole or not at all; raises UserError where that is refused."""
+        """Write the inputs and then the script, each whole or not at all; raises UserError if that fails."""
         beside = _inputs_beside(self.place)
         if self.script.blob is not None:
             part = beside.with_name(f".{beside.name}.part")
@@ -102,6 +102,6 @@ def _run(script: Path, environment: dict[str, str], *, hang: bool) -> tuple[int,
             command, cwd=script.parent, env=environment, capture_output=True, text=True, timeout=limit, check=False
         )
     except subprocess.TimeoutExpired:
-        return REPRODUCES if hang else -1, "it does not come back"
+        return REPRODUCES if hang else -1, "it does not return"
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    return done.returncode, lines[-1][:300] if lines else "it says nothing"
+    return done.returncode, lines[-1][:300] if lines else "it prints nothing"

@@ -1,4 +1,4 @@
-"""The repro script: graph, inputs, configuration, judgement and expected signature in one file that runs by itself."""
+"""The repro script: graph, inputs, configuration, judgement and expected signature in one file."""
 
 import hashlib
 import os
@@ -128,10 +128,10 @@ def environment_facts() -> list[str]:
 
 def _inputs_function(names: list[str], lines: tuple[str, ...]) -> str:
     body = "\n".join(f"    {line}" for line in lines)
-    given = ", ".join(names) + ("," if len(names) == 1 else "")
+    returned = ", ".join(names) + ("," if len(names) == 1 else "")
     if not names:
         return '\ndef inputs():\n    """The graph has none."""\n    return ()\n'
-    return f'\ndef inputs():\n    """Return fresh inputs, by value."""\n{body}\n    return ({given})\n'
+    return f'\ndef inputs():\n    """Return fresh inputs, by value."""\n{body}\n    return ({returned})\n'
 
 
 def _configure_function(settings: str) -> str:
@@ -145,7 +145,7 @@ def _configure_function(settings: str) -> str:
     modules = sorted({line.split(".config.")[0] + ".config" for line in settings.splitlines() if ".config." in line})
     lines = [f"import {module}" for module in modules] + lines + settings.splitlines()
     body = textwrap.indent("\n".join(lines), "    ")
-    return f'\ndef configure():\n    """Bring about the configuration under which it failed."""\n{body}\n'
+    return f'\ndef configure():\n    """Set the configuration under which it failed."""\n{body}\n'
 
 
 def _compile_function(pipeline: Pipeline) -> str:

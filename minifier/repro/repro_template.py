@@ -2,7 +2,7 @@
 
 BUILD_GRAPH = '''
 def load_inputs():
-    """Read the input values from the file beside this script; they are part of the failure, so no other will do."""
+    """Read the input values from the file beside this script; they are part of the failure."""
     file = pathlib.Path(__file__).with_name(INPUTS_FILE)
     if not file.is_file():
         raise CannotTest(f"{file} is missing: keep it beside this script")
@@ -16,7 +16,7 @@ class CannotTest(Exception):
 
 
 def build_graph(function=None):
-    """Return `forward` as a torch.fx graph, call by call, so that the compiler gets exactly what it got then."""
+    """Return `forward` as a torch.fx graph, call by call, so that the compiler gets exactly what it got before."""
     (definition,) = ast.parse(inspect.getsource(function or forward)).body
     graph = torch.fx.Graph()
     nodes = {argument.arg: graph.placeholder(argument.arg) for argument in definition.args.args}
@@ -110,10 +110,10 @@ COMPILE = {
 
 MAIN = '''
 def reproduce():
-    """Return (exit status, what was found): 1 the failure is there, 0 it is not, 2 another one is, 125 cannot test."""
+    """Return (exit status, sentence): 1 the failure is there, 0 it is not, 2 another one is, 125 cannot test."""
     try:
         from plumbline.minifier.reduce.graph_judge import GraphRules, judge_graph
-        from plumbline.minifier.failure_signature import Signature
+        from plumbline.minifier.failure_signature import FailureSignature
     except ImportError as error:
         return 125, f"cannot test: {error}; install plumbline, it judges the values"
     rules = GraphRules(RULES["grad"], frozenset(RULES["ignore"]), RULES["gradients"])
@@ -126,19 +126,19 @@ def reproduce():
     report = judge_graph(forward, compile_graph, inputs(), rules)
     if report.signature is None:
         return 0, f"does not reproduce: {report.sentence}"
-    if not Signature(**EXPECTED).matches(report.signature):
+    if not FailureSignature(**EXPECTED).matches(report.signature):
         return 2, f"fails in another way: {report.signature.sentence()}: {report.sentence}"
     return 1, f"reproduces: {report.sentence}"
 
 
 def test_repro():
     """Strict xfail: turns red on the day this is fixed (and when it fails in another way)."""
-    status, found = reproduce()
+    status, sentence = reproduce()
     if status == 125:
-        pytest.skip(found)
+        pytest.skip(sentence)
     if status == 2:
-        raise RuntimeError(found)
-    assert status == 0, found
+        raise RuntimeError(sentence)
+    assert status == 0, sentence
 
 
 try:
@@ -149,7 +149,7 @@ else:
     test_repro = pytest.mark.xfail(strict=True, raises=AssertionError, reason=EXPECTED["aspect"])(test_repro)
 
 if __name__ == "__main__":
-    status, found = reproduce()
-    print(found)
+    status, sentence = reproduce()
+    print(sentence)
     sys.exit(status)
 '''

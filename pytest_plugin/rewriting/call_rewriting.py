@@ -116,11 +116,11 @@ class CallRewriter:
 
 def _functions_by_file(paths: frozenset[str]) -> dict[str, list[types.FunctionType]]:
     # The collector knows every function, those in decorators and closures too.
-    found: dict[str, list[types.FunctionType]] = {}
+    functions: dict[str, list[types.FunctionType]] = {}
     for thing in gc.get_objects():
         if type(thing) is types.FunctionType and thing.__code__.co_filename in paths:
-            found.setdefault(thing.__code__.co_filename, []).append(thing)
-    return found
+            functions.setdefault(thing.__code__.co_filename, []).append(thing)
+    return functions
 
 
 def _nested_codes(code: types.CodeType) -> Iterator[types.CodeType]:

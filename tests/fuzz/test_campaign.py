@@ -45,14 +45,14 @@ class Off(PlantedCompiler):
 
 
 def facts(report: CampaignReport) -> object:
-    return [(f.signature, f.example) for f in report.found], report.verdicts, report.duplicates, report.examples
+    return [(f.signature, f.example) for f in report.failures], report.verdicts, report.duplicates, report.examples
 
 
 def test_a_seed_repeats_a_campaign():
     options = CampaignSettings(4, seed=3, shrink_tries=10)
     first, second = (run_campaign(GUARDS, Off(), "eager", options) for _ in range(2))
     assert facts(first) == facts(second)
-    assert first.found
+    assert first.failures
 
 
 def test_a_failure_found_once_is_not_found_again():
@@ -61,8 +61,8 @@ def test_a_failure_found_once_is_not_found_again():
     report = run_campaign(mode, FreezingCompiler("thing.gain"), "eager", CampaignSettings(80, seed=3, shrink_tries=40))
     assert report.examples == 80
     assert report.duplicates > 0
-    assert len({found.signature for found in report.found}) == len(report.found)
-    values = [found for found in report.found if found.signature.aspect == "values"]
+    assert len({found.signature for found in report.failures}) == len(report.failures)
+    values = [found for found in report.failures if found.signature.aspect == "values"]
     assert [found.signature.involved for found in values] == [("instance_attribute",)]
 
 
@@ -86,10 +86,10 @@ def test_an_interrupt_while_shrinking_keeps_the_failure():
             return super().compile(target, backend, request, rng=rng)
 
     told = []
-    report = run_campaign(GUARDS, Impatient(), "eager", CampaignSettings(500, seed=3), on_found=told.append)
+    report = run_campaign(GUARDS, Impatient(), "eager", CampaignSettings(500, seed=3), on_failure=told.append)
     assert report.interrupted
-    assert report.found
-    assert told == report.found
+    assert report.failures
+    assert told == report.failures
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV])
@@ -99,10 +99,10 @@ def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
             os.kill(os.getpid(), number)
 
     report = run_campaign(GUARDS, Told(crash), "eager", CampaignSettings(12, shrink_tries=2))
-    assert {found.signature.detail for found in report.found} == {number.name}
-    assert report.found[0].signature.involved
+    assert {found.signature.detail for found in report.failures} == {number.name}
+    assert report.failures[0].signature.involved
     assert report.examples == 12
-    assert not report.found[0].repeats  # a crash at the third compile of a process is not the example's
+    assert not report.failures[0].repeats  # a crash at the third compile of a process is not the example's
 
 
 def test_a_hang_is_a_failure():

@@ -118,7 +118,7 @@ def test_the_script_of_a_real_stock_fault_stands_alone(call, tmp_path):
         (("--replay", "missing.json"), "cannot read the saved failure"),
         (("--replay", "a_file"), "not a saved failure"),
         (("--replay", "other.json"), "not a saved failure of this version"),
-        (("--replay", "broken.json"), "not a Scenario"),
+        (("--replay", "broken.json"), "not a saved Scenario"),
         (("guards", "--compiler", "torch", "--db", "."), "the database is a directory"),
     ],
 )

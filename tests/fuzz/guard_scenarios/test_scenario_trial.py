@@ -37,7 +37,7 @@ def abab(slot: str, way: int = 0) -> Scenario:
 
 def test_no_false_alarm_on_a_right_compiler():
     report = run_campaign(GUARDS, PlantedCompiler(), "eager", CampaignSettings(200, seed=7))
-    assert report.found == []
+    assert report.failures == []
     assert report.verdicts["EQUAL"] >= 195, report.summary()
 
 
@@ -70,7 +70,7 @@ def test_a_planted_ignored_guard_is_caught(place):
     report = run_campaign(
         ON_TOUCHED, FreezingCompiler(place), "eager", CampaignSettings(400, seed=2, most_failures=1, shrink_tries=40)
     )
-    (found,) = report.found
+    (found,) = report.failures
     assert found.signature.kind == "WRONG", found
     assert found.signature.aspect in ("values", "metadata", "exceptions"), found
     assert len(found.example.slots) == 1

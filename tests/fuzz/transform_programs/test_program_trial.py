@@ -26,7 +26,7 @@ TRANSFORMS = find_fuzzer("transforms")
 
 def test_no_false_alarm_on_a_right_compiler():
     report = run_campaign(TRANSFORMS, PlantedCompiler(), "eager", CampaignSettings(250, seed=11))
-    assert report.found == []
+    assert report.failures == []
     assert report.examples == 250
     assert report.verdicts["EQUAL"] >= 230, report.summary()
 
@@ -34,7 +34,7 @@ def test_no_false_alarm_on_a_right_compiler():
 def test_a_planted_wrong_vmap_rule_is_caught_and_shrunk():
     compiler = faulty_compiler("vmap_takes_the_first_sample_for_all")
     report = run_campaign(TRANSFORMS, compiler, "eager", CampaignSettings(400, seed=1, most_failures=1))
-    (found,) = report.found
+    (found,) = report.failures
     assert found.repeats
     assert "vmap" in found.signature.involved
     assert {"sin", "cos", "exp", "tanh"} & set(found.signature.involved)
@@ -59,7 +59,7 @@ def test_without_a_transform_a_wrong_vmap_rule_cannot_show():
 
 def test_stock_eager_runs_clean_on_a_few():
     report = run_campaign(TRANSFORMS, find_compiler("torch", "eager"), "eager", CampaignSettings(8, seed=3))
-    assert report.found == [], report.found[0].script
+    assert report.failures == [], report.failures[0].script
     assert report.verdicts["EQUAL"] >= 4
 
 

@@ -102,7 +102,7 @@ def test_a_file_cannot_name_what_is_not_in_the_vocabulary(wrong: TransformProgra
 
 @pytest.mark.parametrize("plain", [3, {"inputs": 1}, {"unknown": 1}, {"inputs": [{"shape": ["a"]}]}])
 def test_data_of_another_shape_is_refused_in_one_line(plain):
-    with pytest.raises(UserError, match="not a Program"):
+    with pytest.raises(UserError, match="not a saved TransformProgram"):
         from_plain(TransformProgram, plain)
 
 
