@@ -19,7 +19,7 @@ BANDS = {"": 0, "doubtful": 0, "clear": 1, "gross": 2, "exact": 2, "non-finite":
 class FailureSignature:
     """How a call fails.
 
-    kind: WRONG, CRASH or NONDETERMINISTIC.  aspect: of the heaviest finding (`values`, `gradients`, ...).
+    kind: WRONG, CRASH or NONDETERMINISTIC.  aspect: of the most serious finding (`values`, `gradients`, ...).
     phase: where an exception came from: `compile`, `run` or `backward`; empty for a difference.
     exception, site: class name of the root cause, and `file:function` where it was raised; empty for a difference.
     band: `exact` (integers, booleans, structure), `non-finite` (NaN or infinity on one side only), or how far out of

@@ -26,8 +26,8 @@ def main() -> None:
         status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except PlumblineError as error:
         _complain(error.one_line())
-    except click.exceptions.NoArgsIsHelpError as help_wanted:
-        print(help_wanted.format_message())
+    except click.exceptions.NoArgsIsHelpError as help_request:
+        print(help_request.format_message())
         sys.exit(2)
     except click.ClickException as error:
         _complain(f"{error.format_message()} Try: plumbline --help")

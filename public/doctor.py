@@ -1,4 +1,4 @@
-"""The check of this machine: one question a check, with what was found and what to do about it."""
+"""The check of this machine: each check answers one question and says what to do."""
 
 import importlib
 import json
@@ -77,7 +77,7 @@ def examine_one(name: str, machine: Machine) -> CheckResult:
     try:
         return _CHECKS[name](machine)
     except Exception as error:
-        # Something on this machine is stranger than the check foresaw: that is a finding.
+        # The check did not foresee something on this machine: that is a result too.
         return CheckResult(name, PROBLEM, f"the check broke: {type(error).__name__}: {error}", "please report this")
 
 

@@ -1,4 +1,4 @@
-"""Run a stranger's program without trusting it: it may be missing, fail, or never end."""
+"""Run another program without trusting it: it may be missing, fail, or never end."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of running a program: its exit status (None when it had none), output, and what went wrong."""
+    """The result of running a program: its exit status (None when it had none), output, and what went wrong."""
 
     status: int | None
     output: str

@@ -1,4 +1,4 @@
-"""The working half of the plugin: hooks that exist only while backends are chosen."""
+"""The active half of the plugin: hooks that exist only while backends are chosen."""
 
 from collections.abc import Generator
 from typing import Any
@@ -29,7 +29,7 @@ def activate(config: pytest.Config) -> None:
     try:
         available = available_compilers()
         options = read_options(config, available)
-        # Last, as it makes a file: an earlier complaint must leave nothing behind.
+        # Last, because it creates a file: an earlier error must leave nothing behind.
         results = None if is_worker else Results(config, options)
     except UserError as error:
         raise pytest.UsageError(error.one_line()) from None
@@ -49,12 +49,12 @@ class JudgingHooks:
         announce(config)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Undo what was done to test modules."""
+        """Undo the changes of test modules."""
         withdraw(config)
         if self.calls is not None:
             self.calls.undo()
 
-    # Innermost, so that --lf and others see the variants.
+    # Innermost, so that --lf and other plugins see the variants.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Put the variants of each collected test in its place."""
@@ -65,7 +65,7 @@ class JudgingHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Bring variants together and refuse marks that ask for something unknown."""
+        """Bring variants together and refuse marks with unknown arguments."""
         side_by_side(items, self.options.variants)
         try:
             check_markers(items)
@@ -89,7 +89,7 @@ class JudgingHooks:
         progress.shared.save_late(fixturedef.argname, value)
         return value
 
-    # Outermost, so that nothing can swallow what is raised here.
+    # Outermost, so that nothing can catch what is raised here.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Let the body run, then end it as the judge says."""
@@ -142,7 +142,7 @@ class JudgingHooks:
             if progress is not None and isinstance(item, JudgedItem):
                 sibling = isinstance(nextitem, JudgedItem) and nextitem.test_id == item.test_id
                 wrong = progress.decision is not None and progress.decision.kind.fails
-                # After the last variant the test's effects stay, as they would without us; wrong ones do not.
+                # After the last variant the effects of the test stay, as without the plugin; wrong ones do not.
                 if sibling or wrong:
                     progress.shared.rewind()
 

@@ -1,4 +1,4 @@
-"""What a judged test body comes to: from verdicts and the test's own ending to one outcome."""
+"""The outcome of a judged test body: from verdicts and the test's own ending."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class JudgementError(PlumblineError):
 class Decision:
     """The ending of one judged body.
 
-    kind: the heaviest verdict of all calls, VACUOUS when nothing was compiled, SENSITIVE or EAGER_FAILED when the
+    kind: the most serious verdict of all calls, VACUOUS when nothing was compiled, SENSITIVE or EAGER_FAILED when the
     test fails by itself.  outcome: passed, vacuous, failed (by the verdict), xfailed, xpassed (compile_xfail), or
     own (as the test itself ends).
     worst: the call that decides, None without one.  stage: first wrong backend, None while unknown.
@@ -45,7 +45,7 @@ class Expectation:
     strict: bool
 
 
-def heaviest(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[VerdictKind, JudgedCall | None]:
+def most_serious(calls: Sequence[JudgedCall], statistics: CompileStatistics) -> tuple[VerdictKind, JudgedCall | None]:
     """Return the verdict of a body and the first call that has it.
 
     A failing call decides whatever was compiled; else a body in which no operation was compiled is VACUOUS, unless
@@ -73,7 +73,7 @@ def decide(
     ended: the test came to its end without an exception, a skip or an xfail of its own.
     require: vacuous tests fail.
     """
-    kind, worst = heaviest(calls, statistics)
+    kind, worst = most_serious(calls, statistics)
     if kind.fails:
         if expectation is not None:
             return Decision(kind, "xfailed", worst, reason=expectation.reason)

@@ -1,4 +1,4 @@
-"""The text of a failure: what is wrong, by how much, at which stage, at which line of the user's, and what next."""
+"""The text of a failure: what is wrong, by how much, at which stage, at which line of the user's, and what to do."""
 
 import linecache
 import math
@@ -28,7 +28,7 @@ _VACUOUS_HINT = (
 
 
 def headline(decision: Decision, variant: Variant) -> str:
-    """Return the one line that a failure is known by, in summaries and reports."""
+    """Return the line that stands for a failure in summaries and reports."""
     if decision.kind is VerdictKind.VACUOUS:
         return f"VACUOUS at {variant.backend}: nothing was compiled"
     if not decision.kind.fails:
@@ -90,7 +90,7 @@ def failure_repr(
 
 
 def label_own_failure(report: pytest.TestReport, decision: Decision, item: Any, calls: Sequence[JudgedCall]) -> None:
-    """Say in the report of a test that fails by itself what the judge found; changes the report."""
+    """Add the verdict of the judge to the report of a test that fails by itself."""
     if decision.kind is VerdictKind.SENSITIVE:
         text = (
             f"SENSITIVE at {item.variant.backend}: every compiled call is within the program's own rounding noise, and "

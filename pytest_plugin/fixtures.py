@@ -1,4 +1,4 @@
-"""What tests may name themselves: the `compiled` fixture and the markers. Light: loaded in every pytest session."""
+"""What tests can use: the `compiled` fixture and the markers. Light: loaded in every pytest session."""
 
 import functools
 from collections.abc import Callable

@@ -149,7 +149,7 @@ def _variant_of(item: Any, kind: Any, variant: Variant) -> Any:
 
 
 def side_by_side(items: list[pytest.Item], order: tuple[Variant, ...]) -> None:
-    """Bring the variants of each test together again, where a plugin (pytest-randomly) has strewn them; in place.
+    """Bring the variants of each test together again, where a plugin (pytest-randomly) has shuffled them; in place.
 
     order: of the variants within a test.  A test stands where its first variant stood.
     """
@@ -164,7 +164,7 @@ def side_by_side(items: list[pytest.Item], order: tuple[Variant, ...]) -> None:
 
 
 def check_markers(items: Iterable[pytest.Item]) -> None:
-    """Raise UserError for a marker of ours that asks for something unknown."""
+    """Raise UserError for a marker of ours with unknown arguments."""
     for item in items:
         for mark in item.iter_markers("compile_ignore"):
             read_aspects(mark.args, where=item.nodeid)

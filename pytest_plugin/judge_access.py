@@ -1,4 +1,4 @@
-"""The plugin's one door to the oracle; imports torch, so only the working half of the plugin comes here."""
+"""The plugin's only access to the oracle; imports torch, so only the active half of the plugin imports it."""
 
 from collections.abc import Mapping
 

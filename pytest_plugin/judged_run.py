@@ -33,7 +33,7 @@ SKIPS: tuple[type[BaseException], ...] = (pytest.skip.Exception, unittest.SkipTe
 
 @dataclass(slots=True)
 class Progress:
-    """Where one item stands; the stages of its run fill it in.
+    """The state of one item's run; its stages fill it in.
 
     trial: the variant and mode of a re-run, None in the real run.  seconds: of the real body.
     own: how the test itself ended, None for a plain end.
@@ -55,7 +55,7 @@ PROGRESS = pytest.StashKey[Progress]()
 class ItemRuns:
     """Runs every judged item of one pytest session; remembers which variants were wrong.
 
-    available: each compiler's backends.  keep_frames: the debugger will want the user's frames.
+    available: each compiler's backends.  keep_frames: keep the user's frames, for the debugger.
     """
 
     def __init__(self, options: PluginOptions, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
@@ -77,7 +77,7 @@ class ItemRuns:
         item.around_body = self.around_body
 
     def around_setup(self, item: Any, setup: Body) -> None:
-        """Run a set-up with this test's seed, then save what the siblings share if no own fixture made us do so."""
+        """Run a set-up with this test's seed, then save what the siblings share, unless that is done already."""
         item.stash[PROGRESS] = progress = Progress(self._shared_state(item.test_id))
         for mark in item.iter_markers("compile_skip"):
             if applies(mark, item.variant):
@@ -135,14 +135,14 @@ class ItemRuns:
         return decision
 
     def _own_failure(self, item: Any, progress: Progress, decision: Decision) -> Decision:
-        """Tell a test whose own tolerance is too tight from one that fails without us."""
+        """Tell a test whose own tolerance is too tight from one that fails without a compiler."""
         if not _can_run_again(item, progress):
             return replace(decision, note="not re-run with reference values")
         ended, _ = self._run_again(item, progress, item.variant, "reference")
         return replace(decision, kind=VerdictKind.SENSITIVE if ended else VerdictKind.EAGER_FAILED)
 
     def _first_wrong(self, item: Any, progress: Progress) -> tuple[str | None, str]:
-        """Return the first wrong backend of the ladder, and why it is not known if so."""
+        """Return the first wrong backend of the ladder, and, if it is unknown, why."""
         for lower in item.variant.lower():
             if lower.backend not in self.available.get(lower.compiler, ()):
                 continue
@@ -160,7 +160,7 @@ class ItemRuns:
     def _run_again(
         self, item: Any, progress: Progress, variant: Variant, mode: str
     ) -> tuple[bool, JudgeSession | None]:
-        """Run the body once more from the same state, in silence; return whether it ended well, and its session."""
+        """Run the body once more from the same state, without output; return whether it passed, and its session."""
         assert progress.before_body is not None
         progress.before_body.rewind()
         progress.trial, progress.trial_session = (variant, mode), None
@@ -211,7 +211,7 @@ def _expectation(item: Any) -> Expectation | None:
 
 
 def _is_failure(item: Any, own: BaseException) -> bool:
-    """Return whether the test fails by `own`: no skip, no xfail, and no failure that its xfail mark expects."""
+    """Return whether `own` is a failure: not a skip, not an xfail, not what its xfail mark expects."""
     if isinstance(own, (*SKIPS, pytest.xfail.Exception)):
         return False
     return item.get_closest_marker("xfail") is None or bool(item.config.option.runxfail)
@@ -219,7 +219,7 @@ def _is_failure(item: Any, own: BaseException) -> bool:
 
 def _can_run_again(item: Any, progress: Progress) -> bool:
     # pytest's subtests fixture reports each sub-test at once: a second run would report them twice.
-    # Under --pdb pytest has put off a unittest case's tearDown, without which it cannot start again.
+    # Under --pdb pytest postpones the tearDown of a unittest case, without which it cannot start again.
     postponed = isinstance(item, JudgedTestCase) and bool(item.config.getoption("usepdb", False))
     return progress.seconds <= RERUN_SECONDS and "subtests" not in (item.funcargs or {}) and not postponed
 

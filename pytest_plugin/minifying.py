@@ -1,4 +1,4 @@
-"""After the run: each failure made small, by `repro-minify` in a process of its own."""
+"""After the run: failures are minimized, each by `repro-minify` in a process of its own."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from plumbline.reports.rows import CaseRow
 
 MODES = ("off", "auto", "always")
 FEW = 3
-"""Failures that `auto` makes small; a broken compiler fails everywhere, and the first few say how."""
+"""How many failures `auto` minimizes; a broken compiler fails everywhere, and the first few show how."""
 SECONDS = 900.0
 FOLDER = Path(".plumbline") / "repros"
 _COMMAND = "from plumbline.minifier.command_minify import main; main()"
@@ -21,7 +21,7 @@ _COMMAND = "from plumbline.minifier.command_minify import main; main()"
 
 @dataclass(frozen=True, slots=True)
 class Minified:
-    """What came of one failure: the test as a user would name it, and one sentence."""
+    """The result for one failure: the test as a user would name it, and one sentence."""
 
     test: str
     sentence: str
@@ -29,7 +29,7 @@ class Minified:
 
 
 def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
-    """Return the failing cases worth a script: where the fault begins, each place of the user's once.
+    """Return the failing cases worth a script: where the fault begins, each line of the user's once.
 
     A fault of capture (stage eager) is not a fault of a graph, and has nothing that could be cut down.
     """
@@ -44,7 +44,7 @@ def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
 
 
 def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified]:
-    """Yield what came of each failure, as it comes; scripts go to `.plumbline/repros` under the root."""
+    """Yield the result of each failure when it is there; scripts go to `.plumbline/repros` under the root."""
     for case in failures_to_minify(cases, mode):
         named = f"{case.test} [{case.column}]"
         script = root / FOLDER / f"repro_{_file_name(case)}.py"
@@ -61,7 +61,7 @@ def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified
                 stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
-            yield Minified(named, f"not made small within {SECONDS:.0f} s; run repro-minify by hand", good=False)
+            yield Minified(named, f"not minimized within {SECONDS:.0f} s; run repro-minify by hand", good=False)
             continue
         yield Minified(named, *_outcome(done.stdout, done.stderr))
 
@@ -72,7 +72,7 @@ def _outcome(stdout: str, stderr: str) -> tuple[str, bool]:
         answer = json.loads(stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         lines = stderr.strip().splitlines()
-        return (lines[-1] if lines else "repro-minify said nothing"), False
+        return (lines[-1] if lines else "repro-minify printed nothing"), False
     return str(answer["sentence"]), bool(answer["reproduces"])
 
 

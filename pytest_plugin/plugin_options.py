@@ -1,4 +1,4 @@
-"""The settings, read and checked before any test runs; every bad one is a line that says what to do."""
+"""The settings, read and checked before any test runs; every error is one line that says what to do."""
 
 import os
 import tempfile
@@ -35,7 +35,7 @@ from .variants import Variant, select_variants
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginOptions:
-    """What the user asked for, checked.
+    """The checked settings of a session.
 
     variants: under which every test runs, in order.  boundary: one of BOUNDARIES.
     targets: import paths, all of which import.  judge: how a call is judged.
@@ -103,7 +103,7 @@ def check_target(path: str) -> None:
         raise UserError(error.what, where=TARGET.option, why=error.why, hint=error.hint) from None
     except Exception as error:  # the user's module may raise anything while it is imported
         why = f"{type(error).__name__}: {error}"
-        hint = "mend that module, or name another target"
+        hint = "repair that module, or name another target"
         raise UserError(f"target {path!r} cannot be imported", where=TARGET.option, why=why, hint=hint) from None
 
 

@@ -12,7 +12,7 @@ from .failure_text import headline
 from .judge_access import JudgedCall, JudgeSession
 from .variants import Variant
 
-# Said by rows until the controller, which alone knows the run, fills it in.
+# In rows until the controller, which alone knows the run, fills it in.
 NO_RUN = ""
 _MEASURED = tuple(name for name in field_types(Measurements) if name != "margin")
 

@@ -1,4 +1,4 @@
-"""Where results come together: on the controller, from serial runs and xdist workers alike."""
+"""The results of a run, collected on the controller: from serial runs and from xdist workers."""
 
 import contextlib
 import sys
@@ -30,7 +30,7 @@ STORE_SECONDS = 1.0
 
 
 class Results:
-    """Collects rows as reports come in, stores them as they come, and sums up at the end."""
+    """Collects rows from reports, stores them, and prints the summary at the end."""
 
     def __init__(self, config: pytest.Config, options: PluginOptions) -> None:
         self.options = options
@@ -79,7 +79,7 @@ class Results:
             self._write_page(finished)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the table, the failures by stage and what deserves a warning."""
+        """Print the table, the failures by stage and warnings."""
         lines = summary_lines(self.cases, require=self.options.require)
         if not lines:
             return
@@ -96,7 +96,7 @@ class Results:
                 terminalreporter.line(f"minified: {minified.test}: {minified.sentence}", **colour)
 
     def pytest_unconfigure(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         if self._store is not None:
             self._store.close()
 
@@ -128,7 +128,7 @@ class Results:
             self._give_up(error)
 
     def _give_up(self, error: UserError) -> None:
-        # A database that dies in mid-run must not take the test run with it.
+        # A database that fails during the run must not end the test run.
         self.trouble = f"results are not stored: {error.one_line()}"
         if self._store is not None:
             with contextlib.suppress(UserError):

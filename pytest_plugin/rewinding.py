@@ -1,4 +1,4 @@
-"""State that outlives one variant of a test: what it is, and when it is saved and put back."""
+"""State that outlives one variant of a test: what it is, and when it is saved and restored."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def _fixture_values(item: Any) -> list[tuple[str, str, object]]:
 class SharedState:
     """The shared state of a test, as it was before its own fixtures and body could touch it.
 
-    All variants of a test that run one after another use the same one: after each it is put back.
+    All variants of a test that run one after another use the same one: after each it is restored.
     """
 
     def __init__(self, test_id: str) -> None:
@@ -76,7 +76,7 @@ class SharedState:
             self._states.append(take_state(rest))
 
     def rewind(self) -> None:
-        """Put everything back, latest first."""
+        """Restore everything, latest first."""
         for state in reversed(self._states):
             state.rewind()
         self.rewound = True

@@ -109,7 +109,7 @@ def is_on(config: pytest.Config) -> bool:
 
 
 def stray_option(config: pytest.Config) -> str | None:
-    """Return an option of ours that was typed although no backend is chosen, None when all is well."""
+    """Return an option of ours that was typed although no backend is chosen, None without one."""
     if getattr(config.option, BACKENDS.dest, None) is not None:
         return None
     typed = (s.option for s in SETTINGS if s is not BACKENDS and getattr(config.option, s.dest, None) is not None)

@@ -1,4 +1,4 @@
-"""The section at the end of a run: one small table, the failures by stage, what deserves a warning."""
+"""The section at the end of a run: one small table, the failures by stage, warnings."""
 
 from collections import Counter
 from collections.abc import Sequence

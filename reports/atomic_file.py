@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written whole or not at all."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from plumbline.compiler.base.errors import UserError
 def write_whole(file: Path, text: str) -> None:
     """Write a text file by a temporary one beside it and a rename; make its directories.
 
-    Raises UserError when the place cannot be written; what stood there before stays untouched.
+    Raises UserError when the place cannot be written; the file that was there before stays untouched.
     """
     try:
         if file.is_dir():
@@ -28,7 +28,7 @@ def _replace(file: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as out:
             out.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes it private; a report is to be read by others
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes it private; others should be able to read a report
         os.replace(temporary, file)
     except BaseException:
         with suppress(OSError):

@@ -1,6 +1,6 @@
 """The geometry of the page's charts: where dots, ticks and lines go; the template draws them as SVG.
 
-All coordinates are SVG user units, y downwards.  Margins stand on a logarithmic axis, 1 is the limit.
+All coordinates are SVG user units, y downwards.  Margins are on a logarithmic axis; 1 is the limit.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .marks import columns_of, margin_text, mark_of, seriousness
 from .rows import CaseRow
 
-LOWEST = 1e-3  # smaller margins stand at the left end of the axis
+LOWEST = 1e-3  # smaller margins are drawn at the left end of the axis
 SPARK_WIDTH, SPARK_HEIGHT = 56, 16
 _SPARK_DECADES = 3.0  # a sparkline shows 1e-3 to 1e3
 
@@ -62,7 +62,7 @@ class MarginChart:
 def spark_of(history: Sequence[tuple[str, str, float]]) -> Spark | None:
     """Return the sparkline of (run, outcome, margin), oldest first; None for fewer than two runs.
 
-    None too when every run was bitwise equal: a flat line at the bottom says nothing.
+    None too when every run was bitwise equal: a flat line at the bottom tells nothing.
     """
     if len(history) < 2 or all(margin == 0.0 for _, _, margin in history):
         return None

@@ -1,4 +1,4 @@
-"""Stored rows as pandas tables, for notebooks and for questions nobody foresaw."""
+"""Stored rows as pandas tables, for notebooks and for questions that no report answers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The gate, which asks whether a run holds what a baseline promises.
+"""The gate: is a run as good as its baseline?
 
 Red: a regression (a case that fails now and did not, more graph breaks, nothing compiled any more) or
 an invalid comparison (cases that vanished, duplicates, an interrupted run).  Improvements never make
@@ -14,7 +14,7 @@ from .marks import margin_text, mark_of, one_line
 from .rows import FAILING_OUTCOMES, CaseRow, RunRow
 
 DRIFT_FACTOR = 4.0  # a margin that grew by more than this ...
-DRIFT_FLOOR = 0.5  # ... and stands above this (1 fails) warns
+DRIFT_FLOOR = 0.5  # ... and is above this (1 fails) warns
 OPS_LOST = 0.05  # a smaller share of captured operations may go to another version of a library
 
 REGRESSION, INVALID, WARNING, IMPROVEMENT = "REGRESSION", "INVALID", "WARNING", "IMPROVEMENT"
@@ -57,7 +57,7 @@ class GateReport:
         return {"red": self.red, "compared": self.compared, "source": self.source, "changes": changes}
 
     def __str__(self) -> str:
-        """Return one line a change, then one line that says how it went."""
+        """Return one line per change, then one line with the result."""
         counts = Counter(change.level for change in self.changes)
         said = ", ".join(f"{count} {level.lower()}" for level, count in counts.items()) or "no change"
         verdict = "RED" if self.red else "GREEN"
@@ -107,7 +107,7 @@ def _whole_run(run: RunRow, cases: Sequence[CaseRow], baseline: Baseline) -> Ite
     for side, rows in (("this run", cases), ("the baseline", baseline.cases)):
         counts = Counter(map(_name, rows))
         for name in sorted(name for name, count in counts.items() if count > 1):
-            yield Change(INVALID, name, f"stands {counts[name]} times in {side}")
+            yield Change(INVALID, name, f"appears {counts[name]} times in {side}")
 
 
 def _vanished(now: dict[str, CaseRow], then: dict[str, ExpectedCase]) -> Iterable[Change]:

@@ -1,4 +1,4 @@
-"""One letter, one word and one tone for what became of a case: the same in the terminal and on the page."""
+"""One letter, one word and one tone for the result of a case: the same in the terminal and on the page."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a case is shown: letter and word say everything, the tone (a colour) only repeats it."""
+    """How a case is shown: by letter and word; the tone (a colour) only repeats them."""
 
     letter: str
     word: str
@@ -65,7 +65,7 @@ _SERIOUSNESS = ("good", "better", "none", "known", "weak", "vacuous", "bad")
 
 
 def seriousness(case: CaseRow) -> tuple[int, int]:
-    """Return a sort key, larger for what deserves to be read first: by tone, then by verdict."""
+    """Return a sort key, larger for what should be read first: by tone, then by verdict."""
     verdicts = list(VERDICTS)
     rank = verdicts.index(case.verdict) if case.verdict in VERDICTS else -1
     return _SERIOUSNESS.index(mark_of(case).tone), rank

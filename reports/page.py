@@ -1,4 +1,4 @@
-"""One run as one HTML file: nothing is fetched, nothing else is needed, it can be mailed and printed.
+"""One run as one HTML file: it fetches nothing, needs no other file, and can be mailed and printed.
 
 Charts are inline SVG: plotly.js would add 4.5 MB to every page.
 """

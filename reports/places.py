@@ -1,4 +1,4 @@
-"""Where results go when nobody says otherwise."""
+"""Where results go by default."""
 
 import os
 from pathlib import Path

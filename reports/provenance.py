@@ -1,4 +1,4 @@
-"""What a run was made of: versions, commit, machine; found without importing torch."""
+"""The circumstances of a run: versions, commit, machine; without importing torch."""
 
 import os
 import platform
@@ -60,7 +60,7 @@ def _commit(root: Path) -> tuple[str, bool]:
     commit = _git(root, "rev-parse", "HEAD")
     if not commit:
         return "", False
-    # Untracked files do not count: results and caches lie there.
+    # Untracked files do not count: results and caches are among them.
     return commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
 
 

@@ -1,7 +1,7 @@
-"""What one run leaves behind: a row a run, a row a test and backend, a row a judged call.
+"""The result rows: one per run, one per test and backend, one per judged call.
 
 Rows are plain data (text, whole numbers, floats, None, lists of these), so that they cross process
-borders (pytest-xdist), fit a database row and a JSON line.  Verdicts and outcomes are words here:
+boundaries (pytest-xdist) and fit a database row and a JSON line.  Verdicts and outcomes are words here:
 this folder does not know the judge.
 """
 
@@ -18,7 +18,7 @@ from plumbline.compiler.base.errors import UserError
 
 SCHEMA_VERSION = 1  # raise it when a field is added, removed, or changes its meaning
 
-# What became of a test under one backend.  `failed`, `error` and `vacuous` never count as passed.
+# The result of a test under one backend.  `failed`, `error` and `vacuous` never count as passed.
 OUTCOMES = ("passed", "xfailed", "xpassed", "skipped", "vacuous", "failed", "error")
 FAILING_OUTCOMES = frozenset({"vacuous", "failed", "error"})
 
@@ -115,14 +115,15 @@ class CaseRow(Measurements):
     """One test item under one compiler and backend.
 
     test: pytest node id without the backend part.  case_id: `identify_case` of the three names.
-    verdict: the heaviest verdict of all judged calls, empty when none was reached (a skip).
+    verdict: the most serious verdict of all judged calls, empty when none was reached (a skip).
     outcome: one of OUTCOMES.  stage: first wrong backend of the ladder, None when none is known.
-    sentence, aspect, where: of the heaviest finding.  boundary: label of the call it stands in.
+    sentence, aspect, where: of the most serious finding.  boundary: label of the call that has it.
     user_file, user_line: the user's line nearest to it, "" and 0 when unknown.
-    boundaries, judged_calls: how many calls sites and calls were judged.
+    boundaries, judged_calls: how many call sites and calls were judged.
     graphs, ops, breaks, recompiles: what the compiler did, summed over boundaries.
     *_seconds: wall time of the whole test, of compiling, of the eager and of the compiled runs.
-    notes: said to the user without failing.  events: graph breaks, recompiles, ... as flat mappings.
+    notes: remarks that are not failures.  events: graph breaks, recompiles, ... in order, each a mapping with
+    "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/result_rows.py).
     """
 
     run_id: str
@@ -159,7 +160,7 @@ class CaseRow(Measurements):
 
     @property
     def column(self) -> str:
-        """Return `compiler:backend`, the column a case stands in."""
+        """Return `compiler:backend`, the column of a case."""
         return f"{self.compiler}:{self.backend}"
 
 

@@ -1,4 +1,4 @@
-"""The tables of the result store, drawn from the row classes so that the two cannot drift apart."""
+"""The tables of the result store, made from the row classes, so that the two cannot differ."""
 
 import json
 import math
@@ -47,7 +47,7 @@ class Measure(TypeDecorator[float]):
         return dialect.type_descriptor(_Real() if dialect.name == "sqlite" else Double())
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> Any:
-        """Return what SQLite would lose as a word."""
+        """Return the value, or a word for one that SQLite would lose."""
         if value is None or dialect.name != "sqlite":
             return value
         if math.isnan(value):
@@ -62,7 +62,7 @@ class Measure(TypeDecorator[float]):
         return -0.0 if value == _NEGATIVE_ZERO else float(value)
 
 
-_NEGATIVE_ZERO = "negative zero"  # "-0.0" would look like a number to SQLite and become 0.0
+_NEGATIVE_ZERO = "negative zero"  # SQLite would read "-0.0" as a number and store 0.0
 
 
 class ListColumn(TypeDecorator[tuple[Any, ...]]):

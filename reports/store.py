@@ -31,7 +31,7 @@ class SchemaMismatch(UserError):
 
 
 class ResultStore:
-    """An open result database; a context manager, made by `open_store`.
+    """An open result database; a context manager, opened by `open_store`.
 
     One store belongs to one process and thread; several processes may write to one database.
     """
@@ -49,7 +49,7 @@ class ResultStore:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database; what was appended is there already."""
+        """Close the database; what was appended is stored already."""
         self._engine.dispose()
 
     def begin_run(self, run: RunRow) -> None:
@@ -145,7 +145,7 @@ class ResultStore:
 
 
 def open_store(place: str, *, write: bool = False) -> ResultStore:
-    """Open the result database at a path or URL; for writing, make it when it is not there.
+    """Open the result database at a path or URL; for writing, create it if it does not exist.
 
     Raises UserError (one line, with the next thing to do) when it cannot be opened, is not a database,
     or lacks its driver, and SchemaMismatch when another version of plumbline wrote it; the file is

@@ -7,7 +7,7 @@ from tabulate import tabulate
 from .marks import columns_of, margin_text, mark_of, marks_in, one_line, seconds_text, seriousness
 from .rows import CaseRow, RunRow
 
-MATRIX_ROWS = 40  # more tests than this, and only those that are not plainly good are listed
+MATRIX_ROWS = 40  # more tests than this, and only those that are not good are listed
 
 
 def report_text(run: RunRow, cases: Sequence[CaseRow], *, slowest: int = 5, every_test: bool = False) -> str:

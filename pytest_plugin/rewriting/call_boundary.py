@@ -11,7 +11,7 @@ import torch
 
 from ..current import current_session
 
-# Their functions are what programs are made of, not programs of the user's.
+# Their functions are parts of programs, not programs of the user.
 BUILDING_BLOCKS = frozenset({"torch", "numpy", "pytest", "_pytest", "pluggy", "plumbline", "hypothesis", "xdist"})
 DEPTH = 3  # how deep in lists, tuples and dicts a tensor argument is looked for
 WIDTH = 32  # how many entries of each are looked at

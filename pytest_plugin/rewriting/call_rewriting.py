@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
-HELPER = "@plumbline_boundary"  # no identifier, so no name of the user's can meet it
+HELPER = "@plumbline_boundary"  # not an identifier, so that it cannot clash with a name of the user
 _PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
 _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
 
@@ -42,7 +42,7 @@ def _is_implicit(callee: ast.expr) -> bool:
 
 
 class CallRewriter:
-    """Gives the functions of test files their boundary, once per run, and takes it back."""
+    """Puts the boundary into the functions of test files, once per run, and removes it."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

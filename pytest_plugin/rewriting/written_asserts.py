@@ -1,6 +1,6 @@
 """Boundaries are judged as their author wrote them: without the code that pytest puts behind every assert.
 
-Inside a compiled function a rewritten assert is a graph break of pytest's making, and hides faults of the real one.
+Inside a compiled function a rewritten assert is a graph break that pytest caused, and hides faults of the real code.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""`--compile-minify`: which failures are made small, and a planted one that is, from the plugin to the script."""
+"""`--compile-minify`: which failures are minimized, and a planted one that is, from the plugin to the script."""
 
 import re
 import subprocess
@@ -53,7 +53,7 @@ def test_always_takes_every_test() -> None:
 def test_the_commands_last_line_is_what_is_told() -> None:
     assert _outcome('noise\n{"sentence": "REPRODUCES 3/3", "reproduces": true}\n', "") == ("REPRODUCES 3/3", True)
     assert _outcome("", "progress\nrepro-minify: nothing to minify\n") == ("repro-minify: nothing to minify", False)
-    assert _outcome("", "") == ("repro-minify said nothing", False)
+    assert _outcome("", "") == ("repro-minify printed nothing", False)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The demo: judge the examples under every backend of both compilers, then make a planted fault small.
+"""The demo: judge the examples under every backend of both compilers, then minimize a planted fault.
 
 `./run demo` is `pytest --compile-backends=all examples/` with a report, for plumbline and stock torch.compile side by
 side; one example is really wrong under stock, so pytest fails. Then `repro-minify` cuts a compiler made wrong on
