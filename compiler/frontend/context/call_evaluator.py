@@ -126,11 +126,6 @@ class CallEvaluator(CallEvaluation):
             self.ctx, decode(function.code), function.namespace, bound, {}, parent, free_cells=list(function.cells)
         )
 
-    def suspendable(self, function: Value, code: types.CodeType, args: dict[str, Value]) -> Value:
-        """Return a generator over a frame of the function."""
-        assert isinstance(function, FunctionValue)
-        return self.make_generator(self.new_frame(function, args))
-
     def class_body(self, function: Value) -> dict[str, Value]:
         """Evaluate a frame whose locals are the names of a class."""
         assert isinstance(function, FunctionValue)
