@@ -1,7 +1,6 @@
 """CallEvaluator: Python functions that are evaluated where they are called."""
 
 import inspect
-import types
 from collections.abc import Callable
 
 from ...bytecode.instruction import decode
