@@ -8,33 +8,24 @@ import collections
 import operator
 import types
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import key_among
 from ...operator_table import Binary, Comparison
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
-from .sequences import SequenceIterator, call_dunder
-from .sets import SET_OPERATORS, SetOperand, TokenPool, on_tokens
+from .sequences import call_dunder
+from .sets import TokenPool
 from .tuples import TupleValue
-
-
-@dataclass(slots=True)
-class Entry:
-    """One key and its value; value None: deleted."""
-
-    key: Value
-    value: Value
-
+from .views import DictView, Entry, MappingIterator, MappingValue
 
 _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
 
 
-class DictValue(SetOperand):
+class DictValue(MappingValue):
     """A dict, OrderedDict or defaultdict."""
 
     def __init__(
@@ -160,6 +151,10 @@ class DictValue(SetOperand):
             factory: Any = self.factory.constant() if self.factory is not None else None
             return collections.defaultdict(factory, pairs)
         return types.MappingProxyType(dict(pairs)) if self.kind is types.MappingProxyType else self.kind(pairs)
+
+    def proxy(self) -> Value:
+        """Return a read-only proxy of the dictionary."""
+        return ProxyValue(self)
 
     def read_all(self, ctx: CaptureContext) -> dict[Hashable, Entry]:
         """Guard all keys of the original and return every entry, in order."""
@@ -374,23 +369,6 @@ class DictValue(SetOperand):
         return lines
 
 
-class MappingIterator(SequenceIterator):
-    """An iterator over a dictionary, which must not change size meanwhile."""
-
-    def __init__(self, mapping: DictValue, elements: list[Value]) -> None:
-        super().__init__(TupleValue(elements))
-        self.mapping = mapping
-        self.size = len(elements)
-
-    def next(self, ctx: CaptureContext) -> Value:
-        """Give the next element; raise RuntimeError if the size changed."""
-        if len(self.mapping.entries) != self.size:
-            ordered = self.mapping.kind is collections.OrderedDict
-            words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
-            ctx.throw(RuntimeError, words)
-        return super().next(ctx)
-
-
 def _is_none(value: Value) -> bool:
     return isinstance(value, Constant) and value.value is None
 
@@ -512,122 +490,6 @@ def _view(kind: str) -> "_Rule":
         return DictView(self, kind)
 
     return rule
-
-
-class DictView(SetOperand):
-    """`keys()`, `values()` or `items()` of a dictionary; sees later changes."""
-
-    def __init__(self, owner: DictValue, part: str) -> None:
-        self.owner = owner
-        self.part = part
-
-    def python_type(self) -> type:
-        """Return the view type."""
-        return type(getattr({}, self.part)())
-
-    def has_set_operators(self) -> bool:
-        """Return whether it shows keys or items."""
-        return self.part != "values"
-
-    def real_tokens(self, pool: TokenPool) -> Any:
-        """Return a real view of a dictionary of tokens."""
-        if self.part == "keys":
-            return dict.fromkeys(map(pool.token, self.elements(pool.ctx))).keys()
-        if self.part == "values":
-            return [pool.token(element) for element in pool.ctx.unpack(self)]
-        tokens: dict[Hashable, Hashable] = {}
-        entries = self.owner.read_all(pool.ctx).values()
-        for entry in entries:
-            try:
-                tokens[pool.token(entry.key)] = pool.token(pool.ctx.realize(entry.value))
-            except Raised:
-                raise Break(UNSUPPORTED_OBJECT, "a set operation on items that do not hash") from None
-        for entry in entries:
-            pair = (entry.key.hash_token(pool.ctx), pool.ctx.realize(entry.value).hash_token(pool.ctx))
-            pool.pairs[pair] = TupleValue([entry.key, entry.value])
-        return tokens.items()
-
-    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
-        """Evaluate the operators of sets, with any iterable on the other side."""
-        if record.symbol not in SET_OPERATORS or not self.has_set_operators():
-            return None
-        left, right = (other, self) if reflected else (self, other)
-        return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another view `compare` has answered."""
-        return True
-
-    def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
-        """Return a view of a dictionary of the kind."""
-        return getattr(part(self.owner), self.part)()
-
-    def elements(self, ctx: CaptureContext) -> list[Value]:
-        """Return what the view shows now."""
-        entries = self.owner.read_all(ctx).values()
-        if self.part == "keys":
-            return [entry.key for entry in entries]
-        for entry in entries:
-            entry.value = ctx.realize(entry.value)
-        if self.part == "values":
-            return [entry.value for entry in entries]
-        return [TupleValue([entry.key, entry.value]) for entry in entries]
-
-    def stand_in(self) -> object:
-        """Return a view of nothing."""
-        return getattr({}, self.part)()
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Return a method, or what is viewed."""
-        if name == "mapping":
-            return ProxyValue(self.owner)
-        if name == "__class__":
-            return ctx.known(self.python_type())
-        if not hasattr(self.python_type(), name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
-        """Raise TypeError, but for views of values."""
-        self.refuse(ctx, "hash", hash)
-
-    def iterate(self, ctx: CaptureContext) -> Value:
-        """Iterate over what the view shows now."""
-        return MappingIterator(self.owner, self.elements(ctx))
-
-    def reversed(self, ctx: CaptureContext) -> Value:
-        """Return an iterator from the last entry."""
-        return self.call_method(ctx, "__reversed__", [], {})
-
-    def length(self, ctx: CaptureContext) -> Value:
-        """Return the number of entries."""
-        return self.owner.length(ctx)
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Return whether there are entries."""
-        return self.owner.truth(ctx)
-
-    def contains(self, ctx: CaptureContext, item: Value) -> bool:
-        """Test a key by lookup, other views by comparing."""
-        if self.part == "keys":
-            return self.owner.contains(ctx, item)
-        return any(ctx.equal(element, item) for element in self.elements(ctx))
-
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate explicit special methods and isdisjoint."""
-        if name == "__reversed__":
-            return MappingIterator(self.owner, self.elements(ctx)[::-1])
-        if name == "isdisjoint" and len(args) == 1:
-            return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
-        if hasattr(self.python_type(), name):
-            return call_dunder(ctx, self, name, args)
-        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make the view of the dictionary."""
-        name = out.fresh()
-        out.line(f"{name} = {out.value(self.owner)}.{self.part}()")
-        return name
 
 
 _Rule = Callable[[DictValue, CaptureContext, Arguments, Keywords], Value]
