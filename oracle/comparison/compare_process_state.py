@@ -22,4 +22,4 @@ def switch_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
     assert isinstance(eager, TorchSwitches)
     assert isinstance(actual, TorchSwitches)
     if eager != actual:
-        yield Difference(AFTER_ALL, "torch modes", f"are {actual} after the call; after eager's {eager}")
+        yield Difference(AFTER_ALL, "torch modes", f"after the call: {actual}; after eager's: {eager}")

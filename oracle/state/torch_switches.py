@@ -16,8 +16,8 @@ class TorchSwitches:
     def __str__(self) -> str:
         """Return the switches in words."""
         grad = "on" if self.grad else "off"
-        order = "deterministic" if self.deterministic else "any"
-        return f"grad mode {grad}, default dtype {self.dtype}, {order} algorithms"
+        deterministic = "on" if self.deterministic else "off"
+        return f"grad mode {grad}, default dtype {self.dtype}, deterministic algorithms {deterministic}"
 
     @classmethod
     def now(cls) -> "TorchSwitches":
