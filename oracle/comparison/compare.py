@@ -14,14 +14,14 @@ from .matching import match_outcomes
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class OutcomeComparison:
     """Findings about everything but values, and the pairs whose values are still to be judged."""
 
     findings: tuple[Finding, ...]
     pairs: tuple[Pair, ...]
 
 
-def compare(eager: RunOutcome, actual: RunOutcome, *, without: Collection[str] = ()) -> Comparison:
+def compare(eager: RunOutcome, actual: RunOutcome, *, without: Collection[str] = ()) -> OutcomeComparison:
     """Compare two outcomes of the same call from the same state; without: aspects that are left out."""
     outcomes = match_outcomes(eager, actual)
     ranked = [
@@ -31,4 +31,4 @@ def compare(eager: RunOutcome, actual: RunOutcome, *, without: Collection[str] =
         for difference in aspect.outcomes(outcomes)
     ]
     ranked.sort(key=lambda entry: entry[0])  # stable: at one place, in the order of the table
-    return Comparison(tuple(finding for _, finding in ranked), tuple(value_pairs(outcomes)))
+    return OutcomeComparison(tuple(finding for _, finding in ranked), tuple(value_pairs(outcomes)))
