@@ -58,10 +58,11 @@ def compile_with_autograd(
     """Return a callable with the meaning of `gm`: values, gradients, mutations, aliases, strides, random draws.
 
     gm: torch-level, every tensor a placeholder, output a tuple. example_inputs: tensors and numbers as they will
-    come; sizes that are symbolic in the example values of gm are traced as symbols, others fixed. compile_graph:
-    compiles one functional ATen graph whose placeholders are tensors, then dynamic sizes; called for the forward at
-    once, for a backward when it first runs. recompute: whether backward may compute cheap values again. guarded:
-    the caller promises at every call what `facts_of_call` would tell of the example inputs, so nobody looks again.
+    come; sizes that are symbolic in the example values of gm are traced as symbols, others fixed.
+    compile_graph: compiles one functional ATen graph whose placeholders are tensors, then dynamic sizes; called for
+    the forward at once, for a backward when it first runs. recompute: whether backward may compute cheap values
+    again. guarded: the caller promises at every call what `facts_of_call` would tell of the example inputs, so
+    nobody looks again.
     """
     dynamic = dynamic_arguments(gm)
     compiled = CompiledCall(gm, compile_graph, options, dict(decompositions or {}), recompute, guarded, dynamic)

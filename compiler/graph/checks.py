@@ -1,6 +1,11 @@
-"""The invariants of a graph, each a named check; run after every pass under `Options(verify=True)` and in tests."""
+"""The invariants of a graph, as a table of named checks; they run under `Options(verify=True)` and in tests.
 
+docs/ir-checks.md is this table, rendered.
+"""
+
+import enum
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import fx
@@ -8,27 +13,33 @@ from torch import fx
 from ..base.errors import InternalError
 from ..base.torch_facts import FakeTensor, OpOverload
 from .aliasing import written_nodes
+from .fx_nodes import map_nodes
 from .graph_interpreter import run_node
 from .node_values import has_value, origin_of, output_node, placeholders, type_text, value_of
+from .shape_rules import corrected
 
-Check = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]
-
-CHECKS: dict[str, Check] = {}  # hold for every graph
-FUNCTIONAL_CHECKS: dict[str, Check] = {}  # hold for graphs after functionalisation
-COSTLY_CHECKS: dict[str, Check] = {}  # run the whole graph on fake tensors
+Rule = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]
 
 
-def check(table: dict[str, Check]) -> Callable[[Check], Check]:
-    """Register a check under its own name."""
+class Holds(enum.Enum):
+    """For which graphs an invariant holds."""
 
-    def register(rule: Check) -> Check:
-        name = str(getattr(rule, "__name__", rule))
-        if name in table:
-            raise InternalError(f"two checks are named {name}", hint="rename one")
-        table[name] = rule
-        return rule
+    ALWAYS = "every ATen graph"
+    FUNCTIONAL = "from functionalisation on"
 
-    return register
+
+@dataclass(frozen=True, slots=True)
+class GraphCheck:
+    """A named invariant.  costly: it runs the whole graph on fake tensors, which is done once per trace."""
+
+    rule: Rule
+    holds: Holds = Holds.ALWAYS
+    costly: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return str(getattr(self.rule, "__name__", self.rule))
 
 
 def verify(gm: fx.GraphModule, *, functional: bool = False, costly: bool = False, after: str = "") -> None:
@@ -36,22 +47,18 @@ def verify(gm: fx.GraphModule, *, functional: bool = False, costly: bool = False
 
     after: the stage or pass to blame in the message.
     """
-    tables: list[dict[str, Check]] = [CHECKS]
-    if functional:
-        tables.append(FUNCTIONAL_CHECKS)
-    if costly:
-        tables.append(COSTLY_CHECKS)
-    for name, rule in ((name, rule) for table in tables for name, rule in table.items()):
-        for node, complaint in rule(gm):
+    for check in CHECKS:
+        if (check.holds is Holds.FUNCTIONAL and not functional) or (check.costly and not costly):
+            continue
+        for node, complaint in check.rule(gm):
             origin = origin_of(node)
             raise InternalError(
-                f"{complaint} (check {name}{' after ' + after if after else ''})",
+                f"{complaint} (check {check.name}{' after ' + after if after else ''})",
                 where=origin.place() if origin else node.name,
                 hint="this is a bug of plumbline: report it with the graph",
             )
 
 
-@check(CHECKS)
 def every_argument_is_defined_before_use(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """Require that a node reads only nodes that stand before it in the same graph."""
     seen: set[fx.Node] = set()
@@ -62,7 +69,6 @@ def every_argument_is_defined_before_use(gm: fx.GraphModule) -> Iterator[tuple[f
         seen.add(node)
 
 
-@check(CHECKS)
 def there_is_one_output_and_it_is_last(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """Exactly one output node ends the graph and gives a tuple."""
     nodes = list(gm.graph.nodes)
@@ -73,7 +79,6 @@ def there_is_one_output_and_it_is_last(gm: fx.GraphModule) -> Iterator[tuple[fx.
         yield ends[0], "the output is not a tuple"
 
 
-@check(CHECKS)
 def inputs_come_first(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """No placeholder stands after a call."""
     computing = False
@@ -83,7 +88,6 @@ def inputs_come_first(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
             yield node, f"the input {node.name} stands after a call"
 
 
-@check(CHECKS)
 def names_are_unique(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """No two nodes have one name."""
     seen: set[str] = set()
@@ -93,7 +97,6 @@ def names_are_unique(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
         seen.add(node.name)
 
 
-@check(CHECKS)
 def every_value_is_described(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """Every node but the output has an example value, and tensors in it are fake."""
     for node in gm.graph.nodes:
@@ -105,7 +108,6 @@ def every_value_is_described(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]
             yield node, f"the example value of {node.name} holds real memory"
 
 
-@check(CHECKS)
 def every_call_is_an_operator(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """Require that an ATen graph calls operator overloads, getitem and integer arithmetic; no methods, no modules."""
     for node in gm.graph.nodes:
@@ -120,7 +122,6 @@ def _is_arithmetic(target: object) -> bool:
     return module in ("_operator", "math", "builtins") or target is torch.sym_max or target is torch.sym_min
 
 
-@check(FUNCTIONAL_CHECKS)
 def nothing_is_mutated(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """No call writes to memory that another node can read."""
     for node in gm.graph.nodes:
@@ -128,7 +129,6 @@ def nothing_is_mutated(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
             yield node, f"{node.name} ({node.target}) writes to {written.name}"
 
 
-@check(COSTLY_CHECKS)
 def example_values_are_what_the_operators_give(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
     """Require that running every node on fake tensors gives the described sizes, strides and dtypes."""
     modes = [value_of(node).fake_mode for node in placeholders(gm.graph) if isinstance(value_of(node), FakeTensor)]  # type: ignore[attr-defined]  # isinstance does not narrow a call
@@ -142,7 +142,9 @@ def example_values_are_what_the_operators_give(gm: fx.GraphModule) -> Iterator[t
             environment = {source: value_of(source) for source in node.all_input_nodes}
             if written_nodes(node):  # running it again would change the example values it writes to
                 continue
-            found = run_node(gm, node, environment)
+            found = corrected(
+                node.target, map_nodes(node.args, environment.__getitem__), run_node(gm, node, environment)
+            )
             if _type_of(found) != _type_of(value_of(node)):
                 yield node, f"{node.name} gives {type_text(found)} but its example is {type_text(value_of(node))}"
 
@@ -154,3 +156,15 @@ def _type_of(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return tuple(_type_of(part) for part in value)
     return type(value)
+
+
+CHECKS: tuple[GraphCheck, ...] = (
+    GraphCheck(every_argument_is_defined_before_use),
+    GraphCheck(there_is_one_output_and_it_is_last),
+    GraphCheck(inputs_come_first),
+    GraphCheck(names_are_unique),
+    GraphCheck(every_value_is_described),
+    GraphCheck(every_call_is_an_operator),
+    GraphCheck(nothing_is_mutated, Holds.FUNCTIONAL),
+    GraphCheck(example_values_are_what_the_operators_give, costly=True),
+)

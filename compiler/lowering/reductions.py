@@ -13,7 +13,7 @@ from ..symbolic.expr import ZERO
 from ..symbolic.index_space import product
 from .pointwise import truth
 from .registry import LoweringCall, dimensions, lowers, opmath
-from .writer import Index, LoopTensor, NoLowering
+from .writer import Index, LoopTensor, NoLowering, Reduction
 
 aten = torch.ops.aten
 B = ScalarBuilder
@@ -38,7 +38,7 @@ def lower_sum(call: LoweringCall) -> LoopTensor:
     entry = _argument_dtype(call, source) if call.arguments.get("dtype") is not None else source.dtype
     dims = dimensions(call, "dim", len(source.shape))
     return call.reduction(
-        source.shape, dims, "sum", inside, lambda b, i: b.cast(b.cast(source.at(b, i), entry), inside)
+        Reduction(source.shape, dims, "sum", inside, lambda b, i: b.cast(b.cast(source.at(b, i), entry), inside))
     )
 
 
@@ -50,12 +50,14 @@ def lower_mean(call: LoweringCall) -> LoopTensor:
     dims = dimensions(call, "dim", len(source.shape))
     count = product(source.shape[dim] for dim in dims)
     return call.reduction(
-        source.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: b.cast(source.at(b, i), inside),
-        finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
+        Reduction(
+            source.shape,
+            dims,
+            "sum",
+            inside,
+            lambda b, i: b.cast(source.at(b, i), inside),
+            finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
+        )
     )
 
 
@@ -65,9 +67,11 @@ def _extreme(call: LoweringCall, kind: str, dims: tuple[int, ...], result: int =
         raise NoLowering("extreme of nothing")
     if source.dtype == torch.bool:
         truth_kind = "any" if kind == "max" else "all"
-        return call.reduction(source.shape, dims, truth_kind, torch.bool, source.at, result=result)
+        return call.reduction(Reduction(source.shape, dims, truth_kind, torch.bool, source.at), result=result)
     inside = opmath(source.dtype)
-    return call.reduction(source.shape, dims, kind, inside, lambda b, i: b.cast(source.at(b, i), inside), result=result)
+    return call.reduction(
+        Reduction(source.shape, dims, kind, inside, lambda b, i: b.cast(source.at(b, i), inside)), result=result
+    )
 
 
 @lowers(aten.amax.default)
@@ -120,7 +124,8 @@ def _place(call: LoweringCall, kind: str, dims: tuple[int, ...], result: int = 0
         raise NoLowering("place of an extreme of nothing")
     inside = opmath(source.dtype)
     return call.reduction(
-        source.shape, dims, f"arg{kind}", torch.int64, lambda b, i: b.cast(source.at(b, i), inside), result=result
+        Reduction(source.shape, dims, f"arg{kind}", torch.int64, lambda b, i: b.cast(source.at(b, i), inside)),
+        result=result,
     )
 
 
@@ -140,7 +145,9 @@ def _truths(call: LoweringCall, kind: str) -> LoopTensor:
     source = call.tensor("self")
     dims = dimensions(call, "dim", len(source.shape))
     wide = opmath(source.dtype)
-    return call.reduction(source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide)))
+    return call.reduction(
+        Reduction(source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide)))
+    )
 
 
 @lowers(aten.any.default, aten.any.dim, aten.any.dims)
@@ -162,7 +169,9 @@ def lower_prod(call: LoweringCall) -> LoopTensor:
     if call.dtype in (torch.float16, torch.bfloat16) or (source.dtype != call.dtype and call.dtype != torch.int64):
         raise NoLowering("product with a change of float type")
     dims = dimensions(call, "dim", len(source.shape))
-    return call.reduction(source.shape, dims, "prod", call.dtype, lambda b, i: b.cast(source.at(b, i), call.dtype))
+    return call.reduction(
+        Reduction(source.shape, dims, "prod", call.dtype, lambda b, i: b.cast(source.at(b, i), call.dtype))
+    )
 
 
 def moments(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...]) -> tuple[LoopTensor, torch.dtype]:
@@ -170,13 +179,15 @@ def moments(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...]) -> tu
     inside = opmath(source.dtype)
     count = product(source.shape[dim] for dim in dims)
     mean = call.writer.reduce(
-        source.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: b.cast(source.at(b, i), inside),
+        Reduction(
+            source.shape,
+            dims,
+            "sum",
+            inside,
+            lambda b, i: b.cast(source.at(b, i), inside),
+            finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
+        ),
         dtype=inside,
-        finish=lambda b, s: b.op("div", s, b.constant(count, inside)),
         name=f"{call.name}_mean",
     )
     return mean, inside
@@ -204,7 +215,8 @@ def _variance(call: LoweringCall, *, root: bool, result: int = 0) -> tuple[LoopT
         return b.op("sqrt", value) if root else value
 
     spread = call.reduction(
-        source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims), finish=finish, result=result
+        Reduction(source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims), finish=finish),
+        result=result,
     )
     return spread, mean
 
@@ -248,11 +260,7 @@ def _softmax_parts(call: LoweringCall) -> tuple[LoopTensor, tuple[int, ...], tor
     if call.dtype != source.dtype:
         inside = call.dtype
     peak = call.writer.reduce(
-        source.shape,
-        dims,
-        "max",
-        inside,
-        lambda b, i: b.cast(source.at(b, i), inside),
+        Reduction(source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside)),
         dtype=inside,
         name=f"{call.name}_peak",
     )
@@ -269,7 +277,9 @@ def lower_softmax(call: LoweringCall) -> LoopTensor:
         lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
         name=f"{call.name}_exp",
     )
-    total = call.writer.reduce(source.shape, dims, "sum", inside, lifted.at, dtype=inside, name=f"{call.name}_sum")
+    total = call.writer.reduce(
+        Reduction(source.shape, dims, "sum", inside, lifted.at), dtype=inside, name=f"{call.name}_sum"
+    )
     return call.elements(lambda b, i: b.op("div", lifted.at(b, i), total.at(b, folded(i, dims))))
 
 
@@ -282,13 +292,15 @@ def lower_log_softmax(call: LoweringCall) -> LoopTensor:
         return b.op("sub", b.cast(source.at(b, index), inside), peak.at(b, folded(index, dims)))
 
     total = call.writer.reduce(
-        source.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: b.op("exp", shifted(b, i)),
+        Reduction(
+            source.shape,
+            dims,
+            "sum",
+            inside,
+            lambda b, i: b.op("exp", shifted(b, i)),
+            finish=lambda b, s: b.op("log", s),
+        ),
         dtype=inside,
-        finish=lambda b, s: b.op("log", s),
         name=f"{call.name}_sum",
     )
     return call.elements(lambda b, i: b.op("sub", shifted(b, i), total.at(b, folded(i, dims))))
@@ -308,23 +320,20 @@ def lower_logsumexp(call: LoweringCall) -> LoopTensor:
         return b.op("where", infinite, b.constant(0, inside), peak)
 
     peak = call.writer.reduce(
-        source.shape,
-        dims,
-        "max",
-        inside,
-        lambda b, i: b.cast(source.at(b, i), inside),
+        Reduction(source.shape, dims, "max", inside, lambda b, i: b.cast(source.at(b, i), inside), finish=finite),
         dtype=inside,
-        finish=finite,
         name=f"{call.name}_peak",
     )
     total = call.writer.reduce(
-        source.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
+        Reduction(
+            source.shape,
+            dims,
+            "sum",
+            inside,
+            lambda b, i: b.op("exp", b.op("sub", b.cast(source.at(b, i), inside), peak.at(b, folded(i, dims)))),
+            finish=lambda b, s: b.op("log", s),
+        ),
         dtype=inside,
-        finish=lambda b, s: b.op("log", s),
         name=f"{call.name}_sum",
     )
     keeps = len(call.shape) == len(source.shape)
@@ -352,7 +361,9 @@ def lower_softmax_backward(call: LoweringCall) -> LoopTensor:
     def product(b: B, index: Index) -> Scalar:
         return b.op("mul", b.cast(grad.at(b, index), inside), b.cast(output.at(b, index), inside))
 
-    total = call.writer.reduce(output.shape, dims, "sum", inside, product, dtype=inside, name=f"{call.name}_sum")
+    total = call.writer.reduce(
+        Reduction(output.shape, dims, "sum", inside, product), dtype=inside, name=f"{call.name}_sum"
+    )
 
     def element(b: B, index: Index) -> Scalar:
         rest = b.op("sub", b.cast(grad.at(b, index), inside), total.at(b, folded(index, dims)))
@@ -366,11 +377,7 @@ def lower_log_softmax_backward(call: LoweringCall) -> LoopTensor:
     """grad - exp(y) * sum(grad)."""
     grad, output, dims, inside = _gradient_parts(call)
     total = call.writer.reduce(
-        output.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: b.cast(grad.at(b, i), inside),
+        Reduction(output.shape, dims, "sum", inside, lambda b, i: b.cast(grad.at(b, i), inside)),
         dtype=inside,
         name=f"{call.name}_sum",
     )
@@ -401,13 +408,8 @@ def lower_layer_norm(call: LoweringCall) -> tuple[LoopTensor, ...]:
         return b.op("div", b.constant(1, inside), b.op("sqrt", spread))
 
     scale = call.writer.reduce(
-        source.shape,
-        dims,
-        "sum",
-        inside,
-        lambda b, i: _squares(b, i, source, mean, dims),
+        Reduction(source.shape, dims, "sum", inside, lambda b, i: _squares(b, i, source, mean, dims), finish=finish),
         dtype=inside,
-        finish=finish,
         name=f"{call.name}_scale",
     )
     weight, bias = call.arguments.get("weight"), call.arguments.get("bias")

@@ -6,10 +6,10 @@ A lowering is `LoweringCall -> LoopTensor` (or a tuple of them for operators wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -19,7 +19,7 @@ from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import STORAGE_ONLY
 from ..symbolic.symbolic_sizes import Extent, Size
 from .size_reader import SizeReader
-from .writer import Element, Index, LoopTensor, LoopWriter, NoLowering, broadcast_index
+from .writer import Element, Index, LoopTensor, LoopWriter, NoLowering, Reduction, broadcast_index
 
 Result = LoopTensor | tuple[LoopTensor | None, ...]
 Lowering = Callable[["LoweringCall"], Result]
@@ -207,31 +207,13 @@ class LoweringCall:
         shape, strides = self.read.sizes(fake.shape), self.read.sizes(fake.stride())
         return self.writer.compute(shape, fake.dtype, element, name=self.name, strides=strides)
 
-    def reduction(
-        self,
-        source: Sequence[Extent],
-        dims: Sequence[int],
-        kind: str,
-        accumulate: torch.dtype,
-        element: Element,
-        *,
-        result: int = 0,
-        finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
-    ) -> LoopTensor:
-        """Return the result tensor that reduces `element` over dims of the source shape, in eager's layout."""
+    def reduction(self, reduction: Reduction, *, result: int = 0) -> LoopTensor:
+        """Return the result tensor that a reduction gives, in eager's layout and with the dimensions eager keeps."""
         fake = self.results[result]
-        keepdim = len(fake.shape) == len(source)
+        keepdim = len(fake.shape) == len(reduction.shape)
+        strides = self.read.sizes(fake.stride())
         return self.writer.reduce(
-            source,
-            dims,
-            kind,
-            accumulate,
-            element,
-            dtype=fake.dtype,
-            keepdim=keepdim,
-            finish=finish,
-            name=self.name,
-            strides=self.read.sizes(fake.stride()),
+            replace(reduction, keepdim=keepdim), dtype=fake.dtype, name=self.name, strides=strides
         )
 
 

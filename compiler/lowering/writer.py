@@ -66,6 +66,27 @@ def broadcast_index(index: Index, shape: Sequence[Extent]) -> Index:
     return tuple(ZERO if same(size, 1) else part for size, part in zip(shape, tail, strict=True))
 
 
+def _unchanged(builder: ScalarBuilder, value: Scalar) -> Scalar:
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduction:
+    """The reduction of `element`, given for every point of a shape, over some of its dimensions.
+
+    dims: non-negative, distinct.  kind: one of `scalar_ops.REDUCTIONS`.  accumulate: the dtype it runs in.
+    finish: what is done with each result.  keepdim: whether reduced dimensions stay, with size 1.
+    """
+
+    shape: Sequence[Extent]
+    dims: Sequence[int]
+    kind: str
+    accumulate: torch.dtype
+    element: Element
+    keepdim: bool = True
+    finish: Callable[[ScalarBuilder, Scalar], Scalar] = _unchanged
+
+
 class LoopWriter:
     """Collects the buffers and steps of a program under construction."""
 
@@ -123,40 +144,32 @@ class LoopWriter:
 
     def reduce(
         self,
-        source_shape: Sequence[Extent],
-        dims: Sequence[int],
-        kind: str,
-        accumulate: torch.dtype,
-        element: Element,
+        reduction: Reduction,
         *,
         dtype: torch.dtype,
-        keepdim: bool = True,
-        finish: Callable[[ScalarBuilder, Scalar], Scalar] = lambda _, value: value,
         name: str = "part",
         strides: Sequence[Extent] | None = None,
     ) -> LoopTensor:
-        """Append a loop that reduces `element` over dims of source_shape; finish is applied to each result.
-
-        dims: non-negative, distinct.  accumulate: the dtype the reduction runs in.
-        """
-        folded = set(dims)
-        kept = tuple(Symbol(f"i{n}", size) for n, size in enumerate(source_shape) if n not in folded)
-        reduced = tuple(Symbol(f"r{n}", size) for n, size in enumerate(source_shape) if n in folded)
+        """Append a loop that gives every element of a new tensor by a reduction."""
+        shape, folded = reduction.shape, set(reduction.dims)
+        kept = tuple(Symbol(f"i{n}", size) for n, size in enumerate(shape) if n not in folded)
+        reduced = tuple(Symbol(f"r{n}", size) for n, size in enumerate(shape) if n in folded)
         by_name = {symbol.name: symbol for symbol in (*kept, *reduced)}
-        index = tuple(as_expr(by_name[f"{'r' if n in folded else 'i'}{n}"]) for n in range(len(source_shape)))
+        index = tuple(as_expr(by_name[f"{'r' if n in folded else 'i'}{n}"]) for n in range(len(shape)))
         builder = ScalarBuilder()
         place = None
-        if kind.startswith("arg"):
+        if reduction.kind.startswith("arg"):
             places = [index[n] for n in sorted(folded)]
-            flat = flat_position(places, row_major([source_shape[n] for n in sorted(folded)]))
+            flat = flat_position(places, row_major([shape[n] for n in sorted(folded)]))
             place = builder.index(flat, torch.int64)
-        result = finish(builder, builder.reduce(kind, element(builder, index), accumulate, place))
-        left = [n for n in range(len(source_shape)) if keepdim or n not in folded]
-        shape: list[Extent] = [1 if n in folded else source_shape[n] for n in left]
-        target = tuple(ZERO if n in folded else part for n, part in enumerate(index) if keepdim or n not in folded)
-        buffer = self.buffer(self.fresh(name), shape, dtype, strides)
-        self.loop(buffer, kept, reduced, target, builder.cast(result, dtype))
-        return LoopTensor(buffer.name, tuple(shape), dtype)
+        element = reduction.element(builder, index)
+        result = builder.reduce(reduction.kind, element, reduction.accumulate, place)
+        left = [n for n in range(len(shape)) if reduction.keepdim or n not in folded]
+        sizes: list[Extent] = [1 if n in folded else shape[n] for n in left]
+        target = tuple(ZERO if n in folded else index[n] for n in left)
+        buffer = self.buffer(self.fresh(name), sizes, dtype, strides)
+        self.loop(buffer, kept, reduced, target, builder.cast(reduction.finish(builder, result), dtype))
+        return LoopTensor(buffer.name, tuple(sizes), dtype)
 
     def extern(self, step: Extern) -> None:
         """Append an ATen call."""

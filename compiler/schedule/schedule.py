@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from ..base.errors import InternalError, UserError
+from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild, walk
@@ -20,7 +20,6 @@ from ..loops.scalar_ops import SCALAR_OPS
 from ..loops.verify import verify
 from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
 from ..symbolic.symbolic_sizes import same
-from .alignment import volume
 from .fusion import FusionDecision, merge
 
 Pass = Callable[[LoopProgram], LoopProgram]
@@ -272,23 +271,5 @@ def schedule(program: LoopProgram, options: Options) -> LoopProgram:
         seconds = time.perf_counter() - start
         record(PassDone("schedule", each.__name__, len(before.steps), len(program.steps), seconds))
         if options.verify:
-            verify(program, each.__name__)
-            _reductions_keep_their_points(before, program, each.__name__)
+            verify(program, each.__name__, before)
     return program
-
-
-def _reductions_keep_their_points(before: LoopProgram, after: LoopProgram, name: str) -> None:
-    """Raise InternalError if a pass changed over how many points the reductions behind a tensor run."""
-    points = {buffer: volume(loop.reduced) for loop in _reducing(before) for buffer in loop.writes}
-    for loop in _reducing(after):
-        for buffer in loop.writes & set(points):
-            if not same(volume(loop.reduced), points[buffer]):
-                raise InternalError(
-                    f"after {name}, {loop.name} reduces {volume(loop.reduced)} points for {buffer}, "
-                    f"not {points[buffer]}",
-                    hint="please report it with the graph; backend='aot_eager' runs without this stage",
-                )
-
-
-def _reducing(program: LoopProgram) -> list[Loop]:
-    return [step for step in program.steps if isinstance(step, Loop) and step.reduces]

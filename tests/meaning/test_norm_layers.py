@@ -85,3 +85,9 @@ def test_half_precision_inputs_of_layers_in_float32(name: str, backend: str) -> 
     make, shape = LAYERS[name]
     inputs = [torch.randn(shape).bfloat16() for _ in range(2)]
     assert_as_eager(make, inputs, torch.bfloat16, backend, parameters=torch.float32)
+
+
+def test_corrected_shape_rules_pass_the_checks() -> None:
+    layer = nn.BatchNorm1d(5).bfloat16()
+    with plumbline.config.patch(verify=True, strict=True):
+        plumbline.compile(layer, backend="inductor")(torch.randn(8, 5).bfloat16()).sum().backward()

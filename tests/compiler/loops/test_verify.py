@@ -61,8 +61,8 @@ def test_a_sound_program_passes() -> None:
 
 @pytest.mark.parametrize("name", broken())
 def test_a_broken_program_is_named(name: str) -> None:
-    rule = next(each for each in CHECKS if each.__name__ == name)
-    assert list(rule(broken()[name]))
+    rule = next(each.rule for each in CHECKS if each.name == name)
+    assert list(rule(broken()[name], sound()))
     with pytest.raises(InternalError, match="is broken"):
         verify(broken()[name], "a test")
 
@@ -77,3 +77,25 @@ def test_mixed_types_are_refused() -> None:
     for value in (mixed, half):
         with pytest.raises(InternalError, match="arity and types"):
             verify(with_value(program, value), "a test")
+
+
+def test_a_pass_that_reduces_other_points_is_refused() -> None:
+    program = sound()
+    reducing = next(step for step in program.steps if isinstance(step, Loop) and step.reduces)
+    wider = dataclasses.replace(reducing, reduced=tuple(Symbol(each.name, 4) for each in reducing.reduced))
+    steps = tuple(wider if step is reducing else step for step in program.steps)
+    (rule,) = (each.rule for each in CHECKS if each.name == "reductions_keep_their_points")
+    assert [fault.text for fault in rule(dataclasses.replace(program, steps=steps), program)] == [
+        f"{reducing.name} reduces 4 points for {min(reducing.writes)}, not 3"
+    ]
+    assert not list(rule(program, program))
+
+
+def test_a_fault_names_the_users_line_and_the_steps_around_it() -> None:
+    program = broken()["every_index_is_in_bounds"]
+    loop = dataclasses.replace(first(program), origins=("model.py:12  return (x + 1).sum(1)",))
+    with pytest.raises(InternalError) as caught:
+        verify(with_first(program, loop), "a test")
+    assert caught.value.where == "model.py:12  return (x + 1).sum(1)"
+    assert caught.value.why.startswith(f"{loop.name}(input_0) -> ")
+    assert program.steps[1].name in caught.value.why
