@@ -6,10 +6,9 @@ with the reason recorded, so every graph has a right answer.
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -22,12 +21,15 @@ from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
 from .codegen.host import HostProgram, write_host
 from .codegen.host_call import Compiled, GraphFallback, bind
+from .dynamic_forms import DynamicForms
 from .graph.decompositions import Decomposition, default_decompositions
 from .graph.dynamic_sizes import is_symbolic, size_values, symbol_of
+from .graph.fx_nodes import map_nodes
 from .graph.graph_failure import report_graph_failure
 from .graph.graph_interpreter import interpret
-from .graph.node_values import has_value, placeholders, set_value
+from .graph.node_values import has_value, placeholders, set_value, value_of
 from .graph.promises import checked_at_first, going_on
+from .graph.shape_rules import corrected
 from .graph.tracer import fake_like
 from .loops.ir import LoopProgram
 from .loops.loop_printing import print_program
@@ -38,7 +40,6 @@ from .runtime.c_build import build
 from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
 from .schedule.schedule import schedule
-from .symbolic.symbolic_sizes import FUNCTIONS, assumptions
 
 
 @dataclass(slots=True)
@@ -72,60 +73,10 @@ def compile_traced(gm: fx.GraphModule, example_inputs: Sequence[object], options
     chosen = options if options is not None else Options()
     dynamic = [node for node in placeholders(gm.graph) if is_symbolic(node.meta.get("val"))]
     if dynamic:
-        return _Forms(gm, [symbol_of(node) for node in dynamic], chosen).prepared(size_values(dynamic))
+        names = [symbol_of(node) for node in dynamic]
+        forms = DynamicForms(lambda sizes: _compiled_or_slow(gm, (), chosen, sizes), op_by_op(gm), names)
+        return forms.prepared(size_values(dynamic))
     return _compiled_or_slow(gm, example_inputs, chosen, {})
-
-
-MOST_FORMS = 8  # libraries of one graph for different sizes; sizes beyond them run op by op
-
-
-@dataclass(slots=True, eq=False)
-class _Forms:
-    """What is compiled of one graph with dynamic sizes: (whether the sizes fit, what to run), newest last."""
-
-    gm: fx.GraphModule
-    names: list[str]
-    options: Options
-    made: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def prepared(self, sizes: Mapping[str, float]) -> Compiled:
-        """Compile for these sizes and return the callable for all."""
-        self._make([sizes[name] for name in self.names])
-        count = len(self.names)
-
-        def call(*inputs: object) -> tuple[object, ...]:
-            sizes = inputs[-count:]
-            for fits, run in self.made:
-                if fits(*sizes):
-                    return run(*inputs)
-            with self.lock:
-                run = self._make([size for size in sizes if isinstance(size, int | float)])
-            return run(*inputs)
-
-        return call
-
-    def _make(self, sizes: Sequence[float]) -> Compiled:
-        for fits, run in self.made:  # another thread may have been faster
-            if fits(*sizes):
-                return run
-        if len(self.made) >= MOST_FORMS:
-            record(FellBack("graph", f"{MOST_FORMS} libraries for different sizes are in use"))
-            return op_by_op(self.gm)
-        with assumptions() as assumed:
-            run = _compiled_or_slow(self.gm, (), self.options, dict(zip(self.names, sizes, strict=True)))
-        for each in assumed:
-            if " == " in each and not each.startswith("not "):
-                record(FellBack("dynamic size", f"kernels are built for {each}"))
-        self.made.append((condition(self.names, list(assumed)), run))
-        return run
-
-
-def condition(names: Sequence[str], assumed: Sequence[str]) -> Callable[..., object]:
-    """Return a function of dynamic sizes, in order, that says whether all conditions over their names hold."""
-    text = " and ".join(f"({each})" for each in assumed) or "True"
-    made: Callable[..., object] = eval(f"lambda {', '.join(names)}: {text}", {**FUNCTIONS, "math": math})
-    return made
 
 
 def _compiled_or_slow(
@@ -217,8 +168,9 @@ def with_values(gm: fx.GraphModule, example_inputs: Sequence[object]) -> fx.Grap
         raise InternalError("one example input per placeholder is needed", hint="pass as many as the graph has")
 
     def keep(node: fx.Node, value: object) -> object:
-        set_value(node, value)
-        return value
+        example = corrected(node.target, map_nodes(node.args, value_of), value)
+        set_value(node, example)
+        return example
 
     with mode:
         interpret(copied, fakes, after=keep)

@@ -159,7 +159,7 @@ class Size:
             return gap == 0
         if surely_positive(gap) or surely_positive(-gap):
             return False
-        return _decided(f"{self} == {other}", self.hint == hint_of(other))
+        return _decided(self, "==", other, self.hint == hint_of(other))
 
     def __lt__(self, other: Extent) -> bool:
         return _less(self, other) if isinstance(other, int | Size) else NotImplemented
@@ -178,7 +178,7 @@ class Size:
 
     def __int__(self) -> int:
         """Fix the size to what it is in this call."""
-        if not _decided(f"{self} == {self.hint}", True):
+        if not _decided(self, "==", self.hint, True):
             raise InternalError("a size is not what it is", hint="report the program")
         return self.hint
 
@@ -281,7 +281,7 @@ def _less(first: Extent, second: Extent) -> bool:
         return True
     if surely_at_least(first, second):
         return False
-    return _decided(f"{first} < {second}", hint_of(first) < hint_of(second))
+    return _decided(first, "<", second, hint_of(first) < hint_of(second))
 
 
 def _lowest(value: Size) -> int | None:
@@ -473,25 +473,52 @@ def smaller(first: Extent, second: Extent) -> Extent:
 
 # -- what was assumed ------------------------------------------------------------------------------------------------
 
-_ASSUMED: ContextVar[dict[str, None] | None] = ContextVar("assumed", default=None)
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A comparison of sizes that nothing proves, and that holds in the call that is being compiled.
+
+    relation: `==` or `<`, between two sizes as Python text over symbols' names.  holds: whether it is true there.
+    """
+
+    first: str
+    relation: str
+    second: str
+    holds: bool
+
+    @property
+    def text(self) -> str:
+        """The condition as Python text."""
+        return f"{'' if self.holds else 'not '}{self.first} {self.relation} {self.second}"
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether it fixes one size to another."""
+        return self.holds and self.relation == "=="
+
+
+_ASSUMED: ContextVar[dict[Assumption, None] | None] = ContextVar("assumed", default=None)
 
 
 @contextmanager
-def assumptions() -> Iterator[dict[str, None]]:
-    """Collect, as Python conditions over symbols' names, what the block assumes of dynamic sizes."""
-    made: dict[str, None] = {}
-    token = _ASSUMED.set(made)
+def assumptions() -> Iterator[dict[Assumption, None]]:
+    """Collect, in order, what the block assumes of dynamic sizes."""
+    collected: dict[Assumption, None] = {}
+    token = _ASSUMED.set(collected)
     try:
-        yield made
+        yield collected
     finally:
         _ASSUMED.reset(token)
 
 
-def _decided(condition: str, answer: bool) -> bool:
-    made = _ASSUMED.get()
-    if made is None:
-        raise InternalError(f"{condition} is asked outside of a compilation", hint="report the program")
-    made.setdefault(condition if answer else f"not {condition}")
+def _decided(first: Extent, relation: str, second: Extent, answer: bool) -> bool:
+    """Return the answer and write down that it is assumed."""
+    assumption = Assumption(str(first), relation, str(second), answer)
+    collected = _ASSUMED.get()
+    if collected is None:
+        text = f"{first} {relation} {second} is asked outside of a compilation"
+        raise InternalError(text, hint="report the program")
+    collected.setdefault(assumption)
     return answer
 
 

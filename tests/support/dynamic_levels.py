@@ -11,6 +11,7 @@ from plumbline.compiler.autograd.dynamic_arguments import Fits, TracedSizes
 from plumbline.compiler.base.events import KernelBuilt, recording
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.torch_facts import enable_python_dispatcher
+from plumbline.compiler.dynamic_forms import condition
 from plumbline.compiler.graph.dynamic_sizes import with_size_inputs
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import AtenRecorder
@@ -18,7 +19,7 @@ from plumbline.compiler.loops.ir import LoopProgram
 from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
-from plumbline.compiler.native import compile_graph, condition
+from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
 from plumbline.compiler.symbolic.symbolic_sizes import assumptions
 

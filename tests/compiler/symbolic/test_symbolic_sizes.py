@@ -84,9 +84,9 @@ def test_proofs_and_assumptions_hold(first: Extent, second: Extent, point: dict[
         assert a < b
     if same(first, second):
         assert a == b
-    with assumptions() as made:
+    with assumptions() as assumed:
         answers = (first < second, first == second, first >= second)
-    if all(eval(each, {**FUNCTIONS, **point}) for each in made):
+    if all(eval(each.text, {**FUNCTIONS, **point}) for each in assumed):
         assert answers == (a < b, a == b, a >= b)
 
 
@@ -110,22 +110,23 @@ def test_what_cancels_is_a_number() -> None:
 
 
 def test_proofs_need_no_assumption() -> None:
-    with assumptions() as made:
+    with assumptions() as assumed:
         assert N > 1
         assert N * M > M
         assert N != 0
         assert not N - 1 >= N
         assert N - N // 2 > 0
         assert N - smaller(N, 5) >= 0
-    assert made == {}
+    assert assumed == {}
 
 
 def test_what_is_not_proved_is_answered_for_this_call_and_written_down() -> None:
-    with assumptions() as made:
+    with assumptions() as assumed:
         assert N > M
         assert int(N) == 7
         assert hint_of(N * M) == 35
-    assert list(made) == ["m < n", "n == 7"]
+    assert [each.text for each in assumed] == ["m < n", "n == 7"]
+    assert [each.is_equality for each in assumed] == [False, True]
 
 
 def test_nobody_may_ask_outside_of_a_compilation() -> None:
@@ -135,9 +136,9 @@ def test_nobody_may_ask_outside_of_a_compilation() -> None:
 
 def test_a_symbol_of_unknown_range_proves_nothing() -> None:
     free = symbol("k", 4, lowest=None)
-    with assumptions() as made:
+    with assumptions() as assumed:
         assert free > 0
-    assert made == {"0 < k": None}
+    assert [each.text for each in assumed] == ["0 < k"]
 
 
 def test_c_text() -> None:
