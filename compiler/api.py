@@ -15,8 +15,8 @@ from .base.options import Options, Settings
 from .base.seam import Seam
 from .controls import original_of
 from .explanation import Explanation, explanation_of
-from .frontend.compiled_module import CompiledModule
-from .frontend.unit import FROZEN, Family
+from .frontend.units.compiled_module import CompiledModule
+from .frontend.units.unit import FROZEN, Family
 from .pipeline import compile_callable, make_family
 
 _MODES = frozenset({None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"})

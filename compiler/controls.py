@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .base.errors import UserError
-from .frontend.compiled_module import CompiledModule
+from .frontend.units.compiled_module import CompiledModule
 from .values.torch.torch_calls import allow, disallow
 
 

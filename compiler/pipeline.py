@@ -1,7 +1,7 @@
 """READ THIS FIRST: one call of a compiled function, from bytecode to kernels, in one page.
 
     compiled = plumbline.compile(f)      # api.compile -> compile_callable (here)
-    compiled(x)                          # the function of the same signature: frontend/unit.py
+    compiled(x)                          # the function of the same signature: frontend/units/unit.py
 
 1. The call tries the specialisations of `f` in turn. Each is one generated Python function that checks its guards
    on the arguments and on everything else the capture relied on, and answers MISS if one fails (frontend/guards/).
@@ -33,9 +33,9 @@ from .base.events import RanEagerly, record
 from .base.options import Settings
 from .base.origin import Origin
 from .frontend.capture import capture_unit
-from .frontend.compiled_module import CompiledModule
-from .frontend.failure import bytecode_text, source_text
-from .frontend.unit import Family, Specialisation, Unit, is_suspendable
+from .frontend.units.compiled_module import CompiledModule
+from .frontend.units.failure import bytecode_text, source_text
+from .frontend.units.unit import Family, Specialisation, Unit, is_suspendable
 from .values.reasons import SUSPENDABLE
 
 

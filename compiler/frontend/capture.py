@@ -21,17 +21,17 @@ from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised
-from .break_operations import Branch, operation_at
-from .chain import frames_of, places_to_stop
+from .breaks.chain import frames_of, places_to_stop
+from .breaks.operations import Branch, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import Attempt
 from .context.frame import FrameState, handled_in
 from .context.recorder import Recorder
 from .evaluate import StopAtBreak, run_chain, run_frame
-from .failure import report_failure
 from .generators import make_generator
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
-from .unit import Specialisation, Unit
+from .units.failure import report_failure
+from .units.unit import Specialisation, Unit
 
 
 def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:

@@ -4,12 +4,9 @@ from ..values.constant import Constant
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import Break, SkipFrame
 from ..values.value import Raised
-from . import opcodes_call, opcodes_control, opcodes_data, opcodes_exception, opcodes_names  # noqa: F401 - fill the table
 from .context.frame import FrameState
 from .context.recorder import Recorder
-from .opcode_table import rules_for
-
-_RULES = rules_for()
+from .opcodes.rules import RULES
 
 
 class StopAtBreak(BaseException):
@@ -72,7 +69,7 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
         ctx.step()
         frame.index += 1
         try:
-            _RULES[instruction.name](frame, instruction)
+            RULES[instruction.name](frame, instruction)
         except Raised as raised:
             if isinstance(raised.value, ExceptionValue) and not raised.value.raised:
                 raised.value.entered(ctx.frames.handled_exception())

@@ -10,9 +10,9 @@ from torch import fx
 from ..graph.effects import Effects
 from ..graph.undo import saved, takes_history_for_good
 from ..values.guard import Guard
-from .failure import report_failure
 from .residual import EAGER
-from .unit import Unit
+from .units.failure import report_failure
+from .units.unit import Unit
 
 
 class Rescue:

@@ -21,17 +21,17 @@ from ..graph.effects import Effects
 from ..graph.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
 from ..values.guard import Guard
 from ..values.value import Value
-from .break_operations import Branch, is_compilable_callee
+from .breaks.operations import Branch, is_compilable_callee
 from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, kept_locals
 from .context.recorder import Recorder
-from .failure import report_failure
 from .guards.generated_function import Names, guard_lines
 from .guards.guarded_code import guarded_function
 from .guards.rules import guard_words
 from .rescue import Rescue
 from .residual import EAGER, Residual, distinct_guards
-from .unit import Specialisation, Tail, Unit, drive
+from .units.failure import report_failure
+from .units.unit import Specialisation, Tail, Unit, drive
 
 
 class BackendError(Exception):

@@ -17,7 +17,7 @@ from plumbline.compiler.base.torch_facts import (
     functorch_is_active,
     jit_is_tracing,
 )
-from plumbline.compiler.frontend.compiled_module import CompiledModule
+from plumbline.compiler.frontend.units.compiled_module import CompiledModule
 
 from . import stock_torch
 from .compilers import CompileRequest

@@ -17,9 +17,10 @@ from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.base.bundle import bundles
 from plumbline.compiler.base.events import CompilerFailed, recording
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.frontend import residual, specialise, unit
+from plumbline.compiler.frontend import residual, specialise
 from plumbline.compiler.frontend.context.graph_builder import GraphBuilder
 from plumbline.compiler.frontend.guards import generated_function
+from plumbline.compiler.frontend.units import unit
 
 
 def program(x, k=2, *, scale: float = 1.5):

@@ -4,17 +4,17 @@ import builtins
 import sys
 import types
 
-from ..bytecode.instruction import Instruction
-from ..values.constant import Known
-from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.tuples import TupleValue
-from ..values.python.objects.functions import CellValue, FunctionValue
-from ..values.python.operators import unary
-from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
-from ..values.value import Value, defines
-from .context.frame import NULL, FrameState
-from .opcode_table import opcode
-from .opcodes_data import function_words, push_callable
+from ...bytecode.instruction import Instruction
+from ...values.constant import Known
+from ...values.python.containers.mappings import DictValue
+from ...values.python.containers.tuples import TupleValue
+from ...values.python.objects.functions import CellValue, FunctionValue
+from ...values.python.operators import unary
+from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
+from ...values.value import Value, defines
+from ..context.frame import NULL, FrameState
+from .data import function_words, push_callable
+from .table import opcode
 
 
 def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Value], dict[str, Value]]:

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..bytecode.instruction import Instruction
-from ..values.python.objects.functions import BoundMethod, FunctionValue
-from ..values.reasons import CANNOT_RESUME, SkipFrame
-from ..values.torch.modules import ModuleValue
-from ..values.value import Value
-from .context.frame import NULL, FrameState
-from .opcodes_call import split_call, split_star_call
-from .opcodes_data import BINARY_SYMBOLS
-from .residual import Residual
+from ...bytecode.instruction import Instruction
+from ...values.python.objects.functions import BoundMethod, FunctionValue
+from ...values.reasons import CANNOT_RESUME, SkipFrame
+from ...values.torch.modules import ModuleValue
+from ...values.value import Value
+from ..context.frame import NULL, FrameState
+from ..opcodes.call import split_call, split_star_call
+from ..opcodes.data import BINARY_SYMBOLS
+from ..residual import Residual
 
 END = type("End", (), {"__repr__": lambda self: "END"})()
 

@@ -1,11 +1,11 @@
 """Rules of the opcodes that work by name: the bodies of classes, whose names are a dictionary."""
 
-from ..bytecode.instruction import Instruction
-from ..values.constant import Constant
-from ..values.python.containers.mappings import DictValue
-from ..values.value import Raised
-from .context.frame import FrameState
-from .opcode_table import opcode
+from ...bytecode.instruction import Instruction
+from ...values.constant import Constant
+from ...values.python.containers.mappings import DictValue
+from ...values.value import Raised
+from ..context.frame import FrameState
+from .table import opcode
 
 
 def _name(instruction: Instruction) -> str:

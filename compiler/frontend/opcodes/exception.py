@@ -1,19 +1,19 @@
 """Rules of the opcodes of try, except, finally, raise and with; and those that only make the frame run eagerly."""
 
-from ..bytecode.instruction import Instruction
-from ..bytecode.versions import OPCODES, RUNNING
-from ..values.constant import Constant
-from ..values.python.containers.tuples import TupleValue
-from ..values.python.objects.attributes import class_lookup
-from ..values.python.objects.classes import ClassValue
-from ..values.python.objects.exception_groups import match_group, what_remains
-from ..values.python.objects.exceptions import ExceptionValue, TracebackValue
-from ..values.python.objects.instances import ObjectValue
-from ..values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
-from ..values.torch.modes import LeaveBlock, block_of
-from ..values.value import Raised, Value
-from .context.frame import FrameState, HandledValue
-from .opcode_table import opcode, rules_for
+from ...bytecode.instruction import Instruction
+from ...bytecode.versions import OPCODES, RUNNING
+from ...values.constant import Constant
+from ...values.python.containers.tuples import TupleValue
+from ...values.python.objects.attributes import class_lookup
+from ...values.python.objects.classes import ClassValue
+from ...values.python.objects.exception_groups import match_group, what_remains
+from ...values.python.objects.exceptions import ExceptionValue, TracebackValue
+from ...values.python.objects.instances import ObjectValue
+from ...values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
+from ...values.torch.modes import LeaveBlock, block_of
+from ...values.value import Raised, Value
+from ..context.frame import FrameState, HandledValue
+from .table import opcode, rules_for
 
 
 @opcode("PUSH_EXC_INFO")

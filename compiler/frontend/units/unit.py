@@ -15,26 +15,26 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from ..base.bundle import Failure, record_failure
-from ..base.events import RanEagerly, Recompiled, record
-from ..base.options import Options, Settings, in_force
-from ..base.origin import Origin
-from ..base.torch_facts import has_foreign_modes, outside_transforms
-from ..bytecode.instruction import Decoded, decode
-from ..bytecode.resume_chain import Place, make_chain_function
-from ..bytecode.resume_code import NULL, VALUE
-from ..values.guard import Guard, GuardKind, TensorFacts
-from ..values.reasons import FUNCTION_MODE, LIMIT
-from ..values.rules import call_rule
-from ..values.source import Argument, Source
-from ..values.torch.modules import has_global_hooks
-from .context.size_marks import has_marks, size_marks
-from .context.sizes import SymbolicDimensions, every_dimension, no_symbols
+from ...base.bundle import Failure, record_failure
+from ...base.events import RanEagerly, Recompiled, record
+from ...base.options import Options, Settings, in_force
+from ...base.origin import Origin
+from ...base.torch_facts import has_foreign_modes, outside_transforms
+from ...bytecode.instruction import Decoded, decode
+from ...bytecode.resume_chain import Place, make_chain_function
+from ...bytecode.resume_code import NULL, VALUE
+from ...values.guard import Guard, GuardKind, TensorFacts
+from ...values.reasons import FUNCTION_MODE, LIMIT
+from ...values.rules import call_rule
+from ...values.source import Argument, Source
+from ...values.torch.modules import has_global_hooks
+from ..context.size_marks import has_marks, size_marks
+from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
+from ..guards.generated_function import MISS
+from ..guards.recompile_reasons import failing_guard, fetched
+from ..guards.rules import guard_words
+from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 from .dispatch_template import DEFAULT, make_template, parameter_names
-from .guards.generated_function import MISS
-from .guards.recompile_reasons import failing_guard, fetched
-from .guards.rules import guard_words
-from .skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 
 
 class _Frozen(threading.local):

@@ -5,7 +5,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from .guards.generated_function import MISS
+from ..guards.generated_function import MISS
 
 
 class Dispatched(Protocol):

@@ -11,12 +11,12 @@ from pathlib import Path
 import torch
 from torch import fx
 
-from ..base.bundle import REPRO, Failure, record_failure
-from ..base.options import Options
-from ..graph.graph_printing import graph_text
-from ..graph.repro_scripts import function_script, graph_script, graph_so_far, stand_in
-from ..values.guard import Guard, GuardKind
-from .guards.rules import guard_words
+from ...base.bundle import REPRO, Failure, record_failure
+from ...base.options import Options
+from ...graph.graph_printing import graph_text
+from ...graph.repro_scripts import function_script, graph_script, graph_so_far, stand_in
+from ...values.guard import Guard, GuardKind
+from ..guards.rules import guard_words
 from .unit import Unit, parameter_names
 
 

@@ -3,21 +3,21 @@
 import importlib.util
 import sys
 
-from ..bytecode.instruction import Instruction
-from ..values.constant import Constant, fold
-from ..values.identities import is_same
-from ..values.library.builtin_calls import make_slice
-from ..values.python.containers.lists import ListValue
-from ..values.python.containers.mappings import DictValue, pairs_of
-from ..values.python.containers.sets import SetValue
-from ..values.python.containers.tuples import TupleValue
-from ..values.python.objects.functions import CellValue
-from ..values.python.operators import binary, compare, unary
-from ..values.python.texts import formatted, text_of
-from ..values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
-from ..values.value import Value, defines
-from .context.frame import NULL, FrameState
-from .opcode_table import opcode
+from ...bytecode.instruction import Instruction
+from ...values.constant import Constant, fold
+from ...values.identities import is_same
+from ...values.library.builtin_calls import make_slice
+from ...values.python.containers.lists import ListValue
+from ...values.python.containers.mappings import DictValue, pairs_of
+from ...values.python.containers.sets import SetValue
+from ...values.python.containers.tuples import TupleValue
+from ...values.python.objects.functions import CellValue
+from ...values.python.operators import binary, compare, unary
+from ...values.python.texts import formatted, text_of
+from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
+from ...values.value import Value, defines
+from ..context.frame import NULL, FrameState
+from .table import opcode
 
 
 def _name(instruction: Instruction) -> str:

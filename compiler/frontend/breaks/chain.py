@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ..bytecode.resume_chain import Place
-from ..bytecode.resume_code import HANDLED
-from ..bytecode.resume_code import NULL as NULL_KIND
-from ..values.python.objects.functions import CellValue
-from ..values.reasons import EXPLICIT_BREAK, Break
-from ..values.source import Argument
-from .context.frame import NULL, FrameState, HandledValue
-from .context.recorder import Recorder
-from .unit import Unit, parameter_names
+from ...bytecode.resume_chain import Place
+from ...bytecode.resume_code import HANDLED
+from ...bytecode.resume_code import NULL as NULL_KIND
+from ...values.python.objects.functions import CellValue
+from ...values.reasons import EXPLICIT_BREAK, Break
+from ...values.source import Argument
+from ..context.frame import NULL, FrameState, HandledValue
+from ..context.recorder import Recorder
+from ..units.unit import Unit, parameter_names
 
 REPEATS = 4  # of one code in a chain; a deeper recursion breaks at the call, where its own unit takes over
 

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from ..base.errors import UserError
+from ...base.errors import UserError
 
 _PREFIX = "_orig_mod."
 _OWN = frozenset({"_original", "_entry", "_orig_mod"})

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from ..bytecode.instruction import Instruction
-from ..bytecode.versions import RUNNING
-from .context.frame import FrameState
+from ...bytecode.instruction import Instruction
+from ...bytecode.versions import RUNNING
+from ..context.frame import FrameState
 
 Rule = Callable[[FrameState, Instruction], None]
 Version = tuple[int, int]

@@ -3,15 +3,15 @@
 import collections.abc
 import sys
 
-from ..bytecode.instruction import Instruction
-from ..values.constant import Constant, Known
-from ..values.python.containers.mappings import DictValue
-from ..values.python.containers.tuples import TupleValue
-from ..values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
-from ..values.value import Raised, Value
-from .context.assumptions import branch
-from .context.frame import FrameState
-from .opcode_table import opcode
+from ...bytecode.instruction import Instruction
+from ...values.constant import Constant, Known
+from ...values.python.containers.mappings import DictValue
+from ...values.python.containers.tuples import TupleValue
+from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
+from ...values.value import Raised, Value
+from ..context.assumptions import branch
+from ..context.frame import FrameState
+from .table import opcode
 
 
 def _jump(frame: FrameState, instruction: Instruction) -> None:
