@@ -90,7 +90,7 @@ def words_of_modules(sources: Iterable[Source]) -> dict[str, set[str]]:
     for source in sources:
         if source.top_folder:
             own = words_of_code([source])
-            for name in (PurePosixPath(source.path).stem, *source.folders):
+            for name in {PurePosixPath(source.path).stem, *source.folders} - {"torch"}:  # theirs, not our folder
                 words.setdefault(name, set()).update(own)
     return words
 
