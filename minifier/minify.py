@@ -19,7 +19,7 @@ from .graphs.graph_compilers import GraphCompiler, find_graph_compiler
 from .graphs.subgraph import record
 from .reduce.graph_judge import RULES, CompileGraph, GraphReport, GraphRules, judge_case
 from .reduce.problem import Budget
-from .reduce.reduction import Reduction, reduce_graph
+from .reduce.reduction import GraphReduction, reduce_graph
 from .repro.proof import Proof, ScriptFile, prove
 from .repro.repro_script import History, Pipeline, repro_script
 from .sandbox import QUERY_SECONDS, in_child
@@ -182,10 +182,10 @@ def _same_sort(call: FailingCall, failing: FailureSignature) -> bool:
     return worst is None or (worst.aspect == "exceptions") == failing.is_exception
 
 
-def _reduced(failing: _FailingGraph, options: MinifyOptions) -> Reduction:
+def _reduced(failing: _FailingGraph, options: MinifyOptions) -> GraphReduction:
     if options.level == 1:
         count = len(failing.case)
-        return Reduction(
+        return GraphReduction(
             failing.case, failing.report, failing.signature, failing.rules, failing.queries, True, (), count
         )
     narrow = failing.rules.only(failing.signature.aspect)
@@ -203,7 +203,7 @@ def _reduced(failing: _FailingGraph, options: MinifyOptions) -> Reduction:
 def _written(
     call: FailingCall,
     failing: _FailingGraph,
-    reduced: Reduction,
+    reduced: GraphReduction,
     stage: str,
     compiler: GraphCompiler,
     options: MinifyOptions,

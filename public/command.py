@@ -62,7 +62,7 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
     """Show the results of a run, and write them as one self-contained HTML page."""
     from plumbline.reports.page import write_page
     from plumbline.reports.store import open_store
-    from plumbline.reports.table import report_text
+    from plumbline.reports.text_report import report_text
 
     with open_store(database_place(db)) as store:
         run = store.run(run_name)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ProbeResult:
     """The result of running a program: its exit status (None when it had none), output, and what went wrong."""
 
     status: int | None
@@ -23,7 +23,7 @@ class Attempt:
         return self.status == 0
 
 
-def attempt(command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float) -> Attempt:
+def attempt(command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float) -> ProbeResult:
     """Run a command in a folder; after `seconds` it is killed with all processes it started."""
     try:
         process = subprocess.Popen(
@@ -38,14 +38,14 @@ def attempt(command: Sequence[str], folder: Path, environment: Mapping[str, str]
             start_new_session=True,
         )
     except OSError as error:
-        return Attempt(None, "", f"{command[0]} cannot be started: {error.strerror or error}")
+        return ProbeResult(None, "", f"{command[0]} cannot be started: {error.strerror or error}")
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         _kill_all(process)
-        return Attempt(None, "", f"{command[0]} did not end within {seconds:g} s")
+        return ProbeResult(None, "", f"{command[0]} did not end within {seconds:g} s")
     trouble = "" if process.returncode == 0 else f"{command[0]} {_ending(process.returncode)}: {_telling(output)}"
-    return Attempt(process.returncode, output, trouble)
+    return ProbeResult(process.returncode, output, trouble)
 
 
 def _kill_all(process: "subprocess.Popen[str]") -> None:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .marks import columns_of, margin_text, mark_of, seriousness
 from .rows import CaseRow
+from .verdict_marks import columns_of, margin_text, mark_of, seriousness
 
 LOWEST = 1e-3  # smaller margins are drawn at the left end of the axis
 SPARK_WIDTH, SPARK_HEIGHT = 56, 16

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from .baseline import Baseline, ExpectedCase
-from .marks import margin_text, mark_of, one_line
 from .rows import FAILING_OUTCOMES, CaseRow, RunRow
+from .verdict_marks import margin_text, mark_of, one_line
 
 DRIFT_FACTOR = 4.0  # a margin that grew by more than this ...
 DRIFT_FLOOR = 0.5  # ... and is above this (1 fails) warns

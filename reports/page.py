@@ -12,9 +12,9 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 
 from .atomic_file import write_whole
 from .charts import SPARK_HEIGHT, SPARK_WIDTH, Spark, margin_chart, spark_of
-from .marks import VERDICTS, Mark, columns_of, margin_text, mark_of, marks_in, seconds_text, seriousness
 from .rows import CallRow, CaseRow, RunRow
 from .store import ResultStore
+from .verdict_marks import VERDICTS, Mark, columns_of, margin_text, mark_of, marks_in, seconds_text, seriousness
 
 HISTORY_RUNS = 20
 SLOWEST = 15

@@ -18,7 +18,7 @@ Ask = Callable[[GraphCase], GraphReport]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduction:
+class GraphReduction:
     """The end of a reduction.
 
     case: the smallest that fails.  signature: of its failure.  rules: under which it was judged.
@@ -43,7 +43,7 @@ def reduce_graph(
     *,
     budget: Budget | None = None,
     ask: Ask | None = None,
-) -> Reduction:
+) -> GraphReduction:
     """Reduce a case that `first` says fails; every further judgement looks for the same aspect only.
 
     ask: how a candidate is judged, in a child process, for example; by default in this process.
@@ -70,4 +70,6 @@ def reduce_graph(
     assert report is not None
     assert report.signature is not None
     queries = problem.queries + 1
-    return Reduction(problem.current, report, report.signature, narrow, queries, complete, tuple(problem.log), before)
+    return GraphReduction(
+        problem.current, report, report.signature, narrow, queries, complete, tuple(problem.log), before
+    )

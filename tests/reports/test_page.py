@@ -11,11 +11,11 @@ from hypothesis import given, settings
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
-from plumbline.reports.marks import VERDICTS
 from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import database_place, page_file
 from plumbline.reports.rows import CallRow, CaseRow
 from plumbline.reports.store import open_store
+from plumbline.reports.verdict_marks import VERDICTS
 from support.any_rows import rows
 from support.made_rows import call_row, case_row, run_row, stored, wrong_case
 

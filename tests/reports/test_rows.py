@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.verdict import ErrorStatistics, VerdictKind
-from plumbline.reports.marks import VERDICTS
 from plumbline.reports.rows import (
     OUTCOMES,
     CallRow,
@@ -22,6 +21,7 @@ from plumbline.reports.rows import (
     identify_case,
     new_run_id,
 )
+from plumbline.reports.verdict_marks import VERDICTS
 from support.any_rows import rows
 from support.made_rows import case_row, run_row
 

@@ -85,13 +85,17 @@ def words_of_others() -> set[str]:
 
 
 def words_of_modules(sources: Iterable[Source]) -> dict[str, set[str]]:
-    """Return the words of the product's files by file name without ending, those of folders and namesakes together."""
+    """Return what `name.word` may say of each file or folder: its words, and what code asks of a variable so named."""
+    product = [source for source in sources if source.top_folder]
     words: dict[str, set[str]] = {}
-    for source in sources:
-        if source.top_folder:
-            own = words_of_code([source])
-            for name in {PurePosixPath(source.path).stem, *source.folders} - {"torch"}:  # theirs, not our folder
-                words.setdefault(name, set()).update(own)
+    for source in product:
+        own = words_of_code([source])
+        for name in {PurePosixPath(source.path).stem, *source.folders} - {"torch"}:  # theirs, not our folder
+            words.setdefault(name, set()).update(own)
+    for source in product:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in words:
+                words[node.value.id].add(node.attr)
     return words
 
 

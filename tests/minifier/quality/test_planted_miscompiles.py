@@ -7,7 +7,7 @@ from torch import fx
 from plumbline.minifier.graphs.graph_case import GraphCase, case_of
 from plumbline.minifier.graphs.subgraph import record, subgraph
 from plumbline.minifier.reduce.graph_judge import RULES, GraphRules, judge_case
-from plumbline.minifier.reduce.reduction import Reduction, reduce_graph
+from plumbline.minifier.reduce.reduction import GraphReduction, reduce_graph
 from support.faulty_backends import FAULTS, LEAST_OPS, backend, calls, layers, split_third
 
 aten = torch.ops.aten
@@ -15,7 +15,7 @@ aten = torch.ops.aten
 MOST_QUERIES = {"gelu": 6, "relu": 6, "pair": 9, "trio": 12, "far": 15, "value": 8}
 
 
-def reduced(gm: fx.GraphModule, inputs, compile_graph, rules: GraphRules = RULES["aot"]) -> Reduction:
+def reduced(gm: fx.GraphModule, inputs, compile_graph, rules: GraphRules = RULES["aot"]) -> GraphReduction:
     case = case_of(gm, inputs)
     first = judge_case(case, compile_graph, rules)
     assert first.signature is not None, first.sentence

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from .marks import columns_of, margin_text, mark_of, marks_in, one_line, seconds_text, seriousness
 from .rows import CaseRow, RunRow
+from .verdict_marks import columns_of, margin_text, mark_of, marks_in, one_line, seconds_text, seriousness
 
 MATRIX_ROWS = 40  # more tests than this, and only those that are not good are listed
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from plumbline.reports.marks import VERDICTS, columns_of, mark_of, marks_in, one_line, seconds_text
 from plumbline.reports.rows import OUTCOMES
-from plumbline.reports.table import MATRIX_ROWS, failures_table, matrix_table, report_text, slowest_table
+from plumbline.reports.text_report import MATRIX_ROWS, failures_table, matrix_table, report_text, slowest_table
+from plumbline.reports.verdict_marks import VERDICTS, columns_of, mark_of, marks_in, one_line, seconds_text
 from support.made_rows import case_row, run_row, wrong_case
 
 
