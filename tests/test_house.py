@@ -340,7 +340,7 @@ BROKEN_IMPORTS = [
     ("compiler/values/value.py", "compiler.values.constant"),
     ("compiler/values/python/size_calls.py", "compiler.values.torch.tensor"),
     ("compiler/values/python/containers/planted.py", "compiler.values.python.objects.classes"),
-    ("compiler/frontend/guards/rules.py", "compiler.frontend.unit"),
+    ("compiler/frontend/guards/rules.py", "compiler.frontend.units.unit"),
     ("compiler/frontend/guards/rules.py", "compiler.frontend.guards.guarded_code"),
     ("oracle/state/planted.py", "oracle.harness.session"),
     ("oracle/noise/planted.py", "oracle.numeric.references"),
