@@ -105,8 +105,8 @@ def test_a_lie_is_seen(lie: str):
 @pytest.mark.parametrize(
     "truth",
     [
-        "`compiler/api.py`, tests/README.md; `tests/programs/test_<feature>.py`, `compiler/frontend/opcodes_*.py`",
-        "`api.compile`, `plumbline.compile`, `fx`, `torch.compile()`, `PLUMBLINE_LOGS`, gate.py and reports/gate.py",
+        "`compiler/api.py`, tests/README.md; `tests/programs/test_<feature>.py`, `compiler/frontend/opcodes/*.py`",
+        "`api.compile`, `plumbline.compile`, `page`, `torch.compile()`, `PLUMBLINE_LOGS`, gate.py and reports/gate.py",
         "`x + 1`, `--compile-db=PLACE`, https://example.org/tests/nowhere.py, https://example.org/x.py",
     ],
 )
