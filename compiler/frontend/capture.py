@@ -24,7 +24,7 @@ from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.operations import Branch, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
-from .context.attempt import Attempt
+from .context.attempt import CaptureAttempt
 from .context.frame import FrameState, handled_in
 from .context.recorder import Recorder
 from .evaluate import StopAtBreak, run_chain, run_frame
@@ -99,7 +99,7 @@ class _Stop:
 
 
 def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
-    attempt = Attempt(
+    attempt = CaptureAttempt(
         stop.places[0][1] if stop is not None else -1,
         unit.graph_free,
         unit.may_assume,

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from plumbline.compiler import api, backends, controls, marks, profiling
+from plumbline.compiler import api, backends, controls, dimension_marks, profiling
 from plumbline.compiler.base.errors import Unsupported, UserError
 from plumbline.compiler.base.events import Captured, CompilerFailed, Recompiled, recording
 from plumbline.compiler.base.options import Options
@@ -261,7 +261,7 @@ def test_skip_is_spelled_out():
 
 def test_mark_dynamic_checks_the_dimension():
     with pytest.raises(UserError):
-        marks.mark_dynamic(torch.ones(2), 3)
+        dimension_marks.mark_dynamic(torch.ones(2), 3)
 
 
 class Net(nn.Module):

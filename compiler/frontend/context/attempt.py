@@ -1,4 +1,4 @@
-"""Attempt: what one evaluation of a unit is told before it begins."""
+"""CaptureAttempt: what one evaluation of a unit is told before it begins."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from .sizes import SymbolicDimensions, no_symbols
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CaptureAttempt:
     """stop_at: number of the step to stop before, -1 for none. graph_free: nothing becomes part of a graph.
 
     may_assume: whether branches to an error may be assumed not to be taken. symbolic, varying_numbers: which sizes and

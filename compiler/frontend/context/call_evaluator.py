@@ -19,7 +19,7 @@ from ...values.source import Injected
 from ...values.torch.torch_calls import is_graph_break_mark
 from ...values.value import Arguments, CallEvaluation, CaptureContext, Keywords, Value
 from ..skip_rules import compiled_original, refusal
-from .attempt import Attempt
+from .attempt import CaptureAttempt
 from .frame import FrameState
 from .frame_stack import FrameStack
 
@@ -39,7 +39,7 @@ class CallEvaluator(CallEvaluation):
     def __init__(
         self,
         ctx: CaptureContext,
-        attempt: Attempt,
+        attempt: CaptureAttempt,
         frames: FrameStack,
         run_frame: RunFrame,
         make_generator: MakeGenerator,

@@ -40,7 +40,7 @@ from ...values.torch.tensor import TensorValue
 from ...values.torch.transforms import PullBack, ResultFunction
 from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords, Value
 from .assumptions import MOST
-from .attempt import Attempt
+from .attempt import CaptureAttempt
 from .effect_list import EffectList
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
@@ -62,7 +62,7 @@ class GraphBuilder(GraphInProgress):
     """
 
     def __init__(
-        self, ctx: CaptureContext, attempt: Attempt, frames: FrameStack, effects: EffectList, modes: ModeRecord
+        self, ctx: CaptureContext, attempt: CaptureAttempt, frames: FrameStack, effects: EffectList, modes: ModeRecord
     ) -> None:
         self.ctx, self.attempt = ctx, attempt
         self.frames, self.effects, self.modes = frames, effects, modes

@@ -30,7 +30,7 @@ from ...values.source import Attribute, Injected, Source
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from ...values.wrap import wrap_object
-from .attempt import Attempt
+from .attempt import CaptureAttempt
 from .call_evaluator import CallEvaluator
 from .effect_list import EffectList
 from .frame import FrameState
@@ -58,7 +58,7 @@ class Recorder(CaptureContext):
     def __init__(
         self,
         options: Options,
-        attempt: Attempt,
+        attempt: CaptureAttempt,
         run_frame: Callable[["Recorder", FrameState], None],
         make_generator: Callable[["Recorder", FrameState], Value],
     ) -> None:

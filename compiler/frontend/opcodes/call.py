@@ -14,7 +14,7 @@ from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ...values.value import Value, defines
 from ..context.frame import NULL, FrameState
 from .data import function_words, push_callable
-from .table import opcode
+from .opcode_table import opcode
 
 
 def split_call(frame: FrameState, argument_count: int) -> tuple[Value, list[Value], dict[str, Value]]:

@@ -11,7 +11,7 @@ from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ...values.value import Raised, Value
 from ..context.assumptions import branch
 from ..context.frame import FrameState
-from .table import opcode
+from .opcode_table import opcode
 
 
 def _jump(frame: FrameState, instruction: Instruction) -> None:

@@ -17,7 +17,7 @@ from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ...values.value import Value, defines
 from ..context.frame import NULL, FrameState
-from .table import opcode
+from .opcode_table import opcode
 
 
 def _name(instruction: Instruction) -> str:

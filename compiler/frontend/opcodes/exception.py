@@ -13,7 +13,7 @@ from ...values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, S
 from ...values.torch.modes import LeaveBlock, block_of
 from ...values.value import Raised, Value
 from ..context.frame import FrameState, HandledValue
-from .table import opcode, rules_for
+from .opcode_table import opcode, rules_for
 
 
 @opcode("PUSH_EXC_INFO")

@@ -5,7 +5,7 @@ from ...values.constant import Constant
 from ...values.python.containers.mappings import DictValue
 from ...values.value import Raised
 from ..context.frame import FrameState
-from .table import opcode
+from .opcode_table import opcode
 
 
 def _name(instruction: Instruction) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import torch
 
 from ..constant import Constant, fold
+from ..python.containers.mapping_views import DictView
 from ..python.containers.sequences import SequenceIterator
-from ..python.containers.views import DictView
 from ..python.objects.classes import constructs
 from ..python.objects.functions import BoundMethod, FunctionValue, PartialValue
 from ..python.objects.instances import ObjectValue

@@ -7,8 +7,8 @@ from ..guard import GuardKind
 from ..rule_tables import wraps_type
 from ..source import Inject, Source
 from ..value import CaptureContext, Value
+from .containers.mapping_views import DictView
 from .containers.mappings import DictValue
-from .containers.views import DictView
 from .objects.instances import OpaqueValue
 
 _PARTS: dict[type, str] = {type(getattr({}, part)()): part for part in ("keys", "values", "items")}

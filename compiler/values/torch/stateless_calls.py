@@ -11,9 +11,9 @@ import torch
 
 from ..constant import Constant
 from ..guard import GuardKind
+from ..python.containers.mapping_views import Entry
 from ..python.containers.mappings import DictValue
 from ..python.containers.sequences import SequenceValue
-from ..python.containers.views import Entry
 from ..reasons import TORCH_CALL_FORM, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value

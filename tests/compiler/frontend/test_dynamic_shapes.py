@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline.compiler import api, marks
+from plumbline.compiler import api, dimension_marks
 from plumbline.compiler.base.events import Captured, recording
 from plumbline.compiler.base.options import Options
 
@@ -74,7 +74,7 @@ def test_zero_and_one_are_captured_apart():
 
 def test_marked_dimension_is_a_symbol_at_once():
     first = torch.randn(4, 4)
-    marks.mark_dynamic(first, 0)
+    dimension_marks.mark_dynamic(first, 0)
     assert captures(halves, [(first,), *rows(6, 8)]) == 1
     other = torch.randn(4, 4)
     other._dynamo_dynamic_indices = {0}

@@ -17,10 +17,10 @@ from ...operator_table import Binary, Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
+from .mapping_views import DictView, Entry, MappingIterator, MappingValue
 from .sequences import call_dunder
 from .sets import TokenPool
 from .tuples import TupleValue
-from .views import DictView, Entry, MappingIterator, MappingValue
 
 _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
 

@@ -21,9 +21,9 @@ from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from ..containers.iterators import IteratorValue
 from ..containers.lists import ListValue
+from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue
-from ..containers.views import Entry
 from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class

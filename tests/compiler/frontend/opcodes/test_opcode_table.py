@@ -5,7 +5,7 @@ import pytest
 from plumbline.compiler.bytecode.versions import OPCODES
 from plumbline.compiler.frontend.opcodes import exception, rules
 from plumbline.compiler.frontend.opcodes.exception import _refuse, missing_rules
-from plumbline.compiler.frontend.opcodes.table import opcode, rules_for
+from plumbline.compiler.frontend.opcodes.opcode_table import opcode, rules_for
 from support.interpreters import VERSIONS, Version
 
 each_version = pytest.mark.parametrize("version", VERSIONS, ids=str)
