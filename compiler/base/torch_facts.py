@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]  # it ships no types
@@ -149,6 +150,7 @@ def jit_is_tracing() -> bool:
     return torch._C._get_tracing_state() is not None
 
 
+@cache
 def decomposes_by_itself(operator: OpOverload) -> bool:
     """Return whether a call is only a composition of smaller ATen calls (seen unsplit where autograd is off).
 

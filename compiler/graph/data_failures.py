@@ -6,6 +6,7 @@ first run or never.
 """
 
 from collections.abc import Iterable
+from functools import cache
 
 import torch
 
@@ -59,16 +60,26 @@ _ONLY_WITH_NUMBERS = frozenset("bernoulli normal".split())  # a tensor of probab
 
 def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
     """Return whether a call can raise because of what its tensors hold; arguments: all of them, in any order."""
-    namespace, _, name = operator._schema.name.partition("::")
-    if namespace not in ("aten", "prims", "plumbline"):
-        return True
-    name = name.removeprefix("_foreach_").removeprefix("with_grad_")
-    name = name if name.startswith("__") or not name.endswith("_") else name[:-1]
+    name = _plain_name(operator)
     if name in _OF_WHOLE_NUMBERS:
         return any(_is_whole(value) for value in _leaves(arguments))
     if name in _ONLY_WITH_NUMBERS:
         tensors = [value for value in _leaves(arguments) if isinstance(value, torch.Tensor)]
         return len(tensors) > (operator._schema.name.endswith("_"))
+    return _may_fail(operator, name)
+
+
+@cache
+def _plain_name(operator: OpOverload) -> str:
+    """Return the name of the operation without what says that it is done in place, to a list or with grad mode on."""
+    name = operator._schema.name.partition("::")[2].removeprefix("_foreach_").removeprefix("with_grad_")
+    return name if name.startswith("__") or not name.endswith("_") else name[:-1]
+
+
+@cache
+def _may_fail(operator: OpOverload, name: str) -> bool:
+    if operator.namespace not in ("aten", "prims", "plumbline"):
+        return True
     if name in _SAFE or torch.Tag.pointwise in operator.tags or torch.Tag.reduction in operator.tags:
         return False
     return op_facts(operator).kind not in (OpKind.VIEW, OpKind.CREATION, OpKind.POINTWISE) and not _is_view_in_place(

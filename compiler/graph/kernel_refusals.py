@@ -4,6 +4,8 @@
 combination of dtypes and numbers; its error then stands where the program made the call.
 """
 
+import math
+from bisect import bisect_right
 from functools import lru_cache
 
 import torch
@@ -31,9 +33,40 @@ def _key(value: object) -> _Key | None:
     if isinstance(value, FakeTensor):
         plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_conj()
         return ("tensor", value.dtype, value.dim() == 0) if plain else None
+    if type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]  # a number
+        return ("constant", type(value), _like(value))  # type: ignore[arg-type]  # as above
     if isinstance(value, bool | int | float | complex | str | None | torch.dtype | torch.memory_format):
         return ("constant", type(value), value)
     return None
+
+
+_WHOLE = (0, 1, 2, 127, 128, 129, 255, 256, 32767, 32768, 32769, 65504, 65505)
+_LIMITS = (*_WHOLE, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63)  # of the ranges of dtypes
+    0,
+    1,
+    2,
+    127,
+    128,
+    129,
+    255,
+    256,
+    32767,
+    32768,
+    32769,
+    65504,
+    65505,
+    2**31 - 1,
+    2**31,
+    2**31 + 1,
+    2**63 - 1,
+    2**63,
+)
+
+
+def _like(number: float) -> float:
+    """Return a number that every kernel takes if it takes this one: of its type and sign, within the same limits."""
+    limit = _LIMITS[bisect_right(_LIMITS, abs(number)) - 1]
+    return type(number)(-limit if number < 0 else limit)
 
 
 @lru_cache(maxsize=4096)

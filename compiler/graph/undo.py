@@ -133,8 +133,11 @@ class SavedTensor:
     def of(cls, tensor: torch.Tensor) -> "SavedTensor":
         """Save a tensor as it is."""
         history = tensor.grad_fn
-        with torch.set_grad_enabled(history is not None):
-            contents = tensor.clone() if history is not None else tensor.detach().clone()
+        if history is None:
+            contents = tensor.detach().clone()
+        else:
+            with torch.enable_grad():
+                contents = tensor.clone()
         version = None if tensor.is_inference() else tensor._version
         return cls(tensor, tensor.data, contents, tensor.requires_grad, history, version)
 
