@@ -6,28 +6,16 @@ the types and functions that it needs itself, for the head of the file.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import torch
 
+from ..base.errors import InternalError
+from ..loops.scalar_ops import SCALAR_OPS, Elementary, Helper
 from .c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
 
 _INLINE = "static inline __attribute__((always_inline))"
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-# Elementary functions: (Sleef stem with its accuracy for float, for double, libm name).
-MATH = {
-    "exp": ("exp", "u10", "u10"), "exp2": ("exp2", "u10", "u10"), "expm1": ("expm1", "u10", "u10"),
-    "log": ("log", "u10", "u10"), "log2": ("log2", "u10", "u10"), "log10": ("log10", "u10", "u10"),
-    "log1p": ("log1p", "u10", "u10"), "sin": ("sin", "u10", "u10"), "cos": ("cos", "u10", "u10"),
-    "tan": ("tan", "u10", "u10"), "asin": ("asin", "u10", "u10"), "acos": ("acos", "u10", "u10"),
-    "atan": ("atan", "u10", "u10"), "sinh": ("sinh", "u10", "u10"), "cosh": ("cosh", "u10", "u10"),
-    "tanh": ("tanh", "u10", "u10"), "asinh": ("asinh", None, "u10"),
-    "acosh": ("acosh", None, "u10"),  # Sleef's float asinh and acosh overflow above 1e19
-
-    "atanh": ("atanh", "u10", "u10"), "erf": ("erf", "u10", "u10"), "erfc": ("erfc", "u15", "u15"),
-    "lgamma": ("lgamma", "u10", "u10"), "floor": ("floor", "", ""),
-    "ceil": ("ceil", "", ""), "trunc": ("trunc", "", ""), "round": ("rint", "", ""),
-    "pow": ("pow", "u10", "u10"), "atan2": ("atan2", "u10", "u10"), "hypot": ("hypot", "u05", "u05"),
-    "fmod": ("fmod", None, None), "nextafter": ("nextafter", None, None),
-}  # fmt: skip
 # Highest power first: erf(x)/x - 1 in powers of x*x, and -log(erfc(t))/t in powers of t.
 ERF_NEAR = (
     "-0x1.3825bcp-11", "0x1.46c232p-8", "-0x1.b676cap-6", "0x1.ce1904p-4", "-0x1.8126dcp-2", "0x1.06eba6p-3",
@@ -36,7 +24,13 @@ ERF_FAR = (
     "0x1.3fbfa8p-18", "-0x1.6c8df2p-15", "-0x1.fb17a4p-15", "0x1.8403bcp-9", "-0x1.744c10p-6", "0x1.af590ap-4",
     "0x1.456d7ep-1", "0x1.20e91cp+0",
 )  # fmt: skip
-TWO_ARGUMENTS = frozenset({"pow", "atan2", "hypot", "fmod", "nextafter"})
+
+
+def _elementary(op: str) -> Elementary:
+    form = SCALAR_OPS[op].c
+    if not isinstance(form, Elementary):
+        raise InternalError(f"{op} is not a function of libm", hint="declare it in loops/scalar_ops.py")
+    return form
 
 
 class Library:
@@ -172,6 +166,23 @@ class Library:
             shorts, narrow, _ = found
             return f"{shorts} h = {narrow}; __builtin_memcpy(p, &h, sizeof h);"
         return f"for (int k = 0; k < {lanes}; k++) {{ _Float16 h = (_Float16)x[k]; __builtin_memcpy(p + k, &h, 2); }}"
+
+    # -- operations --------------------------------------------------------------------------------------------
+
+    def helper(self, form: Helper, op: str, dtype: torch.dtype, lanes: int) -> str:
+        """Return the function of a scalar operation that is declared as a helper, for arguments of a dtype."""
+        register = REGISTER[dtype]
+        texts: Mapping[str, Callable[[], str]] = {
+            "absolute": lambda: self.absolute(register, lanes),
+            "compare": lambda: self.compare(op, register, lanes),
+            "copysign": lambda: self.copysign(register, lanes),
+            "extreme": lambda: self.extreme(op, register, lanes),
+            "select": lambda: self.select(register, lanes),
+            "shift": lambda: self.shift(op, dtype, lanes),
+            "square_root": lambda: self.square_root(register, lanes),
+            "trunc_divide": lambda: self.trunc_divide(register, lanes),
+        }
+        return texts[form.name]()
 
     # -- registers ---------------------------------------------------------------------------------------------
 
@@ -408,8 +419,7 @@ class Library:
             return name
         if op == "erf" and register == "f" and self._has_f16c and lanes in (8, 16):
             return self._error_function(name, lanes)
-        two = op in TWO_ARGUMENTS
-        letters = ("a", "b") if two else ("a",)
+        letters = ("a", "b")[: SCALAR_OPS[op].arity]
         parameters = ", ".join(f"{kind} {letter}" for letter in letters)
         symbol, wide = self._vector_symbol(op, register, max(lanes, 2))
         if symbol is None:
@@ -465,19 +475,19 @@ class Library:
 
     def _vector_symbol(self, op: str, register: str, lanes: int) -> tuple[str | None, int]:
         """Return the narrowest offered vector function with at least these lanes."""
-        stem, single, double = MATH[op]
-        accuracy = single if register == "f" else double
+        function = _elementary(op)
+        accuracy = function.single if register == "f" else function.double
         if accuracy is None:
             return None, 0
         for wide in (4, 8, 16):
-            symbol = f"Sleef_{stem}{register}{wide}{'_' + accuracy if accuracy else ''}"
+            symbol = f"Sleef_{function.name}{register}{wide}{'_' + accuracy if accuracy else ''}"
             if wide >= lanes and symbol in self._offered:
                 return symbol, wide
         return None, 0
 
     def _per_lane(self, op: str, register: str, lanes: int, letters: tuple[str, ...]) -> str:
         element, kind = ELEMENT[register], self.type(register, lanes)
-        slot = self.address(f"{MATH[op][0]}{'f' if register == 'f' else ''}")
+        slot = self.address(f"{_elementary(op).name}{'f' if register == 'f' else ''}")
         call = f"(({element} (*)({', '.join([element] * len(letters))}))plumbline_functions[{slot}])"
         if lanes == 1:
             return f"return {call}({', '.join(letters)});"

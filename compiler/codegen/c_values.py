@@ -13,11 +13,11 @@ import torch
 from ..loops.body import Scalar, is_uniform
 from ..loops.ir import Buffer, Loop
 from ..loops.phases import Phase, Plan, plan_phases, roots_of
-from ..loops.scalar_ops import SCALAR_OPS
+from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, divides, same, surely_at_least
-from .c_library import MATH, Library
+from .c_library import Library
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
 from .kernel_shape import KernelShape, depending_on
 
@@ -364,31 +364,18 @@ class ValueWriter:
             return self._cast(scalar.args[0].dtype, scalar.dtype, args[0], lanes)
         if op == "checked":
             return f"{library.checked(register, lanes)}({args[0]}, {count_text(_extent(scalar))}, error)"
-        if op == "where":
-            return f"{library.select(register, lanes)}({', '.join(args)})"
-        if op in ("eq", "ne", "lt", "le", "gt", "ge"):
-            if source == torch.bool and op not in ("eq", "ne"):
-                args = args[::-1]  # a mask is minus one where a bool is one
-            return f"{library.compare(op, register, lanes)}({', '.join(args)})"
-        if op in ("minimum", "maximum"):
-            return f"{library.extreme(op, register, lanes)}({', '.join(args)})"
-        if op == "copysign":
-            return f"{library.copysign(register, lanes)}({', '.join(args)})"
-        if op == "sqrt":
-            return f"{library.square_root(register, lanes)}({args[0]})"
-        if op in MATH:
+        form = SCALAR_OPS[op].c
+        if isinstance(form, Elementary):
             return f"{library.math(op, register, lanes)}({', '.join(args)})"
-        if op == "trunc_div":
-            text = f"{library.trunc_divide(register, lanes)}({', '.join(args)}, error)"
-        elif op in ("shift_left", "shift_right"):
-            text = f"{library.shift(op, source, lanes)}({', '.join(args)})"
-        elif op == "abs":
-            text = f"{library.absolute(register, lanes)}({args[0]})"
-        elif op in ("neg", "bit_not"):
-            text = f"({'-' if op == 'neg' else '~'}{args[0]})"
+        if isinstance(form, Sign):
+            text = f"({args[0]} {form.text} {args[1]})" if len(args) == 2 else f"({form.text}{args[0]})"
         else:
-            sign = {"add": "+", "sub": "-", "mul": "*", "div": "/", "bit_and": "&", "bit_or": "|", "bit_xor": "^"}[op]
-            text = f"({args[0]} {sign} {args[1]})"
+            if op in ("lt", "le", "gt", "ge") and source == torch.bool:
+                args = args[::-1]  # a mask is minus one where a bool is one
+            parameters = [*args, "error"] if form.fails else args
+            text = f"{library.helper(form, op, source, lanes)}({', '.join(parameters)})"
+            if not form.narrows:
+                return text
         wrap = library.wrap(scalar.dtype, lanes) if register == "i" else None
         return f"{wrap}({text})" if wrap else text
 

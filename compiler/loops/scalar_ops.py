@@ -7,7 +7,7 @@ loaded, stored, cast, selected and compared; arithmetic happens in float32 betwe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -23,36 +23,61 @@ ANY = SUPPORTED
 
 
 @dataclass(frozen=True, slots=True)
+class Sign:
+    """C has a symbol for it, on scalars and vectors alike, in front of one argument or between two."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Elementary:
+    """A function of libm, and of Sleef where the process offers its vectors.
+
+    name: libm's for double, and the stem of Sleef's.  single, double: the accuracy in the name of Sleef's function for
+    floats and doubles ("u10" is one unit in the last place); None where Sleef's is not good enough.
+    """
+
+    name: str
+    single: str | None
+    double: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function that the C writer has a text for (`codegen.c_library.Library.helper`).
+
+    narrows: whether its result can leave the range of a small integer type.  fails: whether it can set *error.
+    """
+
+    name: str
+    narrows: bool = False
+    fails: bool = False
+
+
+CForm = Sign | Elementary | Helper
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarOp:
-    """One scalar operation: how many arguments, on which dtypes, whether it answers a bool, and what it means."""
+    """One scalar operation, declared here once: printing, checking, interpreting and C all read this.
+
+    meaning: a function on tensors of its dtypes.  c: how C writes it.  to_bool: whether it answers a bool.
+    costly: whether computing it again costs more than reading it from memory.  direct: whether it is all there is to
+    the ATen operator of the same name on floats; `lowering.float_math` lowers those.
+    """
 
     name: str
     arity: int
     dtypes: frozenset[torch.dtype]
-    to_bool: bool
     meaning: Callable[..., torch.Tensor]
+    c: CForm
+    to_bool: bool = False
     costly: bool = False
+    direct: bool = False
 
 
 class WrongDtype(Exception):
     """An operation on a dtype that it is not defined for; where eager computes it all the same, ATen does."""
-
-
-SCALAR_OPS: dict[str, ScalarOp] = {}
-
-
-def _define(
-    name: str,
-    arity: int,
-    dtypes: frozenset[torch.dtype],
-    meaning: Callable[..., torch.Tensor],
-    *,
-    to_bool: bool = False,
-    costly: bool = False,
-) -> None:
-    if name in SCALAR_OPS:
-        raise ValueError(f"scalar operation {name} is defined twice")
-    SCALAR_OPS[name] = ScalarOp(name, arity, dtypes, to_bool, meaning, costly)
 
 
 def _trunc_div(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -72,46 +97,81 @@ def _shift_right(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 _NUMBERS = FLOATS | INTEGERS
-_define("add", 2, _NUMBERS, torch.add)
-_define("sub", 2, _NUMBERS, torch.sub)
-_define("mul", 2, _NUMBERS, torch.mul)
-_define("neg", 1, _NUMBERS, torch.neg)
-_define("abs", 1, _NUMBERS, torch.abs)
-_define("div", 2, FLOATS, torch.div)
-_define("trunc_div", 2, INTEGERS, _trunc_div, costly=True)
-_define("minimum", 2, _NUMBERS, torch.minimum)
-_define("maximum", 2, _NUMBERS, torch.maximum)
-_define("fmod", 2, FLOATS, torch.fmod, costly=True)
-_BITS: dict[str, Callable[..., torch.Tensor]] = {
-    "bit_and": torch.bitwise_and,
-    "bit_or": torch.bitwise_or,
-    "bit_xor": torch.bitwise_xor,
-}
-for _name, _bits in _BITS.items():
-    _define(_name, 2, INTEGERS | {torch.bool}, _bits)
-_define("bit_not", 1, INTEGERS | {torch.bool}, torch.bitwise_not)
-_define("shift_left", 2, INTEGERS, _shift_left)
-_define("shift_right", 2, INTEGERS, _shift_right)
-_COMPARISONS: dict[str, Callable[..., torch.Tensor]] = {
-    "eq": torch.eq,
-    "ne": torch.ne,
-    "lt": torch.lt,
-    "le": torch.le,
-    "gt": torch.gt,
-    "ge": torch.ge,
-}
-for _name, _comparison in _COMPARISONS.items():
-    _define(_name, 2, ANY, _comparison, to_bool=True)
-_define("where", 3, ANY, torch.where)
-for _name in ("floor", "ceil", "trunc", "round", "sqrt"):
-    _define(_name, 1, FLOATS, getattr(torch, _name))
-for _name in (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma"
-).split():
-    _define(_name, 1, FLOATS, getattr(torch, _name), costly=True)
-for _name in ("pow", "atan2", "hypot", "nextafter"):
-    _define(_name, 2, FLOATS, getattr(torch, _name), costly=True)
-_define("copysign", 2, FLOATS, torch.copysign)
+_BITS = INTEGERS | {torch.bool}
+
+
+def _comparison(name: str, meaning: Callable[..., torch.Tensor]) -> ScalarOp:
+    return ScalarOp(name, 2, ANY, meaning, Helper("compare"), to_bool=True)
+
+
+def _elementary(name: str, single: str | None = "u10", double: str | None = "u10", *, arity: int = 1) -> ScalarOp:
+    form = Elementary(name, single, double)
+    return ScalarOp(name, arity, FLOATS, getattr(torch, name), form, costly=True, direct=arity == 1)
+
+
+def _rounding(name: str, libm: str) -> ScalarOp:
+    return ScalarOp(name, 1, FLOATS, getattr(torch, name), Elementary(libm, "", ""))
+
+
+_DECLARED: tuple[ScalarOp, ...] = (
+    ScalarOp("add", 2, _NUMBERS, torch.add, Sign("+")),
+    ScalarOp("sub", 2, _NUMBERS, torch.sub, Sign("-")),
+    ScalarOp("mul", 2, _NUMBERS, torch.mul, Sign("*")),
+    ScalarOp("neg", 1, _NUMBERS, torch.neg, Sign("-")),
+    ScalarOp("abs", 1, _NUMBERS, torch.abs, Helper("absolute", narrows=True)),
+    ScalarOp("div", 2, FLOATS, torch.div, Sign("/")),
+    ScalarOp("trunc_div", 2, INTEGERS, _trunc_div, Helper("trunc_divide", narrows=True, fails=True), costly=True),
+    ScalarOp("minimum", 2, _NUMBERS, torch.minimum, Helper("extreme")),
+    ScalarOp("maximum", 2, _NUMBERS, torch.maximum, Helper("extreme")),
+    ScalarOp("bit_and", 2, _BITS, torch.bitwise_and, Sign("&")),
+    ScalarOp("bit_or", 2, _BITS, torch.bitwise_or, Sign("|")),
+    ScalarOp("bit_xor", 2, _BITS, torch.bitwise_xor, Sign("^")),
+    ScalarOp("bit_not", 1, _BITS, torch.bitwise_not, Sign("~")),
+    ScalarOp("shift_left", 2, INTEGERS, _shift_left, Helper("shift", narrows=True)),
+    ScalarOp("shift_right", 2, INTEGERS, _shift_right, Helper("shift", narrows=True)),
+    _comparison("eq", torch.eq),
+    _comparison("ne", torch.ne),
+    _comparison("lt", torch.lt),
+    _comparison("le", torch.le),
+    _comparison("gt", torch.gt),
+    _comparison("ge", torch.ge),
+    ScalarOp("where", 3, ANY, torch.where, Helper("select")),
+    ScalarOp("copysign", 2, FLOATS, torch.copysign, Helper("copysign")),
+    ScalarOp("sqrt", 1, FLOATS, torch.sqrt, Helper("square_root"), direct=True),
+    _rounding("floor", "floor"),
+    _rounding("ceil", "ceil"),
+    _rounding("trunc", "trunc"),
+    _rounding("round", "rint"),
+    _elementary("exp"),
+    _elementary("exp2"),
+    _elementary("expm1"),
+    _elementary("log"),
+    _elementary("log2"),
+    _elementary("log10"),
+    _elementary("log1p"),
+    _elementary("sin"),
+    _elementary("cos"),
+    _elementary("tan"),
+    _elementary("asin"),
+    _elementary("acos"),
+    _elementary("atan"),
+    _elementary("sinh"),
+    _elementary("cosh"),
+    _elementary("tanh"),
+    _elementary("asinh", None),  # Sleef's float asinh and acosh overflow above 1e19
+    _elementary("acosh", None),
+    _elementary("atanh"),
+    _elementary("erf"),
+    _elementary("erfc", "u15", "u15"),
+    _elementary("lgamma"),
+    _elementary("pow", arity=2),
+    _elementary("atan2", arity=2),
+    _elementary("hypot", "u05", "u05", arity=2),
+    _elementary("fmod", None, None, arity=2),
+    _elementary("nextafter", None, None, arity=2),
+)
+SCALAR_OPS: Mapping[str, ScalarOp] = {operation.name: operation for operation in _DECLARED}
+assert len(SCALAR_OPS) == len(_DECLARED), "a scalar operation is declared twice"
 
 # How a reduction starts and combines: the value of an empty reduction, per kind.
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")

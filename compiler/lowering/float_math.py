@@ -9,17 +9,14 @@ import torch
 
 from ..graph.exact_operators import EXACT_SQRT
 from ..loops.body import Scalar, ScalarBuilder
+from ..loops.scalar_ops import SCALAR_OPS
 from .registry import LoweringCall, lowers
 from .writer import LoopTensor, NoLowering
 
 aten = torch.ops.aten
 B = ScalarBuilder
 
-_DIRECT = (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh"
-    " erf erfc lgamma sqrt"
-)
-for _name in _DIRECT.split():
+for _name in (operation.name for operation in SCALAR_OPS.values() if operation.direct):
 
     def _lower_direct(call: LoweringCall, name: str = _name) -> LoopTensor:
         """One elementary function; integers become floats first."""
