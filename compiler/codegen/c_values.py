@@ -11,15 +11,13 @@ from collections.abc import Mapping
 import torch
 
 from ..loops.body import Scalar, is_uniform
-from ..loops.ir import Buffer, Loop
-from ..loops.phases import Phase, Plan, plan_phases, roots_of
+from ..loops.phases import roots_of
 from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
-from ..symbolic.symbolic_sizes import Extent, Size, count_text, divides, same, surely_at_least
-from .c_library import Library
-from .c_types import ELEMENT, REGISTER, STORED, WIDTH, number_text
-from .kernel_shape import KernelShape, depending_on
+from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
+from .c_types import ELEMENT, REGISTER, STORED, WIDTH
+from .kernel_text import KernelText
 
 PLAIN = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
 MOST_ROW_BYTES = 32 * 1024  # a stashed row should stay in the first-level cache
@@ -48,78 +46,26 @@ def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
 
 
 class ValueWriter:
-    """Writes values; the layers above write reductions and loops.  Lives for one call of `write_kernel`."""
+    """Writes values into the text of a kernel, each once in a scope.
 
-    def __init__(
-        self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library, *, stashes: bool = True
-    ) -> None:
-        self.shape = shape
-        self.stashes = stashes  # whether rows of open length may be kept
-        self.row_points: tuple[Extent, int] = (0, MOST_ROW_BYTES)  # how long such a row is, and how long it may be
-        self.loop = shape.loop
-        self.buffers = buffers
-        self.library = library
-        self.plan = _plan(self.loop)
-        # in order of use and not of names, so that equal kernels have equal texts
-        named = [store.access.buffer for store in self.loop.stores] + [load.access.buffer for load in self.loop.loads()]
-        self.buffer_order = tuple(dict.fromkeys(named))
-        self.inner_ids = self._inner_values()
-        self.number = {id(scalar): n for n, scalar in enumerate(self.loop.scalars())}
-        self.head: list[str] = []  # numbers, before all loops
-        self.lines: list[str] = []
-        self.depth = 1
-        self.names: dict[tuple[int, int], str] = {}  # (scalar, lanes) -> C name, in the scope being written
-        self.constants: dict[tuple[str, str, int], str] = {}
+    stashes: whether rows of dynamic length may be kept.  row_points: how long such a row is, and how long it may be.
+    squares: loads read as turned squares.
+    """
+
+    def __init__(self, text: KernelText, *, stashes: bool = True) -> None:
+        self.text = text
+        self.shape = text.shape
+        self.library = text.library
+        self.stashes = stashes
+        self.row_points: tuple[Extent, int] = (0, MOST_ROW_BYTES)
         self.stashed: dict[int, str] = {}
-        self.squares: dict[int, str] = {}  # loads read as turned squares
-        self.shared: Symbol | None = None  # the variable whose loop threads share
+        self.squares: dict[int, str] = {}
 
-    def _inner_values(self) -> frozenset[int]:
-        """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
-        if self.loop.reduced or self.loop.reduces:
-            return self.plan.inner
-        return depending_on(self.loop, frozenset(self.shape.inner))
-
-    @property
-    def outer_lanes(self) -> int:
-        """Lanes of values that belong to kept points."""
-        return self.shape.lanes if self.shape.columns else 1
-
-    @property
-    def inner_lanes(self) -> int:
-        """Lanes of values inside the passes."""
-        return self.shape.lanes
-
-    def line(self, text: str) -> None:
-        """Append a line at the present depth."""
-        self.lines.append("  " * self.depth + text)
-
-    def pointer(self, buffer: str) -> str:
-        """Return the C name of a buffer's pointer."""
-        return f"p_{self.buffer_order.index(buffer)}"
-
-    def _open_loop(self, symbol: Symbol) -> None:
-        lanes, name = self.step_of(symbol), symbol.name
-        first, end = ("begin", "end") if symbol is self.shared else ("0", str(symbol.size))
-        if divides(lanes, symbol.size):
-            self.line(f"for (long long {name} = {first}; {name} < {end}; {name} += {lanes}) {{")
-            self.depth += 1
-            return
-        # the last step overlaps the one before, so that no partial vector is ever read or written
-        last = symbol.size - lanes
-        self.line(f"for (long long {name}_next = {first}; {name}_next < {end}; {name}_next += {lanes}) {{")
-        self.depth += 1
-        self.line(f"long long {name} = {name}_next > {last} ? {last} : {name}_next;")
-
-    def _close(self) -> None:
-        self.depth -= 1
-        self.line("}")
-
-    def _choose_stashes(self) -> None:
+    def choose_stashes(self) -> None:
         """Give a row of its own to each costly value that two passes need."""
         needed: dict[int, list[int]] = {}
         scalars: dict[int, Scalar] = {}
-        for number, phase in enumerate(self.plan.phases):
+        for number, phase in enumerate(self.text.plan.phases):
             roots = roots_of(phase)
             for scalar in self._touched(roots):
                 needed.setdefault(id(scalar), []).append(number)
@@ -130,7 +76,7 @@ class ValueWriter:
         for key, passes in needed.items():
             scalar = scalars[key]
             op = SCALAR_OPS.get(scalar.name)
-            if len(passes) < 2 or key not in self.inner_ids or op is None or not op.costly:
+            if len(passes) < 2 or key not in self.text.inner_ids or op is None or not op.costly:
                 continue
             register = REGISTER[scalar.dtype]
             most = MOST_ROW_BYTES // WIDTH[register]
@@ -138,9 +84,9 @@ class ValueWriter:
                 self.row_points = (points, min(most, self.row_points[1]))
             elif points > most:
                 continue
-            name = f"row{self.number[key]}"
+            name = f"row{self.text.number[key]}"
             room = most if isinstance(points, Size) else points
-            self.head.append(f"  {ELEMENT[register]} {name}[{room}] __attribute__((aligned(64)));")
+            self.text.head.append(f"  {ELEMENT[register]} {name}[{room}] __attribute__((aligned(64)));")
             self.stashed[key] = name
 
     def _touched(self, roots: list[Scalar]) -> list[Scalar]:
@@ -159,91 +105,76 @@ class ValueWriter:
         flat = " + ".join(f"{product(s.size for s in inner[n + 1 :])}*{s.name}" for n, s in enumerate(inner)) or "0"
         return f"{name} + ({flat}) * {self.shape.lanes}" if self.shape.columns else f"{name} + {flat}"
 
-    def step_of(self, symbol: Symbol) -> int:
-        """Return by how many points a loop over a variable advances."""
-        return self.shape.lanes if symbol is self.shape.vector else 1
-
-    def _repeat(self, scalar: Scalar) -> str:
-        register, lanes = REGISTER[scalar.dtype], self.inner_lanes
-        name = f"t{self.number[id(scalar)]}_v"
-        made = f"{self.library.splat(register, lanes)}({self.names[id(scalar), 1]})"
-        self.line(f"{self.library.type(register, lanes)} {name} = {made};")
-        self.names[id(scalar), lanes] = name
+    def repeat(self, scalar: Scalar) -> str:
+        """Return the name of a kept point's value repeated over the lanes."""
+        register, lanes = REGISTER[scalar.dtype], self.text.inner_lanes
+        name = f"t{self.text.number[id(scalar)]}_v"
+        made = f"{self.library.splat(register, lanes)}({self.text.names[id(scalar), 1]})"
+        self.text.line(f"{self.library.type(register, lanes)} {name} = {made};")
+        self.text.names[id(scalar), lanes] = name
         return name
 
-    def _constant(self, value: float | int | bool, register: str, lanes: int) -> str:
-        if lanes == 1:
-            return number_text(value, register)
-        key = (repr(value), register, lanes)
-        if key not in self.constants:
-            name = self.constants[key] = f"c{len(self.constants)}"
-            self.head.append(
-                f"  const {self.library.type(register, lanes)} {name}"
-                f" = {self.library.constant(value, register, lanes)};"
-            )
-        return self.constants[key]
-
-    def _uniform(self, scalar: Scalar, lanes: int) -> str:
+    def uniform(self, scalar: Scalar, lanes: int) -> str:
         """Return the C of a value that stands before all loops; dynamic sizes are converted there."""
         register = REGISTER[scalar.dtype]
         if scalar.name == "constant":
-            return self._constant(_number(scalar), register, lanes)
-        key = (f"open {self.number[id(scalar)]}", register, lanes)
-        if key not in self.constants:
+            return self.text.constant(_number(scalar), register, lanes)
+        key = (f"open {self.text.number[id(scalar)]}", register, lanes)
+        if key not in self.text.constants:
             if lanes > 1:
-                text = f"{self.library.splat(register, lanes)}({self._uniform(scalar, 1)})"
+                text = f"{self.library.splat(register, lanes)}({self.uniform(scalar, 1)})"
             elif scalar.name == "cast":
-                text = self._cast(scalar.args[0].dtype, scalar.dtype, self._uniform(scalar.args[0], 1), 1)
+                text = self._cast(scalar.args[0].dtype, scalar.dtype, self.uniform(scalar.args[0], 1), 1)
             else:
                 text = f"({ELEMENT[register]})({offset_text(scalar.expression, {})})"
-            name = f"c{len(self.constants)}"
-            self.constants[key] = name
-            self.head.append(f"  const {self.library.type(register, lanes)} {name} = {text};")
-        return self.constants[key]
+            name = f"c{len(self.text.constants)}"
+            self.text.constants[key] = name
+            self.text.head.append(f"  const {self.library.type(register, lanes)} {name} = {text};")
+        return self.text.constants[key]
 
     def value(self, root: Scalar, lanes: int, number: int) -> str:
         """Return the C name of a value with that many lanes, emitting what is missing."""
         stack = [root]
         while stack:
             scalar = stack[-1]
-            at = lanes if id(scalar) in self.inner_ids else self.outer_lanes
-            if (id(scalar), lanes) in self.names or is_uniform(scalar):
+            at = lanes if id(scalar) in self.text.inner_ids else self.text.outer_lanes
+            if (id(scalar), lanes) in self.text.names or is_uniform(scalar):
                 stack.pop()
                 continue
-            stash = self.stashed.get(id(scalar)) if id(scalar) in self.inner_ids else None
+            stash = self.stashed.get(id(scalar)) if id(scalar) in self.text.inner_ids else None
             if stash is not None and not self._is_first_pass(scalar, number):
                 self._emit_unstash(scalar, lanes, stash)
                 stack.pop()
                 continue
-            missing = [arg for arg in scalar.args if not is_uniform(arg) and (id(arg), at) not in self.names]
-            if at != lanes and (id(scalar), at) in self.names:
-                self._repeat(scalar)
+            missing = [arg for arg in scalar.args if not is_uniform(arg) and (id(arg), at) not in self.text.names]
+            if at != lanes and (id(scalar), at) in self.text.names:
+                self.repeat(scalar)
                 stack.pop()
             elif missing and scalar.name != "reduce":
                 for arg in missing:
                     if (
-                        at == self.inner_lanes
-                        and (id(arg), self.outer_lanes) in self.names
-                        and id(arg) not in self.inner_ids
+                        at == self.text.inner_lanes
+                        and (id(arg), self.text.outer_lanes) in self.text.names
+                        and id(arg) not in self.text.inner_ids
                     ):
-                        self._repeat(arg)
+                        self.repeat(arg)
                     else:
                         stack.append(arg)
             else:
                 self._emit(scalar, at)
                 if stash is not None:
                     register = REGISTER[scalar.dtype]
-                    self.line(
+                    self.text.line(
                         f"{self.library.store(PLAIN[register], lanes)}"
-                        f"({self._stash_place(stash)}, {self.names[id(scalar), lanes]});"
+                        f"({self._stash_place(stash)}, {self.text.names[id(scalar), lanes]});"
                     )
         if is_uniform(root):
-            return self._uniform(root, lanes)
-        return self.names[id(root), lanes]
+            return self.uniform(root, lanes)
+        return self.text.names[id(root), lanes]
 
     def _is_first_pass(self, scalar: Scalar, number: int) -> bool:
         for earlier in range(number):
-            phase = self.plan.phases[earlier]
+            phase = self.text.plan.phases[earlier]
             roots = roots_of(phase)
             if any(each is scalar for each in self._touched(roots)):
                 return False
@@ -251,31 +182,37 @@ class ValueWriter:
 
     def _emit_unstash(self, scalar: Scalar, lanes: int, stash: str) -> None:
         register = REGISTER[scalar.dtype]
-        name = f"t{self.number[id(scalar)]}"
-        self.line(
+        name = f"t{self.text.number[id(scalar)]}"
+        self.text.line(
             f"{self.library.type(register, lanes)} {name}"
             f" = {self.library.load(PLAIN[register], lanes)}({self._stash_place(stash)});"
         )
-        self.names[id(scalar), lanes] = name
+        self.text.names[id(scalar), lanes] = name
 
     def _emit(self, scalar: Scalar, lanes: int) -> None:
-        name = f"t{self.number[id(scalar)]}"
+        name = f"t{self.text.number[id(scalar)]}"
         register = REGISTER[scalar.dtype]
         if scalar.name == "load":
             text = self._load(scalar, lanes, name)
         elif scalar.name == "index":
             text = self._index(scalar, lanes, name)
         else:
-            args = [self._uniform(arg, lanes) if is_uniform(arg) else self.names[id(arg), lanes] for arg in scalar.args]
+            args = [
+                self.uniform(arg, lanes) if is_uniform(arg) else self.text.names[id(arg), lanes] for arg in scalar.args
+            ]
             text = self._operation(scalar, args, lanes)
         if text is not None:
-            self.line(f"{self.library.type(register, lanes)} {name} = {text};")
-        self.names[id(scalar), lanes] = name
+            self.text.line(f"{self.library.type(register, lanes)} {name} = {text};")
+        self.text.names[id(scalar), lanes] = name
+
+    def _arguments(self, scalar: Scalar, lanes: int) -> list[str]:
+        names = self.text.names
+        return [self.uniform(arg, lanes) if is_uniform(arg) else names[id(arg), lanes] for arg in scalar.args]
 
     def _load(self, scalar: Scalar, lanes: int, name: str) -> str | None:
         """Return the text of a load, or emit it as statements where lanes are gathered one by one."""
         access, offset = scalar.access, scalar.access.index[0]
-        pointer, vector = self.pointer(access.buffer), self.shape.vector
+        pointer, vector = self.text.pointer(access.buffer), self.shape.vector
         one = self.library.load(scalar.dtype, 1)
         register = REGISTER[scalar.dtype]
         if id(scalar) in self.squares and self.shape.tile is not None:
@@ -295,11 +232,11 @@ class ValueWriter:
         if factor is not None:
             base = offset_text(offset, {})
             listed = ", ".join(f"{one}(q{name} + {count_text(factor * lane)})" for lane in range(lanes))
-            self.line(f"const {STORED[scalar.dtype]} *q{name} = {pointer} + {base};")
+            self.text.line(f"const {STORED[scalar.dtype]} *q{name} = {pointer} + {base};")
             return f"({self.library.type(register, lanes)}){{{listed}}}"
-        self.line(f"{self.library.type(register, lanes)} {name};")
+        self.text.line(f"{self.library.type(register, lanes)} {name};")
         moved = substitute(offset, {vector: lane_variable(vector)})
-        self.line(
+        self.text.line(
             f"for (int lane = 0; lane < {lanes}; lane++)"
             f" {name}[lane] = {one}({pointer} + {offset_text(moved, lane_names(vector))});"
         )
@@ -309,8 +246,8 @@ class ValueWriter:
         """Emit a load whose place was read from memory; a place out of range sets *error and reads element zero."""
         access, register = scalar.access, REGISTER[scalar.dtype]
         vector = self.shape.vector
-        args = [self._uniform(arg, lanes) if is_uniform(arg) else self.names[id(arg), lanes] for arg in scalar.args]
-        self.line(f"{self.library.type(register, lanes)} {name};")
+        args = self._arguments(scalar, lanes)
+        self.text.line(f"{self.library.type(register, lanes)} {name};")
         offset = access.index[0]
         names = {}
         inside = []
@@ -327,13 +264,13 @@ class ValueWriter:
             offset = substitute(offset, {vector: lane_variable(vector)})
             names |= lane_names(vector)
             target = f"{name}[lane]"
-        place = f"{self.pointer(access.buffer)} + {offset_text(offset, names)}"
+        place = f"{self.text.pointer(access.buffer)} + {offset_text(offset, names)}"
         read = f"{target} = {self.library.load(scalar.dtype, 1)}({place});"
         empty = [unsigned_text(symbol.size) for symbol in access.looked_up if not surely_at_least(symbol.size, 1)]
         if empty:  # there is no element zero
             read = f"if ({' && '.join(f'{size} > 0' for size in empty)}) {read} else {target} = 0;"
         opening = f"for (int lane = 0; lane < {lanes}; lane++) " if lanes > 1 else ""
-        self.line(f"{opening}{{ {' '.join(inside)} {read} }}")
+        self.text.line(f"{opening}{{ {' '.join(inside)} {read} }}")
 
     def _index(self, scalar: Scalar, lanes: int, name: str) -> str | None:
         value, register = scalar.expression, REGISTER[scalar.dtype]
@@ -348,9 +285,9 @@ class ValueWriter:
         if factor is not None:
             steps = ", ".join(str(factor * lane) for lane in range(lanes))
             return f"{base} + ({kind}){{{steps}}}"
-        self.line(f"{kind} {name};")
+        self.text.line(f"{kind} {name};")
         moved = substitute(value, {vector: lane_variable(vector)})
-        self.line(
+        self.text.line(
             f"for (int lane = 0; lane < {lanes}; lane++)"
             f" {name}[lane] = ({element})({offset_text(moved, lane_names(vector))});"
         )
@@ -385,7 +322,7 @@ class ValueWriter:
         if end == "b":
             if start == "b":
                 return value
-            return f"{library.compare('ne', start, lanes)}({value}, {self._constant(0, start, lanes)})"
+            return f"{library.compare('ne', start, lanes)}({value}, {self.text.constant(0, start, lanes)})"
         if start in "fd" and target == torch.uint8:
             # through 64 bits, as eager does, so that negative and large values wrap
             wide = f"{library.convert(start, 'l', lanes)}({value})"
@@ -395,14 +332,6 @@ class ValueWriter:
             return f"{library.round_half(target, lanes)}({text})"
         wrap = library.wrap(target, lanes) if end == "i" else None
         return f"{wrap}({text})" if wrap and source != torch.bool else text
-
-
-def _plan(loop: Loop) -> Plan:
-    """Return the passes of a loop; one without reduced variables is a single pass over its last variable."""
-    plan = plan_phases(loop)
-    if loop.reduced or loop.reduces:
-        return plan
-    return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
 
 
 def unsigned_text(size: Extent) -> str:

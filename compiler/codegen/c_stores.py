@@ -1,0 +1,47 @@
+"""The stores of one kernel as C: whole vectors where elements are neighbours, else lane by lane."""
+
+from __future__ import annotations
+
+from ..loops.ir import LoopStore
+from ..symbolic.expr import coefficient, substitute
+from .c_types import REGISTER
+from .c_values import ValueWriter, lane_names, lane_variable, offset_text
+from .kernel_shape import is_one
+from .kernel_text import KernelText
+
+
+class StoreWriter:
+    """Writes stores into the text of a kernel."""
+
+    def __init__(self, text: KernelText, values: ValueWriter) -> None:
+        self.text = text
+        self.values = values
+        self.shape = text.shape
+        self.library = text.library
+
+    def store_due(self, level: int) -> None:
+        """Write the stores of kept points that are possible from a level on."""
+        for due, store in self.text.plan.kept_stores:
+            if due == level:
+                self.store(store, self.text.outer_lanes, level)
+
+    def store(self, store: LoopStore, lanes: int, number: int) -> None:
+        """Write one store of that many lanes, in the pass of a number."""
+        value = self.values.value(store.value, lanes, number)
+        dtype = self.text.buffers[store.access.buffer].dtype
+        offset, pointer = store.access.index[0], self.text.pointer(store.access.buffer)
+        vector = self.shape.vector
+        factor = coefficient(offset, vector) if vector is not None and lanes > 1 else 0
+        if lanes == 1 or is_one(factor):
+            self.text.line(f"{self.library.store(dtype, lanes)}({pointer} + {offset_text(offset, {})}, {value});")
+            return
+        if vector is None:
+            raise ValueError("vector store without a vector variable")
+        held = f"w{self.text.number[id(store.value)]}_{len(self.text.lines)}"
+        self.text.line(f"{self.library.type(REGISTER[dtype], lanes)} {held} = {value};")
+        moved = substitute(offset, {vector: lane_variable(vector)})
+        scalar = self.library.store(dtype, 1)
+        self.text.line(
+            f"for (int lane = 0; lane < {lanes}; lane++)"
+            f" {scalar}({pointer} + {offset_text(moved, lane_names(vector))}, {held}[lane]);"
+        )

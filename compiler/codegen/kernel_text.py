@@ -1,0 +1,129 @@
+"""The text of one kernel in the making: lines at a depth, the names in scope, constants before all loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..loops.ir import Buffer, Loop
+from ..loops.phases import Phase, Plan, plan_phases
+from ..symbolic.expr import Symbol
+from ..symbolic.symbolic_sizes import divides
+from .c_library import Library
+from .c_types import number_text
+from .kernel_shape import KernelShape, depending_on
+
+BLOCK = 64  # vector steps of a long sum added plainly before the total is carried over exactly
+
+
+class KernelText:
+    """The C of one kernel while it is written: its lines, the names in scope, and what does not change meanwhile.
+
+    names: (scalar, lanes) -> C name, in the scope being written.  head: numbers, before all loops.  shared: the
+    variable whose loop threads share.
+    """
+
+    def __init__(self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library) -> None:
+        self.shape = shape
+        self.loop = shape.loop
+        self.buffers = buffers
+        self.library = library
+        self.plan = _plan(self.loop)
+        # in order of use and not of names, so that equal kernels have equal texts
+        named = [store.access.buffer for store in self.loop.stores] + [load.access.buffer for load in self.loop.loads()]
+        self.buffer_order = tuple(dict.fromkeys(named))
+        self.inner_ids = self._inner_values()
+        self.number = {id(scalar): n for n, scalar in enumerate(self.loop.scalars())}
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names: dict[tuple[int, int], str] = {}
+        self.constants: dict[tuple[str, str, int], str] = {}
+        self.shared: Symbol | None = None
+
+    def _inner_values(self) -> frozenset[int]:
+        """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
+        if self.loop.reduced or self.loop.reduces:
+            return self.plan.inner
+        return depending_on(self.loop, frozenset(self.shape.inner))
+
+    @property
+    def outer_lanes(self) -> int:
+        """Lanes of values that belong to kept points."""
+        return self.shape.lanes if self.shape.columns else 1
+
+    @property
+    def inner_lanes(self) -> int:
+        """Lanes of values inside the passes."""
+        return self.shape.lanes
+
+    def line(self, text: str) -> None:
+        """Append a line at the present depth."""
+        self.lines.append("  " * self.depth + text)
+
+    def pointer(self, buffer: str) -> str:
+        """Return the C name of a buffer's pointer."""
+        return f"p_{self.buffer_order.index(buffer)}"
+
+    def open_loop(self, symbol: Symbol) -> None:
+        """Open the loop over a variable, by whole vectors where it is the vector variable."""
+        lanes, name = self.step_of(symbol), symbol.name
+        first, end = ("begin", "end") if symbol is self.shared else ("0", str(symbol.size))
+        if divides(lanes, symbol.size):
+            self.line(f"for (long long {name} = {first}; {name} < {end}; {name} += {lanes}) {{")
+            self.depth += 1
+            return
+        # the last step overlaps the one before, so that no partial vector is ever read or written
+        last = symbol.size - lanes
+        self.line(f"for (long long {name}_next = {first}; {name}_next < {end}; {name}_next += {lanes}) {{")
+        self.depth += 1
+        self.line(f"long long {name} = {name}_next > {last} ? {last} : {name}_next;")
+
+    def open_innermost(self, symbol: Symbol, *, blocked: bool) -> None:
+        """Open the innermost loop of a pass; blocked: over the points of one block of a long sum."""
+        if not blocked:
+            self.open_loop(symbol)
+            return
+        name, lanes = symbol.name, self.step_of(symbol)
+        end = f"{name}_block + {BLOCK * lanes} < {symbol.size} ? {name}_block + {BLOCK * lanes} : {symbol.size}"
+        self.line(f"long long {name}_end = {end};")
+        if lanes > 1 and not divides(lanes, symbol.size):
+            last = symbol.size - lanes
+            self.line(
+                f"for (long long {name}_next = {name}_block; {name}_next < {name}_end; {name}_next += {lanes}) {{"
+            )
+            self.depth += 1
+            self.line(f"long long {name} = {name}_next > {last} ? {last} : {name}_next;")
+            return
+        step = f"{name} += {lanes}" if lanes > 1 else f"{name}++"
+        self.line(f"for (long long {name} = {name}_block; {name} < {name}_end; {step}) {{")
+        self.depth += 1
+
+    def close(self) -> None:
+        """Close the innermost brace."""
+        self.depth -= 1
+        self.line("}")
+
+    def step_of(self, symbol: Symbol) -> int:
+        """Return by how many points a loop over a variable advances."""
+        return self.shape.lanes if symbol is self.shape.vector else 1
+
+    def constant(self, value: float | int | bool, register: str, lanes: int) -> str:
+        """Return the C of a number, declared before all loops where it is a vector."""
+        if lanes == 1:
+            return number_text(value, register)
+        key = (repr(value), register, lanes)
+        if key not in self.constants:
+            name = self.constants[key] = f"c{len(self.constants)}"
+            self.head.append(
+                f"  const {self.library.type(register, lanes)} {name}"
+                f" = {self.library.constant(value, register, lanes)};"
+            )
+        return self.constants[key]
+
+
+def _plan(loop: Loop) -> Plan:
+    """Return the passes of a loop; one without reduced variables is a single pass over its last variable."""
+    plan = plan_phases(loop)
+    if loop.reduced or loop.reduces:
+        return plan
+    return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
