@@ -213,7 +213,7 @@ def is_operator(function: Any) -> bool:
 
 
 def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Return the plain tensor inside functorch's wrappers, None for a tensor that is no such wrapper."""
+    """Return the plain tensor inside functorch's wrappers, None for a tensor that is not such a wrapper."""
     functorch = torch._C._functorch
     if not functorch.is_functorch_wrapped_tensor(tensor):
         return None

@@ -123,9 +123,9 @@ class ColumnWriter:
             value = self.reductions.masked(reduction, value, vector)
         row = self._row_place(f"acc{self.text.number[id(reduction)]}{'_part' if part else ''}", vector)
         plain = PLAIN[register]
-        before = f"{self.library.load(plain, lanes)}({row})"
+        before = f"{self.text.memory.load(plain, lanes)}({row})"
         joined = self.library.combine(reduction.kind, register, lanes, before, value)
-        self.text.line(f"{self.library.store(plain, lanes)}({row}, {joined});")
+        self.text.line(f"{self.text.memory.store(plain, lanes)}({row}, {joined});")
 
     def _carry_rows(self, long: list[Scalar], vector: Symbol, lanes: int) -> None:
         self._open_columns(vector, lanes)
@@ -134,8 +134,8 @@ class ColumnWriter:
             name, plain = f"acc{self.text.number[id(reduction)]}", PLAIN[register]
             kind, load, store = (
                 self.library.type(register, lanes),
-                self.library.load(plain, lanes),
-                self.library.store(plain, lanes),
+                self.text.memory.load(plain, lanes),
+                self.text.memory.store(plain, lanes),
             )
             whole, part, lost = (self._row_place(f"{name}{ending}", vector) for ending in ("", "_part", "_lost"))
             new = None if divides(lanes, vector.size) else self.reductions.new_lanes(vector)
@@ -160,7 +160,7 @@ class ColumnWriter:
         for reduction in phase.reductions:
             register = REGISTER[reduction.dtype]
             accumulator, name = f"acc{self.text.number[id(reduction)]}", f"t{self.text.number[id(reduction)]}"
-            kind, load = self.library.type(register, lanes), self.library.load(PLAIN[register], lanes)
+            kind, load = self.library.type(register, lanes), self.text.memory.load(PLAIN[register], lanes)
             self.text.line(f"{kind} {name} = {load}({self._row_place(accumulator, vector)});")
             if reduction in long:
                 self.text.line(f"{kind} {name}_lost = {load}({self._row_place(f'{accumulator}_lost', vector)});")

@@ -10,27 +10,11 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from ..base.errors import InternalError
-from ..loops.scalar_ops import SCALAR_OPS, Elementary, Helper
+from ..loops.scalar_ops import Helper
 from .c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
 
-_INLINE = "static inline __attribute__((always_inline))"
+INLINE = "static inline __attribute__((always_inline))"
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-# Highest power first: erf(x)/x - 1 in powers of x*x, and -log(erfc(t))/t in powers of t.
-ERF_NEAR = (
-    "-0x1.3825bcp-11", "0x1.46c232p-8", "-0x1.b676cap-6", "0x1.ce1904p-4", "-0x1.8126dcp-2", "0x1.06eba6p-3",
-)  # fmt: skip
-ERF_FAR = (
-    "0x1.3fbfa8p-18", "-0x1.6c8df2p-15", "-0x1.fb17a4p-15", "0x1.8403bcp-9", "-0x1.744c10p-6", "0x1.af590ap-4",
-    "0x1.456d7ep-1", "0x1.20e91cp+0",
-)  # fmt: skip
-
-
-def _elementary(op: str) -> Elementary:
-    form = SCALAR_OPS[op].c
-    if not isinstance(form, Elementary):
-        raise InternalError(f"{op} is not a function of libm", hint="declare it in loops/scalar_ops.py")
-    return form
 
 
 class Library:
@@ -38,102 +22,52 @@ class Library:
 
     def __init__(self, symbols: frozenset[str], *, has_f16c: bool) -> None:
         """symbols: the vector functions that the process offers; has_f16c: hardware half conversion."""
-        self._offered = symbols
-        self._has_f16c = has_f16c
+        self.offered = symbols
+        self.has_f16c = has_f16c
         self.has_threads = "GOMP_parallel" in symbols
-        self._types: dict[str, str] = {}
-        self._functions: dict[str, str] = {}
+        self.types: dict[str, str] = {}
+        self.functions: dict[str, str] = {}
         self.addresses: dict[str, int] = {}
 
     def text(self) -> str:
         """Return the head of the file: types, the address table, functions in order of need."""
         table = f"void *plumbline_functions[{max(len(self.addresses), 1)}];" if self.addresses else ""
-        return "\n".join([*self._types.values(), table, *self._functions.values()])
+        return "\n".join([*self.types.values(), table, *self.functions.values()])
 
     def type(self, register: str, lanes: int) -> str:
         """Return a register type, declared."""
         name = typed(register, lanes)
-        if name not in self._types:
+        if name not in self.types:
             element, width = ELEMENT[register], WIDTH[register] * lanes
             vector = f" __attribute__((vector_size({width}), may_alias))" if lanes > 1 else ""
-            self._types[name] = f"typedef {element} {name}{vector};"
+            self.types[name] = f"typedef {element} {name}{vector};"
         return name
 
     def memory_type(self, dtype: torch.dtype, lanes: int) -> str:
         """Return a vector type of elements as they stand in memory, declared."""
         name = f"m_{TAG[dtype]}_{lanes}"
-        if name not in self._types:
+        if name not in self.types:
             width = dtype.itemsize * lanes
-            self._types[name] = (
+            self.types[name] = (
                 f"typedef {STORED[dtype]} {name}"
                 f" __attribute__((vector_size({width}), aligned({dtype.itemsize}), may_alias));"
             )
         return name
 
-    def _define(self, name: str, text: str) -> str:
-        self._functions.setdefault(name, text)
+    def define(self, name: str, text: str) -> str:
+        """Keep the text of a function under its name; returns the name."""
+        self.functions.setdefault(name, text)
         return name
 
     def address(self, symbol: str) -> int:
         """Return the slot of an outside function in the address table."""
         return self.addresses.setdefault(symbol, len(self.addresses))
 
-    # -- memory ------------------------------------------------------------------------------------------------
-
-    def load(self, dtype: torch.dtype, lanes: int) -> str:
-        """Return the function that reads lanes neighbouring elements into a register."""
-        name = f"load_{TAG[dtype]}_{lanes}"
-        if name in self._functions:
-            return name
-        register = REGISTER[dtype]
-        kind = self.type(register, lanes)
-        if dtype == torch.float16:
-            body = self._load_half(lanes)
-        elif lanes == 1:
-            body = {
-                torch.bool: "return -(*p != 0);",
-                torch.bfloat16: "unsigned t = (unsigned)*p << 16; float r; __builtin_memcpy(&r, &t, 4); return r;",
-            }.get(dtype, "return *p;")
-        elif dtype == torch.bfloat16:
-            ints = self.type("i", lanes)
-            memory = self.memory_type(dtype, lanes)
-            body = f"return ({kind})(__builtin_convertvector(*(const {memory} *)p, {ints}) << 16);"
-        else:
-            memory = self.memory_type(dtype, lanes)
-            body = f"return __builtin_convertvector(*(const {memory} *)p, {kind});"
-            if dtype == torch.bool:
-                body = f"return __builtin_convertvector(*(const {memory} *)p, {kind}) != 0;"
-            elif dtype in (torch.float32, torch.float64, torch.int32, torch.int64):
-                body = f"return ({kind})*(const {memory} *)p;"
-        return self._define(name, f"{_INLINE} {kind} {name}(const {STORED[dtype]} *p) {{ {body} }}")
-
-    def store(self, dtype: torch.dtype, lanes: int) -> str:
-        """Return the function that writes a register to neighbouring elements."""
-        name = f"store_{TAG[dtype]}_{lanes}"
-        if name in self._functions:
-            return name
-        kind = self.type(REGISTER[dtype], lanes)
-        if dtype == torch.float16:
-            body = self._store_half(lanes)
-        elif lanes == 1:
-            body = {
-                torch.bool: "*p = (unsigned char)(x & 1);",
-                torch.bfloat16: "unsigned t; __builtin_memcpy(&t, &x, 4); *p = (unsigned short)(t >> 16);",
-            }.get(dtype, f"*p = ({STORED[dtype]})x;")
-        else:
-            memory = self.memory_type(dtype, lanes)
-            ints = self.type("i", lanes)
-            shown = {torch.bool: "x & 1", torch.bfloat16: f"({ints})x >> 16"}.get(dtype, "x")
-            body = f"*({memory} *)p = __builtin_convertvector({shown}, {memory});"
-            if dtype in (torch.float32, torch.float64, torch.int32, torch.int64):
-                body = f"*({memory} *)p = ({memory})x;"
-        return self._define(name, f"{_INLINE} void {name}({STORED[dtype]} *p, {kind} x) {{ {body} }}")
-
-    def _half_builtins(self, lanes: int) -> tuple[str, str, str] | None:
+    def half_builtins(self, lanes: int) -> tuple[str, str, str] | None:
         """Return (vector type of shorts, to-half call, from-half call) where the CPU converts in hardware."""
-        if not self._has_f16c or lanes not in (8, 16):
+        if not self.has_f16c or lanes not in (8, 16):
             return None
-        self._types.setdefault(
+        self.types.setdefault(
             f"s_{lanes}", f"typedef short s_{lanes} __attribute__((vector_size({2 * lanes}), may_alias));"
         )
         floats = self.type("f", lanes)
@@ -143,29 +77,6 @@ class Library:
                 f"__builtin_ia32_vcvtph2ps512_mask(h, ({floats}){{0}}, -1, 4)",
             )  # fmt: skip
         return "s_8", "__builtin_ia32_vcvtps2ph256(x, 0)", "__builtin_ia32_vcvtph2ps256(h)"
-
-    def _load_half(self, lanes: int) -> str:
-        kind = self.type("f", lanes)
-        if lanes == 1:
-            return "_Float16 h; __builtin_memcpy(&h, p, 2); return (float)h;"
-        found = self._half_builtins(lanes)
-        if found is not None:
-            shorts, _, widen = found
-            return f"{shorts} h; __builtin_memcpy(&h, p, sizeof h); return {widen};"
-        return (
-            f"{kind} r; for (int k = 0; k < {lanes}; k++)"
-            " { _Float16 h; __builtin_memcpy(&h, p + k, 2); r[k] = (float)h; }"
-            " return r;"
-        )
-
-    def _store_half(self, lanes: int) -> str:
-        if lanes == 1:
-            return "_Float16 h = (_Float16)x; __builtin_memcpy(p, &h, 2);"
-        found = self._half_builtins(lanes)
-        if found is not None:
-            shorts, narrow, _ = found
-            return f"{shorts} h = {narrow}; __builtin_memcpy(p, &h, sizeof h);"
-        return f"for (int k = 0; k < {lanes}; k++) {{ _Float16 h = (_Float16)x[k]; __builtin_memcpy(p + k, &h, 2); }}"
 
     # -- operations --------------------------------------------------------------------------------------------
 
@@ -191,7 +102,7 @@ class Library:
         kind = self.type(register, lanes)
         name = f"splat_{kind}"
         listed = ", ".join(["s"] * lanes)
-        return self._define(name, f"{_INLINE} {kind} {name}({ELEMENT[register]} s) {{ return ({kind}){{{listed}}}; }}")
+        return self.define(name, f"{INLINE} {kind} {name}({ELEMENT[register]} s) {{ return ({kind}){{{listed}}}; }}")
 
     def constant(self, value: float | int | bool, register: str, lanes: int) -> str:
         """Return a constant as an expression."""
@@ -211,7 +122,7 @@ class Library:
             body = (
                 f"{wide} w = __builtin_convertvector(m, {wide}); return ({kind})((w & ({wide})a) | (~w & ({wide})b));"
             )
-        return self._define(name, f"{_INLINE} {kind} {name}({mask} m, {kind} a, {kind} b) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({mask} m, {kind} a, {kind} b) {{ {body} }}")
 
     def compare(self, op: str, register: str, lanes: int) -> str:
         """Return the function that compares and gives a mask."""
@@ -223,8 +134,8 @@ class Library:
             body = f"return ({mask})(a {sign} b);"
         else:
             body = f"return __builtin_convertvector(a {sign} b, {mask});"
-        return self._define(
-            f"{op}_{register}_{lanes}", f"{_INLINE} {mask} {op}_{register}_{lanes}({kind} a, {kind} b) {{ {body} }}"
+        return self.define(
+            f"{op}_{register}_{lanes}", f"{INLINE} {mask} {op}_{register}_{lanes}({kind} a, {kind} b) {{ {body} }}"
         )
 
     def extreme(self, op: str, register: str, lanes: int) -> str:
@@ -238,7 +149,7 @@ class Library:
         name = f"{op}_{register}_{lanes}"
         short = op[:3]
         bits = WIDTH[register] * lanes * 8
-        if register in "fd" and self._has_f16c and bits in (256, 512):
+        if register in "fd" and self.has_f16c and bits in (256, 512):
             letter = "s" if register == "f" else "d"
             call = f"__builtin_ia32_{short}p{letter}{bits}"
             taken = f"{call}_mask(a, b, a, -1, 4)" if bits == 512 else f"{call}(a, b)"
@@ -246,7 +157,7 @@ class Library:
             taken = f"{select}({self.compare('gt' if op == 'maximum' else 'lt', register, lanes)}(a, b), a, b)"
         if register in "fd":
             taken = f"{select}({self.compare('ne', register, lanes)}(a, a), a, {taken})"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} b) {{ return {taken}; }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ return {taken}; }}")
 
     def absolute(self, register: str, lanes: int) -> str:
         """Return |x|: the sign bit cleared, or two's complement."""
@@ -260,7 +171,7 @@ class Library:
                 body = f"return ({kind})(({ints})x & {'0x7fffffff' if register == 'f' else '0x7fffffffffffffffLL'});"
         else:
             body = f"{kind} s = x >> {31 if register == 'i' else 63}; return (x ^ s) - s;"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
     def copysign(self, register: str, lanes: int) -> str:
         """Return the size of a with the sign bit of b."""
@@ -272,18 +183,18 @@ class Library:
             ints = self.type("i" if register == "f" else "l", lanes)
             mask = "0x7fffffff" if register == "f" else "0x7fffffffffffffffLL"
             body = f"return ({kind})((({ints})a & {mask}) | (({ints})b & ~{mask}));"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} b) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ {body} }}")
 
     def wrap(self, dtype: torch.dtype, lanes: int) -> str | None:
         """Return the function that brings a 32-bit result back into a small integer type; None for others."""
         bits = {torch.int8: 24, torch.int16: 16}.get(dtype)
         kind = self.type("i", lanes)
         if dtype == torch.uint8:
-            return self._define(f"wrap_u8_{lanes}", f"{_INLINE} {kind} wrap_u8_{lanes}({kind} x) {{ return x & 255; }}")
+            return self.define(f"wrap_u8_{lanes}", f"{INLINE} {kind} wrap_u8_{lanes}({kind} x) {{ return x & 255; }}")
         if bits is None:
             return None
         name = f"wrap_{TAG[dtype]}_{lanes}"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ return (x << {bits}) >> {bits}; }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} x) {{ return (x << {bits}) >> {bits}; }}")
 
     def convert(self, source: str, target: str, lanes: int) -> str:
         """Return the conversion between register classes f, d, i, l (a mask counts as ints 0 and 1)."""
@@ -296,7 +207,7 @@ class Library:
             body = "return x & 1;"
         else:
             body = f"return __builtin_convertvector({given}, {end});"
-        return self._define(name, f"{_INLINE} {end} {name}({start} x) {{ {body} }}")
+        return self.define(name, f"{INLINE} {end} {name}({start} x) {{ {body} }}")
 
     def round_half(self, dtype: torch.dtype, lanes: int) -> str:
         """Return the function that rounds a float to a half type's values, to nearest even; NaN stays NaN."""
@@ -316,11 +227,11 @@ class Library:
                 )
         elif lanes == 1:
             body = "return (float)(_Float16)x;"
-        elif (found := self._half_builtins(lanes)) is not None:
+        elif (found := self.half_builtins(lanes)) is not None:
             body = f"{found[0]} h = {found[1]}; return {found[2]};"
         else:
             body = f"for (int k = 0; k < {lanes}; k++) x[k] = (float)(_Float16)x[k]; return x;"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
     def trunc_divide(self, register: str, lanes: int) -> str:
         """Return integer division towards zero; a zero divisor sets *error instead of trapping."""
@@ -335,7 +246,7 @@ class Library:
                 " if (y == 0) { *error = 2; r[k] = 0; }"
                 f" else r[k] = y == -1 ? {one.format(a='x')} : x / y; }} return r;"
             )
-        return self._define(name, f"static {kind} {name}({kind} a, {kind} b, int *error) {{ {body} }}")
+        return self.define(name, f"static {kind} {name}({kind} a, {kind} b, int *error) {{ {body} }}")
 
     def square_root(self, register: str, lanes: int) -> str:
         """Return the correctly rounded square root: one instruction."""
@@ -344,14 +255,14 @@ class Library:
         name = f"sqrt_{register}_{lanes}"
         if lanes == 1:
             body = f"return __builtin_sqrt{'f' if register == 'f' else ''}(x);"
-        elif bits == 512 and self._has_f16c:
+        elif bits == 512 and self.has_f16c:
             body = f"return __builtin_ia32_sqrtp{letter}512_mask(x, ({kind}){{0}}, -1, 4);"
-        elif bits == 256 and self._has_f16c:
+        elif bits == 256 and self.has_f16c:
             body = f"return __builtin_ia32_sqrtp{letter}256(x);"
         else:
             root = f"__builtin_sqrt{'f' if register == 'f' else ''}"
             body = f"for (int k = 0; k < {lanes}; k++) x[k] = {root}(x[k]); return x;"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} x) {{ {body} }}")
 
     def checked(self, register: str, lanes: int) -> str:
         """Return the function that passes places in range and sets *error to 1 for others."""
@@ -367,7 +278,7 @@ class Library:
                 " if ((unsigned long long)(long long)x[k] >= (unsigned long long)size) { *error = 1; x[k] = 0; }"
                 " return x;"
             )
-        return self._define(name, f"static {kind} {name}({kind} x, long long size, int *error) {{ {body} }}")
+        return self.define(name, f"static {kind} {name}({kind} x, long long size, int *error) {{ {body} }}")
 
     def shift(self, op: str, dtype: torch.dtype, lanes: int) -> str:
         """Return a shift that is defined for every amount: too far gives zero, or the sign."""
@@ -387,13 +298,13 @@ class Library:
             body = f"{held} in = {inside}; return (a << (a_by & in)) & in;"
         else:
             body = f"{held} in = {inside}; return a >> ((a_by & in) | (~in & {bits - 1}));"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
 
     def transpose(self, register: str, lanes: int) -> str:
         """Return the function that transposes a square of vectors: pairs exchange blocks of 1, 2, 4, ... lanes."""
         kind = self.type(register, lanes)
         name = f"transpose_{register}_{lanes}"
-        if name in self._functions:
+        if name in self.functions:
             return name
         lines = [f"{kind} {', '.join(f'r{n} = q[{n}]' for n in range(lanes))}, t;"]
         width = 1
@@ -407,92 +318,7 @@ class Library:
                     lines.append(f"{two} = __builtin_shufflevector({one}, {two}, {high}); {one} = t;")
             width *= 2
         lines.append(" ".join(f"q[{n}] = r{n};" for n in range(lanes)))
-        return self._define(name, f"static void {name}({kind} *q) {{\n  " + "\n  ".join(lines) + "\n}")
-
-    # -- outside functions -------------------------------------------------------------------------------------
-
-    def math(self, op: str, register: str, lanes: int) -> str:
-        """Return an elementary function: Sleef's vector version where the process offers it, else libm per lane."""
-        kind = self.type(register, lanes)
-        name = f"{op}_{register}_{lanes}"
-        if name in self._functions:
-            return name
-        if op == "erf" and register == "f" and self._has_f16c and lanes in (8, 16):
-            return self._error_function(name, lanes)
-        letters = ("a", "b")[: SCALAR_OPS[op].arity]
-        parameters = ", ".join(f"{kind} {letter}" for letter in letters)
-        symbol, wide = self._vector_symbol(op, register, max(lanes, 2))
-        if symbol is None:
-            body = self._per_lane(op, register, lanes, letters)
-        else:
-            full = self.type(register, wide)
-            slot = self.address(symbol)
-            signature = f"({full} (*)({', '.join([full] * len(letters))}))plumbline_functions[{slot}]"
-            if wide == lanes:
-                body = f"return ({signature})({', '.join(letters)});"
-            elif lanes == 1:
-                widened = ", ".join(f"{self.splat(register, wide)}({letter})" for letter in letters)
-                body = f"return ({signature})({widened})[0];"
-            else:
-                filled = " ".join(
-                    f"{full} w{letter} = {{{', '.join([f'{letter}[{k % lanes}]' for k in range(wide)])}}};"
-                    for letter in letters
-                )
-                names = ", ".join(f"w{letter}" for letter in letters)
-                taken = ", ".join(f"r[{k}]" for k in range(lanes))
-                body = f"{filled} {full} r = ({signature})({names}); return ({kind}){{{taken}}};"
-        return self._define(name, f"{_INLINE} {kind} {name}({parameters}) {{ {body} }}")
-
-    def fused(self, lanes: int) -> str:
-        """Return the function a * b + c of floats with one rounding (the CPU's instruction)."""
-        kind = self.type("f", lanes)
-        call = (
-            "__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)" if lanes == 16 else "__builtin_ia32_vfmaddps256(a, b, c)"
-        )
-        name = f"fused_f_{lanes}"
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} a, {kind} b, {kind} c) {{ return {call}; }}")
-
-    def _error_function(self, name: str, lanes: int) -> str:
-        """Return erf of floats: x + x P(x*x) near zero, 1 - exp(-t Q(t)) further out; within 2 units in the last place.
-
-        P and Q were fitted to minimise the greatest relative error of erf on [0, 0.93] and [0.93, 3.95].
-        """
-        kind, splat, fused = self.type("f", lanes), self.splat("f", lanes), self.fused(lanes)
-        select, less = self.select("f", lanes), self.compare("lt", "f", lanes)
-        size, sign, exp = self.absolute("f", lanes), self.copysign("f", lanes), self.math("exp", "f", lanes)
-
-        def horner(name: str, variable: str, coefficients: tuple[str, ...]) -> str:
-            steps = " ".join(f"{name} = {fused}({name}, {variable}, {splat}({c}f));" for c in coefficients[1:])
-            return f"{kind} {name} = {splat}({coefficients[0]}f); {steps}"
-
-        body = (
-            f"{kind} a = {size}(x), s = x * x; {horner('p', 's', ERF_NEAR)} p = {fused}(p, x, x);"
-            f" {kind} t = {select}({less}({splat}(4.0f), a), {splat}(4.0f), a); {horner('q', 't', ERF_FAR)}"
-            f" {kind} far = {sign}({splat}(1.0f) - {exp}(-(q * t)), x);"
-            f" return {select}({less}(a, {splat}(0.93f)), p, far);"
-        )
-        return self._define(name, f"{_INLINE} {kind} {name}({kind} x) {{ {body} }}")
-
-    def _vector_symbol(self, op: str, register: str, lanes: int) -> tuple[str | None, int]:
-        """Return the narrowest offered vector function with at least these lanes."""
-        function = _elementary(op)
-        accuracy = function.single if register == "f" else function.double
-        if accuracy is None:
-            return None, 0
-        for wide in (4, 8, 16):
-            symbol = f"Sleef_{function.name}{register}{wide}{'_' + accuracy if accuracy else ''}"
-            if wide >= lanes and symbol in self._offered:
-                return symbol, wide
-        return None, 0
-
-    def _per_lane(self, op: str, register: str, lanes: int, letters: tuple[str, ...]) -> str:
-        element, kind = ELEMENT[register], self.type(register, lanes)
-        slot = self.address(f"{_elementary(op).name}{'f' if register == 'f' else ''}")
-        call = f"(({element} (*)({', '.join([element] * len(letters))}))plumbline_functions[{slot}])"
-        if lanes == 1:
-            return f"return {call}({', '.join(letters)});"
-        given = ", ".join(f"{letter}[k]" for letter in letters)
-        return f"{kind} r; for (int k = 0; k < {lanes}; k++) r[k] = {call}({given}); return r;"
+        return self.define(name, f"static void {name}({kind} *q) {{\n  " + "\n  ".join(lines) + "\n}")
 
     # -- reductions --------------------------------------------------------------------------------------------
 
@@ -501,7 +327,7 @@ class Library:
         element = ELEMENT[register]
         kind = self.type(register, lanes)
         name = f"across_{op}_{register}_{lanes}"
-        if name in self._functions:
+        if name in self.functions:
             return name
         if lanes == 2:
             body = f"return {self.combine(op, register, 1, 'x[0]', 'x[1]')};"
@@ -510,7 +336,7 @@ class Library:
             joined = self.combine(op, register, lanes // 2, "h[0]", "h[1]")
             rest = self.across(op, register, lanes // 2)
             body = f"{half} h[2]; __builtin_memcpy(h, &x, sizeof x); return {rest}({joined});"
-        return self._define(name, f"{_INLINE} {element} {name}({kind} x) {{ {body} }}")
+        return self.define(name, f"{INLINE} {element} {name}({kind} x) {{ {body} }}")
 
     def combine(self, op: str, register: str, lanes: int, first: str, second: str) -> str:
         """Return the expression that joins two partial results of a reduction."""

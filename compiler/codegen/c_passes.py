@@ -81,7 +81,7 @@ class PassWriter:
             start = offset_text(substitute(access.index[0], {tile: constant(0)}), {})
             self.text.line(f"{self.library.type(register, lanes)} {name}[{lanes}];")
             place = f"{self.text.pointer(access.buffer)} + {start} + {count_text(stride)}*k"
-            read = f"{self.library.load(load.dtype, lanes)}({place})"
+            read = f"{self.text.memory.load(load.dtype, lanes)}({place})"
             self.text.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
             self.text.line(f"{self.library.transpose(register, lanes)}({name});")
 

@@ -33,14 +33,14 @@ class StoreWriter:
         vector = self.shape.vector
         factor = coefficient(offset, vector) if vector is not None and lanes > 1 else 0
         if lanes == 1 or is_one(factor):
-            self.text.line(f"{self.library.store(dtype, lanes)}({pointer} + {offset_text(offset, {})}, {value});")
+            self.text.line(f"{self.text.memory.store(dtype, lanes)}({pointer} + {offset_text(offset, {})}, {value});")
             return
         if vector is None:
             raise ValueError("vector store without a vector variable")
         held = f"w{self.text.number[id(store.value)]}_{len(self.text.lines)}"
         self.text.line(f"{self.library.type(REGISTER[dtype], lanes)} {held} = {value};")
         moved = substitute(offset, {vector: lane_variable(vector)})
-        scalar = self.library.store(dtype, 1)
+        scalar = self.text.memory.store(dtype, 1)
         self.text.line(
             f"for (int lane = 0; lane < {lanes}; lane++)"
             f" {scalar}({pointer} + {offset_text(moved, lane_names(vector))}, {held}[lane]);"

@@ -16,6 +16,7 @@ from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
+from .c_math import ElementaryFunctions
 from .c_types import ELEMENT, REGISTER, STORED, WIDTH
 from .kernel_text import KernelText
 
@@ -56,6 +57,7 @@ class ValueWriter:
         self.text = text
         self.shape = text.shape
         self.library = text.library
+        self.functions = ElementaryFunctions(text.library)
         self.stashes = stashes
         self.row_points: tuple[Extent, int] = (0, MOST_ROW_BYTES)
         self.stashed: dict[int, str] = {}
@@ -165,7 +167,7 @@ class ValueWriter:
                 if stash is not None:
                     register = REGISTER[scalar.dtype]
                     self.text.line(
-                        f"{self.library.store(PLAIN[register], lanes)}"
+                        f"{self.text.memory.store(PLAIN[register], lanes)}"
                         f"({self._stash_place(stash)}, {self.text.names[id(scalar), lanes]});"
                     )
         if is_uniform(root):
@@ -185,7 +187,7 @@ class ValueWriter:
         name = f"t{self.text.number[id(scalar)]}"
         self.text.line(
             f"{self.library.type(register, lanes)} {name}"
-            f" = {self.library.load(PLAIN[register], lanes)}({self._stash_place(stash)});"
+            f" = {self.text.memory.load(PLAIN[register], lanes)}({self._stash_place(stash)});"
         )
         self.text.names[id(scalar), lanes] = name
 
@@ -213,7 +215,7 @@ class ValueWriter:
         """Return the text of a load, or emit it as statements where lanes are gathered one by one."""
         access, offset = scalar.access, scalar.access.index[0]
         pointer, vector = self.text.pointer(access.buffer), self.shape.vector
-        one = self.library.load(scalar.dtype, 1)
+        one = self.text.memory.load(scalar.dtype, 1)
         register = REGISTER[scalar.dtype]
         if id(scalar) in self.squares and self.shape.tile is not None:
             return f"{self.squares[id(scalar)]}[{self.shape.tile.name}]"
@@ -228,7 +230,7 @@ class ValueWriter:
         if factor is not None and is_zero(factor):
             return f"{self.library.splat(register, lanes)}({one}({pointer} + {offset_text(offset, {})}))"
         if factor is not None and same(factor, 1):
-            return f"{self.library.load(scalar.dtype, lanes)}({pointer} + {offset_text(offset, {})})"
+            return f"{self.text.memory.load(scalar.dtype, lanes)}({pointer} + {offset_text(offset, {})})"
         if factor is not None:
             base = offset_text(offset, {})
             listed = ", ".join(f"{one}(q{name} + {count_text(factor * lane)})" for lane in range(lanes))
@@ -265,7 +267,7 @@ class ValueWriter:
             names |= lane_names(vector)
             target = f"{name}[lane]"
         place = f"{self.text.pointer(access.buffer)} + {offset_text(offset, names)}"
-        read = f"{target} = {self.library.load(scalar.dtype, 1)}({place});"
+        read = f"{target} = {self.text.memory.load(scalar.dtype, 1)}({place});"
         empty = [unsigned_text(symbol.size) for symbol in access.looked_up if not surely_at_least(symbol.size, 1)]
         if empty:  # there is no element zero
             read = f"if ({' && '.join(f'{size} > 0' for size in empty)}) {read} else {target} = 0;"
@@ -303,7 +305,7 @@ class ValueWriter:
             return f"{library.checked(register, lanes)}({args[0]}, {count_text(_extent(scalar))}, error)"
         form = SCALAR_OPS[op].c
         if isinstance(form, Elementary):
-            return f"{library.math(op, register, lanes)}({', '.join(args)})"
+            return f"{self.functions.math(op, register, lanes)}({', '.join(args)})"
         if isinstance(form, Sign):
             text = f"({args[0]} {form.text} {args[1]})" if len(args) == 2 else f"({form.text}{args[0]})"
         else:

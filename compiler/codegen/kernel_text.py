@@ -9,6 +9,7 @@ from ..loops.phases import Phase, Plan, plan_phases
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import divides
 from .c_library import Library
+from .c_memory import MemoryFunctions
 from .c_types import number_text
 from .kernel_shape import KernelShape, depending_on
 
@@ -27,6 +28,7 @@ class KernelText:
         self.loop = shape.loop
         self.buffers = buffers
         self.library = library
+        self.memory = MemoryFunctions(library)
         self.plan = _plan(self.loop)
         # in order of use and not of names, so that equal kernels have equal texts
         named = [store.access.buffer for store in self.loop.stores] + [load.access.buffer for load in self.loop.loads()]

@@ -57,7 +57,7 @@ def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]
     """Put another lowering in force inside the block: how tests plant a wrong one.
 
     operator: an ATen overload such as `torch.ops.aten.relu.default`.  lowering: `LoweringCall` -> LoopTensor.
-    Raises UserError where operator is no ATen overload.
+    Raises UserError where operator is not an ATen overload.
     """
     if not isinstance(operator, OpOverload):
         raise UserError(
