@@ -121,7 +121,7 @@ def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tu
 
 
 def facts_of(target: object) -> OpFacts | None:
-    """Return the facts of a node's target, or None when it is not an ATen-style operator (getitem, Python callables)."""
+    """Return the facts of a node's target, or None when it is something else (getitem, a Python callable)."""
     return op_facts(target) if isinstance(target, OpOverload) else None
 
 
