@@ -340,10 +340,10 @@ BROKEN_IMPORTS = [
     ("compiler/values/value.py", "compiler.values.constant"),
     ("compiler/values/python/size_calls.py", "compiler.values.torch.tensor"),
     ("compiler/values/python/containers/planted.py", "compiler.values.python.objects.classes"),
-    ("compiler/frontend/guards/rules.py", "compiler.frontend.units.unit"),
+    ("compiler/frontend/guards/guard_rules.py", "compiler.frontend.units.unit"),
     ("compiler/frontend/opcodes/opcode_table.py", "compiler.frontend.evaluate"),
     ("compiler/frontend/context/frame_stack.py", "compiler.frontend.context.recorder"),
-    ("compiler/frontend/guards/rules.py", "compiler.frontend.guards.guarded_code"),
+    ("compiler/frontend/guards/guard_rules.py", "compiler.frontend.guards.guarded_code"),
     ("oracle/state/planted.py", "oracle.harness.session"),
     ("oracle/noise/planted.py", "oracle.numeric.references"),
 ]

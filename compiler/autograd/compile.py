@@ -24,6 +24,7 @@ from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
+from ..graph.effects.undo import effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
@@ -31,7 +32,6 @@ from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
-from ..graph.undo import effects_of, undoing
 from .call_wrappers import finisher, run_plain
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, at_sizes, dynamic_arguments
 from .function import CompiledBackward, CompiledPair, Layout, Pattern

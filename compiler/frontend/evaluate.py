@@ -6,7 +6,7 @@ from ..values.reasons import Break, SkipFrame
 from ..values.value import Raised
 from .context.frame import FrameState
 from .context.recorder import Recorder
-from .opcodes.rules import RULES
+from .opcodes.opcode_rules import RULES
 
 
 class StopAtBreak(BaseException):

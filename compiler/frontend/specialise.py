@@ -17,8 +17,8 @@ from ..base.torch_facts import set_grad_mode
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
-from ..graph.effects import Effects
-from ..graph.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
+from ..graph.effects.call_effects import Effects
+from ..graph.effects.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
 from ..values.guard import Guard
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
@@ -26,8 +26,8 @@ from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, kept_locals
 from .context.recorder import Recorder
 from .guards.generated_function import Names, guard_lines
+from .guards.guard_rules import guard_words
 from .guards.guarded_code import guarded_function
-from .guards.rules import guard_words
 from .rescue import Rescue
 from .residual import EAGER, Residual, distinct_guards
 from .units.failure import report_failure

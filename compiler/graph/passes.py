@@ -17,8 +17,8 @@ from ..base.options import Options
 from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import verify
-from .data_failures import may_fail_on_data
 from .dynamic_sizes import is_symbolic, same_layout
+from .effects.data_failures import may_fail_on_data
 from .facts import OpKind, facts_of, is_random, op_facts
 from .fx_nodes import add_call, copy_node, map_nodes
 from .node_values import copy_facts, in_backward, is_tensor, output_node, tensor_of

@@ -1,6 +1,6 @@
 """Guard: a frozen condition on a Source; what each kind demands, and the facts it compares with.
 
-How a kind is checked and told to people is its row in `frontend/guards/rules.py`.
+How a kind is checked and told to people is its row in `frontend/guards/guard_rules.py`.
 """
 
 from collections.abc import Callable

@@ -297,7 +297,7 @@ def test_a_graph_with_an_assumption(backend):
 
 def test_what_cannot_fail_is_not_saved():
     """An optimizer's step after a loss saves nothing once it has run; statistics before an index are saved."""
-    from plumbline.compiler.graph.undo import effects_of
+    from plumbline.compiler.graph.effects.undo import effects_of
 
     found = []
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend.guards.generated_function import MISS, Names, assemble, guard_lines
 from plumbline.compiler.frontend.guards.guard_evaluator import native_evaluator
+from plumbline.compiler.frontend.guards.guard_rules import RULE_OF_KIND
 from plumbline.compiler.frontend.guards.guard_table import PythonFetch, guard_table
 from plumbline.compiler.frontend.guards.rule import GUARD_ERRORS
-from plumbline.compiler.frontend.guards.rules import RULE_OF_KIND
 from plumbline.compiler.values.guard import Guard
 from plumbline.compiler.values.source import Argument, Attribute, Injected, Item, Source
 

@@ -18,7 +18,7 @@ from ...base.torch_facts import (
     make_symbolic_fake,
     without_transforms,
 )
-from ...graph.effects import EffectLog, Event
+from ...graph.effects.call_effects import CallEffect, EffectLog
 from ...values.constant import Constant
 from ...values.guard import GuardKind, TensorFacts, storage_pattern
 from ...values.python.containers.lists import ListValue
@@ -162,7 +162,7 @@ class GraphBuilder(GraphInProgress):
         changes = bool(getattr(target, "mutates_inputs", False))
         self.mutates_inputs = self.mutates_inputs or changes
         writes = frozenset(node for node in args if node in self.placeholders) if changes else frozenset()
-        self.happens.note(Event(writes, may_fail=True))  # it may run a graph, in an order of its own
+        self.happens.note(CallEffect(writes, may_fail=True))  # it may run a graph, in an order of its own
         node.meta["origin"] = self.frames.stack[-1].origin() if self.frames.stack else None
         return self._from_graph(result, node)
 

@@ -7,8 +7,8 @@ from types import CodeType, FunctionType
 from ...base.origin import Origin
 from ...values.guard import Guard
 from ...values.source import Argument, Injected, Source
+from .guard_rules import check_text
 from .rule import CHECK_NAMES, GUARD_ERRORS
-from .rules import check_text
 
 MISS = type("Miss", (), {"__repr__": lambda self: "MISS"})()
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ...values.guard import Guard, GuardKind
 from ...values.source import Argument, Attribute, Injected, Item, Source
+from .guard_rules import RULE_OF_KIND, check_text
 from .rule import CHECK_NAMES, CheckSlots
-from .rules import RULE_OF_KIND, check_text
 from .steps import GuardStep, StepOp
 
 

@@ -3,8 +3,8 @@
 from ...values.guard import Guard
 from ...values.source import Source
 from .generated_function import Names
+from .guard_rules import actual_words, check_text, expected_words
 from .rule import CHECK_NAMES
-from .rules import actual_words, check_text, expected_words
 
 
 def failing_guard(

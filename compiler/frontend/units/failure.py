@@ -16,7 +16,7 @@ from ...base.options import Options
 from ...graph.graph_printing import graph_text
 from ...graph.repro_scripts import function_script, graph_script, graph_so_far, stand_in
 from ...values.guard import Guard, GuardKind
-from ..guards.rules import guard_words
+from ..guards.guard_rules import guard_words
 from .unit import Unit, parameter_names
 
 

@@ -31,8 +31,8 @@ from ...values.torch.modules import has_global_hooks
 from ..context.size_marks import has_marks, size_marks
 from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from ..guards.generated_function import MISS
+from ..guards.guard_rules import guard_words
 from ..guards.recompile_reasons import failing_guard, fetched
-from ..guards.rules import guard_words
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 from .dispatch_template import DEFAULT, make_template, parameter_names
 

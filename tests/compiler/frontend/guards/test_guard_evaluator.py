@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend.guards.generated_function import MISS
 from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type, native_evaluator
+from plumbline.compiler.frontend.guards.guard_rules import guard_words
 from plumbline.compiler.frontend.guards.guard_table import guard_table
-from plumbline.compiler.frontend.guards.rules import guard_words
 from plumbline.compiler.frontend.guards.steps import StepOp
 from plumbline.compiler.values.guard import Guard, GuardKind
 from plumbline.compiler.values.source import Attribute, Injected, Item, Source

@@ -10,10 +10,10 @@ import torch
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type
+from plumbline.compiler.frontend.guards.guard_rules import GUARD_RULES, RULE_OF_KIND, guard_words
 from plumbline.compiler.frontend.guards.guard_table import guard_table
 from plumbline.compiler.frontend.guards.recompile_reasons import failing_guard
 from plumbline.compiler.frontend.guards.rule import GuardRule
-from plumbline.compiler.frontend.guards.rules import GUARD_RULES, RULE_OF_KIND, guard_words
 from plumbline.compiler.frontend.guards.steps import GuardStep, StepOp
 from plumbline.compiler.values.guard import (
     ABSENT,

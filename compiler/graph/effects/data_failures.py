@@ -10,8 +10,8 @@ from functools import cache
 
 import torch
 
-from ..base.torch_facts import OpOverload
-from .facts import OpKind, op_facts
+from ...base.torch_facts import OpOverload
+from ..facts import OpKind, op_facts
 
 _SAFE = frozenset(
     # elementwise, without the tag

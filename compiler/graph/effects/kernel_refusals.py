@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import torch
 
-from ..base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
+from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
 
 _Key = tuple[object, ...]
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
@@ -42,25 +42,6 @@ def _key(value: object) -> _Key | None:
 
 _WHOLE = (0, 1, 2, 127, 128, 129, 255, 256, 32767, 32768, 32769, 65504, 65505)
 _LIMITS = (*_WHOLE, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63)  # of the ranges of dtypes
-    0,
-    1,
-    2,
-    127,
-    128,
-    129,
-    255,
-    256,
-    32767,
-    32768,
-    32769,
-    65504,
-    65505,
-    2**31 - 1,
-    2**31,
-    2**31 + 1,
-    2**63 - 1,
-    2**63,
-)
 
 
 def _like(number: float) -> float:

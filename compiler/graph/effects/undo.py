@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ..base.torch_facts import set_version, storage_key
+from ...base.torch_facts import set_version, storage_key
 from .effects import Drawn, Effects
 
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run

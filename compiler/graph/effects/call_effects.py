@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import fx
 
-from ..base.torch_facts import OpOverload, TorchDispatchMode, decomposes_by_itself, storage_key
+from ...base.torch_facts import OpOverload, TorchDispatchMode, decomposes_by_itself, storage_key
+from ..facts import QUESTIONS, is_random, op_facts
 from .data_failures import may_fail_on_data
-from .facts import QUESTIONS, is_random, op_facts
 from .kernel_refusals import demand_kernel
 
 Drawn = torch.device | torch.Generator  # a device stands for its default generator
@@ -35,7 +35,7 @@ class Effects:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class CallEffect:
     """What one call does: writes to inputs, draws, or may fail on data."""
 
     writes: frozenset[fx.Node] = frozenset()
@@ -47,7 +47,7 @@ class Event:
 class EffectLog:
     """The events of one capture, in the order of the program."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[CallEffect] = field(default_factory=list)
     inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
     fakes: list[tuple[fx.Node, torch.Tensor, object]] = field(default_factory=list)  # with the history it came with
 
@@ -56,7 +56,7 @@ class EffectLog:
         self.inputs[storage_key(fake)] = node
         self.fakes.append((node, fake, fake.grad_fn))
 
-    def note(self, event: Event) -> None:
+    def note(self, event: CallEffect) -> None:
         """Add one event, unless nothing happens."""
         if event.writes or event.draws or event.may_fail:
             self.events.append(event)
@@ -98,7 +98,7 @@ class CallWatch(TorchDispatchMode):
         if func in QUESTIONS:
             return func(*args, **kwargs)
         if not isinstance(func, OpOverload):  # flex_attention, cond: what they call is not seen, so they may fail
-            self.log.note(Event(may_fail=True))
+            self.log.note(CallEffect(may_fail=True))
             return func(*args, **kwargs)
         if decomposes_by_itself(func):
             with self:
@@ -110,13 +110,15 @@ class CallWatch(TorchDispatchMode):
         self.log.note(self._event(func, args, kwargs, result))
         return result
 
-    def _event(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object) -> Event:
+    def _event(
+        self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object
+    ) -> CallEffect:
         arguments = (*args, *kwargs.values())
         written = [*_written(func, args, kwargs)]
         nodes = (self.log.inputs.get(storage_key(tensor)) for tensor in written)
         draws = _generators(arguments, result) if is_random(func) and _dropout(func, args, kwargs) != 0.0 else ()
         writes = frozenset(node for node in nodes if node is not None)
-        return Event(writes, draws, may_fail_on_data(func, arguments))
+        return CallEffect(writes, draws, may_fail_on_data(func, arguments))
 
 
 _UNDECLARED_WRITES = {  # running statistics, which are written where `training` is set
