@@ -1,8 +1,8 @@
 """When a captured graph fails at run time: whose error is it, and how does the program get to see it.
 
 A backend of ours leaves nothing behind when it fails (graph/effects/undo.py). Then the graph runs once more as it was
-captured. If that fails too, the error is the program's: its own code runs from the start, so that its handlers see the error
-where it happens, and what it had changed before stays changed as in eager. Otherwise the error is the backend's.
+captured. If that fails too, the error is the program's: its own code runs from the start, so that its handlers see the
+error where it happens, and what it had changed before stays changed as in eager. Otherwise the error is the backend's.
 """
 
 from torch import fx

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ...base.torch_facts import set_version, storage_key
-from .effects import Drawn, Effects
+from .call_effects import Drawn, Effects
 
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
 
