@@ -3,10 +3,11 @@
 import sys
 import types
 
-from ..values.constant import Constant, MethodOf
+from ..values.constant import Constant
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, Break
+from ..values.type_attributes import type_attribute
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from .context.frame import FrameState
 from .context.kept_generators import State, rebuild_generator, replay_generator, state_of
@@ -166,8 +167,11 @@ class GeneratorValue(Value):
         return Constant(None)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give the methods."""
-        return MethodOf(self, name)
+        """Give the names and the methods."""
+        if name in ("__name__", "__qualname__"):  # the generator that is handed over has the same
+            code = self.frame.decoded.code
+            return Constant(code.co_name if name == "__name__" else code.co_qualname)
+        return type_attribute(ctx, self, name)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a real generator that stands at the same place."""

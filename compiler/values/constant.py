@@ -394,11 +394,7 @@ class MethodOf(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Return `owner.name`."""
         name = out.fresh()
-        out.line(
-            f"{name} = {out.value(self.owner)}.{self.name}"
-            if not isinstance(self.owner, Constant)
-            else f"{name} = ({out.value(self.owner)}).{self.name}"
-        )
+        out.line(f"{name} = ({out.value(self.owner)}).{self.name}")
         return name
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from ..base.torch_facts import rounded_symbol
 from .constant import Constant, MethodOf, fold
 from .operator_table import Binary, Comparison, Unary
-from .value import CaptureContext, Rebuilder, Value
+from .type_attributes import require_attribute
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
 class SizeValue(Value):
@@ -81,8 +82,15 @@ class SizeValue(Value):
         return bool(self.symbol != 0) if self.kind is not bool else bool(self.symbol)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Fix the value; methods of numbers are rare."""
-        return MethodOf(Constant(self.constant()), name)
+        """Ask the type whether there is one, then fix the value; methods of numbers are rare."""
+        raw = require_attribute(ctx, self, name)
+        if name == "__class__" or not callable(raw):
+            return Constant(self.constant()).get_attr(ctx, name)
+        return MethodOf(self, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Fix the value and run the method now."""
+        return Constant(self.constant()).call_method(ctx, name, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Compute the number from the sizes of the inputs."""

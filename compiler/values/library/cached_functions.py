@@ -4,7 +4,7 @@ import functools
 import logging
 from collections.abc import Hashable
 
-from ..constant import Constant, Known, MethodOf
+from ..constant import Constant, Known
 from ..guard import Answer, GuardKind
 from ..python.containers.mappings import DictValue
 from ..python.objects.classes import ClassValue, constructs
@@ -13,6 +13,7 @@ from ..python.objects.instances import ObjectValue, OpaqueValue
 from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, BUILTIN_METHOD, CANNOT_REBUILD, UNKNOWN_CALLEE, Break
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
+from ..type_attributes import type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 
@@ -115,9 +116,7 @@ class MadeCache(Value):
             return ctx.realize(self.attributes[name])
         if name == "__dict__":
             return DictValue.of(ctx, [(Constant(key), value) for key, value in self.attributes.items()])
-        if name in ("cache_info", "cache_clear", "cache_parameters", "__get__"):
-            return MethodOf(self, name)
-        ctx.throw(AttributeError, f"'functools._lru_cache_wrapper' object has no attribute '{name}'")
+        return type_attribute(ctx, self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the methods of caches."""
@@ -128,6 +127,8 @@ class MadeCache(Value):
             self.answers.clear()
             self.hits = self.misses = 0
             return Constant(None)
+        if name == "__call__":
+            return self.call(ctx, args, kwargs)
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:

@@ -5,7 +5,7 @@ import os
 from ..constant import Constant, MethodOf
 from ..guard import GuardKind
 from ..python.objects.instances import OpaqueValue
-from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD
+from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, BUILTIN_METHOD
 from ..rule_tables import wraps_type
 from ..source import Injected, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -35,6 +35,8 @@ class EnvironmentValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
+        if not callable(getattr(type(os.environ), name, None)):
+            self.unsupported(f"attribute {name!r}", ATTRIBUTE)
         return MethodOf(self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:

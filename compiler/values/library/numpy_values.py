@@ -18,6 +18,7 @@ from ..reasons import NUMPY, Break
 from ..rule_tables import wraps_type
 from ..source import Inject, Injected, Source
 from ..torch.tensor import TensorValue
+from ..type_attributes import require_attribute, type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _LARGEST = 1 << 14  # elements of a known array that becomes part of the code
@@ -170,6 +171,7 @@ class KnownArray(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method or a known attribute."""
+        require_attribute(ctx, self, name)
         if name in ("base", "data", "flags", "ctypes", "flat") or not hasattr(self.array, name):
             self.unsupported(f"attribute {name!r}", NUMPY)
         if callable(getattr(self.array, name)):
@@ -397,7 +399,7 @@ class TensorArray(Value):
         if name == "T":
             order = [ctx.known(number) for number in reversed(range(fake.dim()))]
             return self.over(ctx, ctx.graph.call("call_method", "permute", [self.tensor, *order], {}))
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def over(self, ctx: CaptureContext, value: Value, known: Value | None = None) -> Value:
         """Return the array over another tensor; without dimensions NumPy gives a number, which is not known.

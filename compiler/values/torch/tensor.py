@@ -7,7 +7,7 @@ import torch
 from torch import fx
 
 from ..constant import Constant, MethodOf
-from ..guard import GuardKind
+from ..guard import ABSENT, GuardKind, look_up
 from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.sequences import SequenceIterator
 from ..python.containers.tuples import TupleValue
@@ -300,11 +300,11 @@ class TensorValue(Value):
         if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
             place = Item(Attribute(self.source, "__dict__"), name)
             return ctx.wrap(self.real.__dict__[name], place)
-        if not hasattr(torch.Tensor, name):
+        if look_up(self.kind, name)[1] is ABSENT:
             if self.source is not None and self.real is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
-        if callable(getattr(torch.Tensor, name)):
+        if callable(getattr(torch.Tensor, name, None)):
             return MethodOf(self, name)
         if name not in _SETTLED_ATTRIBUTES:
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")

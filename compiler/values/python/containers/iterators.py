@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ...constant import Constant
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
+from ...type_attributes import type_attribute
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from .tuples import TupleValue
 
@@ -72,6 +73,10 @@ class IteratorValue(Value):
             return ctx.realize(element)
         ctx.throw(StopIteration)
 
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        return type_attribute(ctx, self, name)
+
     def call_method(self, ctx: CaptureContext, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:  # type: ignore[override]  # narrower than Sequence is enough here
         """Evaluate explicit `__next__` and `__iter__`."""
         if name == "__next__":
@@ -82,10 +87,10 @@ class IteratorValue(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
-        if not self.pure and not self.parts:
-            self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
-        if not self.pure:
+        if self.parts:
             return self._rest_by_parts(out)
+        if not self.pure:
+            self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
         rest = TupleValue(list(self.steps))
         self.steps = iter(rest.items)
         name = out.fresh()

@@ -4,9 +4,10 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
-from ...constant import Constant, MethodOf, fold
+from ...constant import Constant, fold
 from ...reasons import BUILTIN_METHOD, TEXT
 from ...source import Source
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
 from .sequences import SequenceIterator, SequenceValue
 from .tuples import TupleValue
@@ -100,13 +101,9 @@ class ListValue(SequenceValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
-        if name == "__class__":
-            return ctx.known(self.kind)
         if name == "maxlen" and self.kind is collections.deque:
             return Constant(self.maximum)
-        if not hasattr(self.kind, name):
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Replace an element or a slice."""

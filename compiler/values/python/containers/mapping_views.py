@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from ...constant import Constant, MethodOf
+from ...constant import Constant
 from ...operator_table import Binary
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
+from ...reasons import BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from .sequences import SequenceIterator, call_dunder
 from .sets import SET_OPERATORS, SetOperand, TokenPool, on_tokens
@@ -104,11 +105,7 @@ class DictView(SetOperand):
         """Return a method, or what is viewed."""
         if name == "mapping":
             return self.owner.proxy()
-        if name == "__class__":
-            return ctx.known(self.python_type())
-        if not hasattr(self.python_type(), name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Raise TypeError, but for views of values."""

@@ -10,12 +10,13 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from ...constant import Constant, MethodOf
+from ...constant import Constant
 from ...guard import GuardKind
 from ...identities import key_among
 from ...operator_table import Binary, Comparison
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD
+from ...reasons import BUILTIN_METHOD
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .mapping_views import DictView, Entry, MappingIterator, MappingValue
 from .sequences import call_dunder
@@ -289,13 +290,9 @@ class DictValue(MappingValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
-        if name == "__class__":
-            return ctx.known(self.kind)
         if name == "default_factory" and self.kind is collections.defaultdict:
             return self.factory or Constant(None)
-        if not hasattr(self.kind, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Raise TypeError."""
@@ -596,9 +593,7 @@ class ProxyValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method that only reads."""
-        if not hasattr(types.MappingProxyType, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Ask the dictionary."""

@@ -1,7 +1,8 @@
 """The namespaces of modules, as `globals()` gives them."""
 
-from ...constant import Constant, MethodOf
+from ...constant import Constant
 from ...reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .sequences import call_dunder
 
@@ -46,7 +47,7 @@ class GlobalsValue(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate get and the explicit special methods."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import torch
 
-from ...constant import Constant, Known, MethodOf
+from ...constant import Constant, Known
 from ...operator_table import Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD, DATA_DEPENDENT_VALUE, TEXT
 from ...source import Source
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _OPERATORS: dict[str, Callable[..., object]] = {
@@ -122,9 +123,7 @@ class SequenceIterator(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
-        if not hasattr(self.python_type(), name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position."""

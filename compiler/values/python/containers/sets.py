@@ -9,12 +9,13 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
-from ...constant import Constant, MethodOf
+from ...constant import Constant
 from ...guard import GuardKind
 from ...identities import HashToken, token_among
 from ...operator_table import Binary, Comparison
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD, TEXT, UNSUPPORTED_OBJECT
+from ...reasons import BUILTIN_METHOD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
+from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceIterator, call_dunder
 from .tuples import TupleValue
@@ -200,11 +201,7 @@ class SetValue(SetOperand):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
-        if name == "__class__":
-            return ctx.known(self.kind)
-        if not hasattr(self.kind, name):
-            self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
-        return MethodOf(self, name)
+        return type_attribute(ctx, self, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a set method by the real one on tokens."""

@@ -12,6 +12,7 @@ from ...identities import is_same
 from ...operator_table import Comparison
 from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, Break
 from ...source import Attribute, Injected, Item, Source
+from ...type_attributes import require_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
 from ..containers.tuples import TupleValue
@@ -168,7 +169,10 @@ class FunctionValue(Value):
             attribute = self._own_attribute(ctx, name)
             if attribute is not None:
                 return attribute
-            ctx.throw(AttributeError, f"'function' object has no attribute '{name}'")
+            require_attribute(ctx, self, name)
+            if name == "__class__":
+                return ctx.known(types.FunctionType)
+            self.unsupported(f"attribute {name!r}", ATTRIBUTE)
         if not hasattr(self.real, name):
             if self.source is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
@@ -448,7 +452,16 @@ class PartialValue(Value):
             return TupleValue(list(self.args))
         if name == "keywords":
             return DictValue.of(ctx, [(Constant(key), value) for key, value in self.kwargs.items()])
-        ctx.throw(AttributeError, f"'functools.partial' object has no attribute '{name}'")
+        require_attribute(ctx, self, name)
+        if name == "__call__":
+            return MethodOf(self, name)
+        if name == "__class__":
+            return ctx.known(functools.partial)
+        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate an explicit `__call__`; look others up."""
+        return self.call(ctx, args, kwargs) if name == "__call__" else super().call_method(ctx, name, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new partial."""
