@@ -425,7 +425,10 @@ def do_FORMAT_WITH_SPEC(frame: FrameState, instruction: Instruction) -> None:
 
 def _converted(frame: FrameState, value: Value, conversion: int) -> Value:
     value = text_of(frame.ctx, value, "__str__" if conversion == 1 else "__repr__")
-    return fold(frame.ctx, ascii, value.constant()) if conversion == 3 else value
+    if conversion != 3:
+        return value
+    text = str(value.constant())  # of which `ascii` would make the `repr` once more
+    return Constant(text.encode("ascii", "backslashreplace").decode("ascii"))
 
 
 def _formatted(frame: FrameState, value: Value, conversion: int, specification: str) -> Value:

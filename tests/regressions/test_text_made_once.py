@@ -1,0 +1,85 @@
+"""`f"{thing!a}"` and `"%a"` gave the `repr` of the `repr`."""
+
+# ruff: noqa: UP031, UP032 - every way to make a text is under test
+
+import collections
+
+import pytest
+import torch
+
+import plumbline
+
+
+class Counts:
+    def __init__(self, log):
+        self.log = log
+
+    def __repr__(self):
+        self.log.append("repr")
+        return "ä"
+
+    def __str__(self):
+        self.log.append("str")
+        return "ö"
+
+    def __format__(self, specification):
+        self.log.append("format " + specification)
+        return "ü"
+
+
+class OnlyRepr:
+    def __init__(self, log):
+        self.log = log
+
+    def __repr__(self):
+        self.log.append("repr")
+        return "ä"
+
+
+class Point(collections.namedtuple("Point", "a b")):
+    pass
+
+
+WAYS = {
+    "!a": lambda thing: f"{thing!a}",
+    "!a with a width": lambda thing: f"{thing!a:>9}",
+    "!a of a text": lambda thing: f"{'ä'!a}{thing!a}",
+    "!r": lambda thing: f"{thing!r}",
+    "!s": lambda thing: f"{thing!s}",
+    "!s with a width": lambda thing: f"{thing!s:>9}",
+    "plain": lambda thing: f"{thing}",
+    "with a specification": lambda thing: f"{thing:}",
+    "%a": lambda thing: "%a" % (thing,),
+    "%5a": lambda thing: "%5a" % (thing,),
+    "%r": lambda thing: "%r" % (thing,),
+    "%s": lambda thing: "%s" % (thing,),
+    "%s without a tuple": lambda thing: "%s" % thing,
+    "two of %": lambda thing: "%a %s" % (thing, thing),
+    "a mapping for %": lambda thing: "%(a)a" % {"a": thing},
+    "format !a": lambda thing: "{!a}".format(thing),
+    "format !r": lambda thing: "{!r}".format(thing),
+    "format": lambda thing: "{}".format(thing),
+    "format_map": lambda thing: "{a!a}".format_map({"a": thing}),
+    "ascii": ascii,
+    "repr": repr,
+    "str": str,
+    "format()": lambda thing: format(thing, ""),
+    "ascii of a list": lambda thing: ascii([thing]),
+    "ascii of a dict": lambda thing: ascii({1: thing}),
+    "%a of a list": lambda thing: "%a" % [thing],
+    "!a of a list": lambda thing: f"{[thing]!a}",
+    "!a of a named tuple": lambda thing: f"{Point(thing, 1)!a}",
+    "ascii of an exception": lambda thing: ascii(ValueError(thing)),
+}
+
+
+@pytest.mark.parametrize("kind", [Counts, OnlyRepr])
+@pytest.mark.parametrize("way", WAYS)
+def test_as_often_as_python(way, kind):
+    make = WAYS[way]
+
+    def function(x):
+        log = []
+        return make(kind(log)), log, x + 1
+
+    assert plumbline.compile(function, backend="eager")(torch.ones(1))[:2] == function(torch.ones(1))[:2]
