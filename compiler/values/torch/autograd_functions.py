@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable
-from types import FunctionType
+from types import BuiltinMethodType, FunctionType
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import ClassValue
 from ..python.objects.functions import FunctionValue, PartialValue
 from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
-from ..rule_tables import calls
+from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
@@ -48,10 +48,14 @@ class DryContext:
 for _method in vars(DryContext).values():
     if isinstance(_method, FunctionType):
         vars(_method)["_plumbline_inline"] = True
-_APPLY = vars(torch.autograd.Function)["apply"].__func__
 
 
-@calls(_APPLY)
+def function_of(method: object) -> object:
+    """Return the function of a class method as its class holds it; one written in C (torch 2.15) holds none."""
+    return getattr(method, "__func__", method)
+
+
+@calls(function_of(class_lookup(torch.autograd.Function, "apply")[1]))
 def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Add `Function.apply` as one node.
 
@@ -122,6 +126,16 @@ def _evaluate(ctx: CaptureContext, kind: Any, values: list[Value]) -> None:
     ]
     backward = ctx.wrap(kind.backward, Injected(kind.backward))
     ctx.call(backward, [state, *gradients], {})
+
+
+def native_apply_rule(function: object) -> CallRule | None:
+    """Give the `apply` of a class of functions where it is written in C: a new object at every look-up."""
+    owner = getattr(function, "__self__", None)
+    if not isinstance(function, BuiltinMethodType) or function.__name__ != "apply" or not isinstance(owner, type):
+        return None
+    if not issubclass(owner, torch.autograd.Function):
+        return None
+    return lambda ctx, args, kwargs: _apply(ctx, [ctx.known(owner), *args], kwargs)
 
 
 _CHECKPOINT_SETTINGS = frozenset(
