@@ -10,7 +10,7 @@ import torch
 from ..graph.exact_operators import EXACT_SQRT
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import SCALAR_OPS
-from .registry import LoweringCall, lowers
+from .registry import LoweringCall, lowers, rounded_number
 from .writer import LoopTensor, NoLowering
 
 aten = torch.ops.aten
@@ -181,7 +181,7 @@ def lower_pow_number(call: LoweringCall) -> LoopTensor:
             return special
         if not x.dtype.is_floating_point:
             raise NoLowering("integer power")
-        return b.op("pow", x, number(b, exponent, x))
+        return b.op("pow", x, number(b, rounded_number(exponent, call.dtype), x))
 
     return call.pointwise(apply, "self")
 

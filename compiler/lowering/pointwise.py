@@ -7,7 +7,8 @@ from collections.abc import Callable
 import torch
 
 from ..loops.body import Scalar, ScalarBuilder
-from .registry import LoweringCall, check_fits, lowers, opmath
+from ..symbolic.symbolic_sizes import same
+from .registry import LoweringCall, check_fits, lowers, opmath, rounded_number
 from .writer import Index, LoopTensor, NoLowering, broadcast_index
 
 aten = torch.ops.aten
@@ -29,9 +30,9 @@ def arithmetic(name: str, on_bool: str) -> Callable[..., Scalar]:
 
 
 def scaled(call: LoweringCall, name: str, left: str, right: str) -> LoopTensor:
-    """Return `left <name> alpha * right`."""
-    alpha = call.number("alpha")
+    """Return `left <name> alpha * right`; eager rounds alpha to the dtype of the result."""
     inside = opmath(call.dtype)
+    alpha = rounded_number(call.number("alpha"), call.dtype)
     if alpha != 1:
         check_fits(alpha, inside)
 
@@ -82,18 +83,30 @@ def lower_div_mode(call: LoweringCall) -> LoopTensor:
     if mode is None:
         return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
     if mode == "floor":
-        return call.pointwise(lambda b, x, y: floor_divide(b, x, y, call.dtype), "self", "other")
-    return call.pointwise(lambda b, x, y: trunc_divide(b, x, y, call.dtype), "self", "other")
+        return lower_floor_divide(call)
+    stored = _rounded_between(call)
+    return call.pointwise(lambda b, x, y: trunc_divide(b, x, y, stored), "self", "other")
 
 
 @lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
 def lower_floor_divide(call: LoweringCall) -> LoopTensor:
     """Division rounded down."""
-    return call.pointwise(lambda b, x, y: floor_divide(b, x, y, call.dtype), "self", "other")
+    stored = _rounded_between(call)
+    return call.pointwise(lambda b, x, y: floor_divide(b, x, y, stored), "self", "other")
+
+
+def _rounded_between(call: LoweringCall) -> torch.dtype:
+    """Return the dtype that eager rounds the steps of a division to: that of the result, but for a single divisor.
+
+    Half types divided by one number, a tensor of one element included, are divided in float32 and rounded once.
+    """
+    divisor = call.arguments["other"]
+    single = not isinstance(divisor, LoopTensor) or all(same(size, 1) for size in divisor.shape)
+    return opmath(call.dtype) if single else call.dtype
 
 
 def trunc_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:
-    """Return x / y rounded towards zero; a half type's quotient is rounded to that type first, as eager does."""
+    """Return x / y rounded towards zero, after it was rounded to the dtype stored."""
     if x.dtype.is_floating_point:
         return b.op("trunc", b.cast(b.cast(b.op("div", x, y), stored), x.dtype))
     return b.op("trunc_div", x, y)
@@ -108,7 +121,7 @@ def signs_differ(b: B, x: Scalar, y: Scalar) -> Scalar:
 def floor_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:
     """Return x / y rounded down, exact for floats as Python's own: from the exact remainder, not the rounded ratio.
 
-    stored: eager rounds every step where that is a half type.
+    stored: the dtype that every step is rounded to.
     """
 
     def step(value: Scalar) -> Scalar:

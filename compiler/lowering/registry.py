@@ -170,8 +170,8 @@ class LoweringCall:
                 raise NoLowering("a dynamic size as a number of another kind")
             return builder.constant(value, dtype)
         if isinstance(value, float | int):
-            if rounded in STORAGE_ONLY:
-                value = float(torch.tensor(value, dtype=rounded, device="cpu").item())
+            if rounded is not None:
+                value = rounded_number(value, rounded)
             check_fits(value, dtype)
             return builder.constant(value, dtype)
         raise NoLowering(f"argument {value!r} is neither tensor nor number")
@@ -215,6 +215,11 @@ class LoweringCall:
         return self.writer.reduce(
             replace(reduction, keepdim=keepdim), dtype=fake.dtype, name=self.name, strides=strides
         )
+
+
+def rounded_number(value: float | int | bool, dtype: torch.dtype) -> float | int | bool:
+    """Return a Python number as a half dtype holds it; other dtypes leave it as it is."""
+    return float(torch.tensor(value, dtype=dtype, device="cpu").item()) if dtype in STORAGE_ONLY else value
 
 
 def check_fits(value: float | int, dtype: torch.dtype) -> None:
