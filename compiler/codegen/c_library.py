@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from ..loops.scalar_ops import Helper
+from ..loops.scalar_ops import Helper, furthest_shift
 from .c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
 
 INLINE = "static inline __attribute__((always_inline))"
@@ -297,7 +297,7 @@ class Library:
         if op == "shift_left":
             body = f"{held} in = {inside}; return (a << (a_by & in)) & in;"
         else:
-            body = f"{held} in = {inside}; return a >> ((a_by & in) | (~in & {bits - 1}));"
+            body = f"{held} in = {inside}; return a >> ((a_by & in) | (~in & {furthest_shift(dtype)}));"
         return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
 
     def transpose(self, register: str, lanes: int) -> str:

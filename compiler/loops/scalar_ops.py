@@ -93,7 +93,13 @@ def _shift_left(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def _shift_right(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     bits = torch.iinfo(a.dtype).bits
     inside = (b >= 0) & (b < bits)
-    return a >> torch.where(inside, b, torch.full_like(b, bits - 1))
+    return a >> torch.where(inside, b, torch.full_like(b, furthest_shift(a.dtype)))
+
+
+def furthest_shift(dtype: torch.dtype) -> int:
+    """Return by how many bits to shift right so that nothing is left but the sign, if there is one."""
+    bits = torch.iinfo(dtype).bits
+    return bits - 1 if dtype.is_signed else bits
 
 
 _NUMBERS = FLOATS | INTEGERS
