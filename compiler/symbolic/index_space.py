@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .expr import ZERO, Expr, Symbol, as_expr, constant, is_zero, quotient, remainder, scale, total
+from .expr import ZERO, Expr, Symbol, as_expr, is_zero, quotient, remainder, scale, total
 from .symbolic_sizes import Extent, same
 
 
@@ -70,10 +70,7 @@ def invert(index: Sequence[Expr], target: Sequence[Symbol], source: Sequence[Sym
     if radix is None:
         return None
     flat = flat_position([as_expr(symbol) for symbol in target], strides)
-    return {
-        symbol: ZERO if same(symbol.size, 1) else remainder(quotient(flat, radix[symbol]), symbol.size)
-        for symbol in source
-    }
+    return {symbol: _digit(flat, radix.get(symbol, 1), symbol.size) for symbol in source}
 
 
 def reshape_index(index: Sequence[Expr], old: Sequence[Extent], new: Sequence[Extent]) -> tuple[Expr, ...]:
@@ -82,15 +79,14 @@ def reshape_index(index: Sequence[Expr], old: Sequence[Extent], new: Sequence[Ex
     index: [len(new)].  Result: [len(old)].
     """
     flat = flat_position(index, row_major(new))
-    result = []
-    for size, stride in zip(old, row_major(old), strict=True):
-        result.append(ZERO if same(size, 1) else remainder(quotient(flat, stride), size))
-    return tuple(result)
+    return unravel(flat, old)
 
 
 def unravel(flat: Expr, sizes: Sequence[Extent]) -> tuple[Expr, ...]:
     """Return the row-major index of a flat position in an array of these sizes."""
-    return tuple(
-        constant(0) if same(size, 1) else remainder(quotient(flat, stride), size)
-        for size, stride in zip(sizes, row_major(sizes), strict=True)
-    )
+    return tuple(_digit(flat, stride, size) for size, stride in zip(sizes, row_major(sizes), strict=True))
+
+
+def _digit(flat: Expr, stride: Extent, size: Extent) -> Expr:
+    """Return the part of a flat position that belongs to one dimension; zero where there is no other place, or none."""
+    return ZERO if same(size, 1) or same(size, 0) else remainder(quotient(flat, stride), size)
