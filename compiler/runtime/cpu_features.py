@@ -24,14 +24,17 @@ class CpuFeatures:
 
 @cache
 def cpu_features() -> CpuFeatures:
-    """Return the features of this machine as torch sees them (so that vector function names agree)."""
+    """Return the features of this machine as torch sees them (so that vector function names agree).
+
+    Flags name a set of instructions, never `native`: a cache that two machines share must not hold what only one of
+    them can run under the name of both.
+    """
     capability = torch.backends.cpu.get_cpu_capability()
     machine = platform.machine()
     if machine in ("x86_64", "AMD64"):
         if capability.startswith("AVX512"):
-            return CpuFeatures("avx512", 64, True, ("-march=native", "-mprefer-vector-width=512"))
+            return CpuFeatures("avx512", 64, True, ("-march=x86-64-v4", "-mprefer-vector-width=512"))
         if capability.startswith("AVX2"):
-            # not native: torch was told, or decided, not to use wider vectors than these
             return CpuFeatures("avx2", 32, True, ("-march=x86-64-v3",))
         return CpuFeatures("x86-64", 16, False, ())
     return CpuFeatures(machine, 16, False, ())

@@ -6,12 +6,14 @@ Order: the option or `$PLUMBLINE_CC`, gcc, cc, clang, the `ziglang` wheel.  A co
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -130,13 +132,31 @@ def _try(command: tuple[str, ...], features: CpuFeatures) -> str:
             source, program = Path(folder, "probe.c"), Path(folder, "probe")
             source.write_text(_PROBE)
             words = [*command, "-O1", "-w", *features.flags, str(source), "-o", str(program)]
-            built = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
-            if built.returncode:
-                return f"does not compile: {_first_line(built.stderr)}"
-            ran = subprocess.run([str(program)], capture_output=True, timeout=SECONDS, check=False)
-            return "" if ran.returncode == 0 else f"compiles programs that end with {ran.returncode}"
+            status, output = _run(words)
+            if status:
+                return f"does not compile: {_first_line(output)}"
+            status, _ = _run([str(program)])
+            return "" if status == 0 else f"compiles programs that end with {status}"
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
+
+
+def _run(words: list[str]) -> tuple[int, str]:
+    """Run a command and return its exit status and what it said, in whatever encoding.
+
+    Raises OSError if it cannot be started, TimeoutExpired if it takes too long; then what it has started (gcc runs
+    cc1, as and ld) ends with it.
+    """
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            _, output = process.communicate(timeout=SECONDS)
+        except BaseException:  # also Ctrl-C
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, output.decode(errors="replace")
 
 
 def _first_line(text: str) -> str:
@@ -148,13 +168,29 @@ def _first_line(text: str) -> str:
 def compile_c(toolchain: Toolchain, source: Path, target: Path) -> None:
     """Compile one C file to a shared object; raises BuildError with the compiler's first error."""
     words = [*toolchain.command, *toolchain.flags, str(source), "-o", str(target), "-lgcc"]
+    if toolchain.identity in _HUNG:
+        raise _hung()
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
+        status, output = _run(words)
+    except subprocess.TimeoutExpired:
+        _HUNG.add(toolchain.identity)
+        raise _hung() from None
+    except OSError as error:
         raise BuildError("the C compiler could not run", why=str(error), hint="check PLUMBLINE_CC") from error
-    if done.returncode:
+    if status:
         raise BuildError(
             "the C compiler refused generated code",
-            why=_first_line(done.stderr),
+            why=_first_line(output),
             hint="please report it with the graph; PLUMBLINE_LOGS=output_code shows the C",
         )
+
+
+_HUNG: set[str] = set()  # compilers that ran out of time in this process: not every graph waits for them again
+
+
+def _hung() -> BuildError:
+    return BuildError(
+        "the C compiler did not finish",
+        why=f"it ran for more than {SECONDS} seconds; graphs run op by op in this process",
+        hint="check that the compiler in PLUMBLINE_CC works and that the disk is not full",
+    )

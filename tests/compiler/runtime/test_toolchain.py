@@ -1,13 +1,16 @@
 """A compiler is used only after it was seen to compile and run; otherwise its reason is told."""
 
 import stat
+import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from plumbline.compiler.base.errors import BuildError
+from plumbline.compiler.runtime import toolchain
 from plumbline.compiler.runtime.cpu_features import CpuFeatures, cpu_features
-from plumbline.compiler.runtime.toolchain import compile_c, find_toolchain
+from plumbline.compiler.runtime.toolchain import Toolchain, compile_c, find_toolchain
 
 
 def script(path: Path, text: str) -> str:
@@ -50,8 +53,49 @@ def test_a_missing_compiler_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.cc
 def test_refused_text_shows_the_first_error(tmp_path: Path) -> None:
-    toolchain = find_toolchain("", CpuFeatures("plain", 16, False, ()), None)
+    plain = find_toolchain("", CpuFeatures("plain", 16, False, ()), None)
     source = tmp_path / "bad.c"
     source.write_text("int f(void) { return undeclared_name; }")
     with pytest.raises(BuildError, match="undeclared_name"):
-        compile_c(toolchain, source, tmp_path / "bad.so")
+        compile_c(plain, source, tmp_path / "bad.so")
+
+
+def test_output_that_is_not_text_is_told_as_far_as_it_can_be_read(tmp_path: Path) -> None:
+    broken = script(tmp_path / "cc", r"printf 'error: \377\376 bad' >&2; exit 1")
+    with pytest.raises(BuildError, match="bad"):
+        find_toolchain(broken, cpu_features(), None)
+
+
+def test_a_compiler_that_hangs_costs_its_time_once_and_leaves_nothing_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "SECONDS", 1)
+    child = tmp_path / "child"
+    hanging = script(tmp_path / "cc", f"sleep 60 & echo $! > {child}; wait")
+    found = Toolchain((hanging,), (), f"hanging {tmp_path}")
+    with pytest.raises(BuildError, match="did not finish"):
+        compile_c(found, tmp_path / "graph.c", tmp_path / "graph.so")
+    first = int(child.read_text())
+    child.unlink()
+    with pytest.raises(BuildError, match="did not finish"):
+        compile_c(found, tmp_path / "graph.c", tmp_path / "graph.so")
+    assert not child.exists()  # the second graph does not start it again
+    assert not running(first)
+
+
+def running(process: int) -> bool:
+    for _ in range(50):  # the kernel may need a moment to take it away
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def test_no_flag_depends_on_the_machine_that_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for capability in ("AVX512", "AVX2", "DEFAULT"):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda capability=capability: capability)
+        assert not any("native" in flag for flag in cpu_features.__wrapped__().flags)
