@@ -1,7 +1,9 @@
 """Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
 
 import collections
+import sys
 import types
+import typing
 from collections.abc import Callable
 from typing import Union
 
@@ -22,7 +24,7 @@ from ..python.objects.exceptions import make_exception
 from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.operators import binary, compare
-from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, Break
+from ..reasons import CLASS_DEFINITION, CONSTRUCTION, SIDE_EFFECT_CALL, UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..source import Injected
@@ -61,30 +63,63 @@ def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
     ctx.throw(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
 
 
-_KNOWN_METACLASSES = frozenset({"torch", "collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
+_ASKED_AT_ONCE = frozenset({"collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
 
 
 @calls(isinstance)
 def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    value, kinds = ctx.realize(args[0]), _classes(ctx, args[1])
+    value = ctx.realize(args[0])
+    return Constant(any(_is_instance(ctx, value, candidate) for candidate in _classes(ctx, args[1])))
+
+
+def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
     kind = value.python_type()
-    if kind in kinds:
-        return Constant(True)  # Python does not ask a metaclass where the type is the very one
-    if isinstance(value, TensorValue):
-        return Constant(any(_tensor_is(value, candidate) for candidate in kinds))
-    for candidate in kinds:
-        check = class_lookup(type(candidate), "__instancecheck__")[1]
-        if isinstance(check, types.FunctionType) and type(candidate).__module__.split(".")[0] not in _KNOWN_METACLASSES:
-            verdict = ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(candidate), value], {})
-            if verdict.truth(ctx):
-                return Constant(True)
-            kinds = tuple(other for other in kinds if other is not candidate)
-    if isinstance(value, SizeValue):
-        return Constant(issubclass(kind, kinds))
-    if value.is_constant():
-        return Constant(isinstance(value.constant(), kinds))
-    guard_bases(ctx, kind, kinds)
-    return fold(ctx, issubclass, kind, kinds)
+    if kind is candidate:
+        return True  # Python does not ask a metaclass where the type is the very one
+    verdict = _metaclass_answer(ctx, candidate, "__instancecheck__", value)
+    if verdict is not None:
+        return verdict
+    if isinstance(value, TensorValue) and not _tensor_is(value, candidate):
+        guard_bases(ctx, value.kind, (candidate,))
+        return False
+    if value.is_constant() and not isinstance(value, SizeValue):
+        return isinstance(value.constant(), candidate)
+    guard_bases(ctx, kind, (candidate,))
+    if getattr(candidate, "_is_runtime_protocol", False) and not _derives(kind, candidate):
+        return _has_all_of(ctx, value, candidate)
+    return isinstance(value, TensorValue) or fold(ctx, issubclass, kind, candidate).truth(ctx)
+
+
+def _derives(kind: type, protocol: type) -> bool:
+    """Return whether a class has what a protocol asks for; one with data among it answers for instances only."""
+    try:
+        return issubclass(kind, protocol)
+    except TypeError:
+        return False
+
+
+def _has_all_of(ctx: CaptureContext, value: Value, protocol: type) -> bool:
+    """Return whether an object has the attributes of a protocol, which it may have itself."""
+    if sys.version_info >= (3, 12):  # which looks at them without asking properties and `__getattr__`
+        raise Break(UNSUPPORTED_OPERATION, f"isinstance of {value.describe()} and protocol {protocol.__qualname__}")
+    for name in sorted(vars(typing)["_get_protocol_attrs"](protocol)):
+        try:
+            attribute = ctx.realize(value.get_attr(ctx, name))
+        except Raised as raised:
+            if issubclass(raised.value.python_type(), AttributeError):
+                return False
+            raise
+        if attribute.python_type() is type(None) and callable(getattr(protocol, name, None)):
+            return False
+    return True
+
+
+def _metaclass_answer(ctx: CaptureContext, candidate: type, method: str, subject: Value) -> bool | None:
+    """Return what a metaclass written in Python says; None if it has no such method, or asking Python is as good."""
+    check = class_lookup(type(candidate), method)[1]
+    if not isinstance(check, types.FunctionType) or type(candidate).__module__.partition(".")[0] in _ASKED_AT_ONCE:
+        return None
+    return ctx.realize(ctx.call(ctx.wrap(check, Injected(check)), [ctx.known(candidate), subject], {})).truth(ctx)
 
 
 def _tensor_is(value: TensorValue, kind: type) -> bool:
@@ -100,9 +135,15 @@ def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     kind = ctx.realize(args[0])
     if not isinstance(kind, ClassValue):
         ctx.throw(TypeError, "issubclass() arg 1 must be a class")
-    classes = _classes(ctx, args[1])
-    guard_bases(ctx, kind.kind, classes)
-    return fold(ctx, issubclass, kind.kind, classes)
+    return Constant(any(_is_subclass(ctx, kind, candidate) for candidate in _classes(ctx, args[1])))
+
+
+def _is_subclass(ctx: CaptureContext, kind: ClassValue, candidate: type) -> bool:
+    verdict = _metaclass_answer(ctx, candidate, "__subclasscheck__", kind)
+    if verdict is not None:
+        return verdict
+    guard_bases(ctx, kind.kind, (candidate,))
+    return fold(ctx, issubclass, kind.kind, candidate).truth(ctx)
 
 
 @calls(callable)

@@ -112,12 +112,16 @@ def may_change(kind: type) -> bool:
 
 def guard_bases(ctx: CaptureContext, kind: type, candidates: object) -> None:
     """Demand that a class derives from what it derives from now, for `isinstance` and `issubclass` with `wanted`."""
-    if not may_change(kind):
-        return
-    ctx.guards.add(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
     classes = candidates if isinstance(candidates, tuple) else (candidates,)
+    if may_change(kind):
+        ctx.guards.add(Attribute(Injected(kind), "__mro__"), GuardKind.EQUALS, kind.__mro__)
+    else:
+        classes = tuple(base for base in classes if isinstance(base, type) and may_change(base))
     if any(isinstance(base, abc.ABCMeta) and base not in kind.__mro__ for base in classes):  # `register` may add it
-        verdict = issubclass(kind, classes)
+        try:
+            verdict = issubclass(kind, classes)
+        except TypeError:  # a protocol that answers for instances only
+            return
         ctx.guards.add(Injected(issubclass), GuardKind.ANSWER, Answer((kind, classes), {}, verdict))
 
 
