@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .base.errors import UserError
+from .base.function_marks import own_mark
 from .frontend.units.compiled_module import CompiledModule
 from .values.torch.torch_calls import allow, disallow
 
@@ -22,7 +23,7 @@ def original_of(model: Any) -> Any:
     if not isinstance(model, types.FunctionType):
         return model
     for mark in ("_plumbline_original", "_plumbline_disabled", "_torchdynamo_orig_callable"):
-        found = model.__dict__.get(mark)
+        found = own_mark(model, mark)
         if found is not None:
             return original_of(found)
     return model

@@ -6,6 +6,7 @@ from types import FunctionType
 
 import torch
 
+from ..base.function_marks import own_mark
 from ..base.torch_facts import kept_from_stock
 from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
 from ..values.torch.torch_calls import explicit_break, is_graph_break_mark
@@ -120,7 +121,7 @@ def refusal(function: FunctionType) -> Break | None:
     if root in _EFFECTS:
         return Break(SIDE_EFFECT_CALL, name)
     if root == "plumbline":
-        return None if getattr(function, "_plumbline_inline", False) else Break(UNKNOWN_CALLEE, name)
+        return None if own_mark(function, "_plumbline_inline") else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
     if root == "inspect" and function.__qualname__.startswith(_INLINED_OF_INSPECT):
@@ -132,8 +133,7 @@ def refusal(function: FunctionType) -> Break | None:
 
 def is_disabled(function: object) -> bool:
     """Return whether `disable` of ours or of torch was applied; torch leaves `_torchdynamo_disable`."""
-    namespace = getattr(function, "__dict__", {})
-    marked = namespace.get("_plumbline_disable") or namespace.get("_torchdynamo_disable")
+    marked = own_mark(function, "_plumbline_disabled") or own_mark(function, "_torchdynamo_disable")
     return bool(marked) and left_by_stock(function) is None
 
 
@@ -162,12 +162,13 @@ def left_by_stock(function: object) -> FunctionType | None:
 
 def frame_disabled(function: FunctionType) -> FunctionType | None:
     """Return the function whose own frame alone is disabled, by our mark or torch's, None if it is not so."""
-    namespace = function.__dict__
     found: object = None
-    if namespace.get("_plumbline_disable") == "frame":
-        found = namespace.get("_plumbline_disabled")
-    elif namespace.get("_torchdynamo_disable") and namespace.get("_torchdynamo_disable_recursive") is False:
-        found = namespace.get("_torchdynamo_orig_callable")
+    namespace = function.__dict__
+    disabled = own_mark(function, "_plumbline_disabled")
+    if disabled is not None:
+        found = disabled if namespace["_plumbline_disable"] == "frame" else None
+    elif own_mark(function, "_torchdynamo_disable") and namespace.get("_torchdynamo_disable_recursive") is False:
+        found = own_mark(function, "_torchdynamo_orig_callable")
     return found if isinstance(found, FunctionType) else None
 
 
@@ -178,10 +179,9 @@ def compiled_original(function: FunctionType) -> FunctionType | None:
         return stock
     if is_disabled(function):
         return None
-    namespace = getattr(function, "__dict__", {})
     # The last one marks a region that torch would compile once and reuse; eager just calls it.
     for mark in ("_plumbline_original", "_torchdynamo_orig_callable", "__marked_compile_region_fn__"):
-        found = namespace.get(mark)
+        found = own_mark(function, mark)
         if isinstance(found, FunctionType):
             return found
     return None

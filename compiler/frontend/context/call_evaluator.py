@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 
+from ...base.function_marks import own_mark
 from ...bytecode.instruction import decode
 from ...values.constant import Constant
 from ...values.guard import GuardKind
@@ -88,7 +89,7 @@ class CallEvaluator(CallEvaluation):
             if rule is not None:
                 self._require_identity(function)
                 return rule(self.ctx, args, kwargs)
-            if getattr(function.real, "_plumbline_constant", False):
+            if own_mark(function.real, "_plumbline_constant"):
                 return Constant(True)
             if (
                 is_graph_break_mark(function.real)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import torch
 
+from ...base.function_marks import own_mark
 from ...base.torch_facts import (
     compiling_questions,
     expect_true,
@@ -217,7 +218,7 @@ def graph_function_rule(function: object) -> CallRule | None:
 
 def constant_result_rule(function: object) -> CallRule | None:
     """Return the rule of a function under `assume_constant_result`, known by the attribute that torch's leaves too."""
-    if not isinstance(function, types.FunctionType) or not function.__dict__.get("_dynamo_marked_constant"):
+    if not isinstance(function, types.FunctionType) or not own_mark(function, "_dynamo_marked_constant"):
         return None
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -448,7 +449,7 @@ _MARKS_ON_SIZES = frozenset({"mark_static", "mark_static_address", "maybe_mark_d
 
 def is_graph_break_mark(function: object) -> bool:
     """Return whether the function is a `graph_break()` of ours or of torch's, known by its mark or name."""
-    if getattr(function, "_plumbline_graph_break", False):
+    if own_mark(function, "_plumbline_graph_break"):
         return True
     module, name = getattr(function, "__module__", ""), getattr(function, "__name__", "")
     return name == "graph_break" and module == "torch._dynamo.decorators"
