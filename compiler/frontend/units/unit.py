@@ -141,6 +141,8 @@ class Family:
     def _callee(self, target: object) -> object:
         if isinstance(target, types.FunctionType):
             disabled = frame_disabled(target)
+            if disabled is not None and is_suspendable(disabled):
+                return target  # no guard is checked where its frame goes on
             if disabled is not None:
                 wrapper = self.wrap(disabled)
                 self.unit_of(disabled).graph_free = True

@@ -472,7 +472,9 @@ def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
 @constructs(enumerate)
 def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     start = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
-    assert isinstance(start, int)
+    if not isinstance(start, int):
+        fold(ctx, enumerate, (), start)  # raises, with Python's own words
+        raise Break(UNSUPPORTED_OPERATION, f"enumerate() from a {type(start).__name__}")
     iterators = _iterators(ctx, args[:1])
     steps = enumerated(ctx, iterators[0], start)
     return IteratorValue(enumerate, steps, ctx, pure=_all_pure(iterators), parts=tuple(iterators), count=start)
