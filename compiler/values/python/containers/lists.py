@@ -84,7 +84,9 @@ class ListValue(SequenceValue):
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
-        return SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+        iterator = SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+        iterator.kind = type(reversed(collections.deque() if self.kind is collections.deque else []))
+        return iterator
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a new list, or a deque."""

@@ -86,6 +86,11 @@ class DictView(SetOperand):
         """Return a view of a dictionary of the kind."""
         return getattr(part(self.owner), self.part)()
 
+    def _empty(self) -> Any:
+        """Return such a view of nothing."""
+        ordered = issubclass(self.owner.kind, collections.OrderedDict)
+        return getattr(collections.OrderedDict() if ordered else {}, self.part)()
+
     def elements(self, ctx: CaptureContext) -> list[Value]:
         """Return what the view shows now."""
         entries = self.owner.read_all(ctx).values()
@@ -113,7 +118,7 @@ class DictView(SetOperand):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
-        return MappingIterator(self.owner, self.elements(ctx))
+        return MappingIterator(self.owner, self.elements(ctx), type(iter(self._empty())))
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last entry."""
@@ -136,7 +141,7 @@ class DictView(SetOperand):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate explicit special methods and isdisjoint."""
         if name == "__reversed__":
-            return MappingIterator(self.owner, self.elements(ctx)[::-1])
+            return MappingIterator(self.owner, self.elements(ctx)[::-1], type(reversed(self._empty())))
         if name == "isdisjoint" and len(args) == 1:
             return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
         if hasattr(self.python_type(), name):
@@ -153,8 +158,9 @@ class DictView(SetOperand):
 class MappingIterator(SequenceIterator):
     """An iterator over a dictionary, which must not change size meanwhile."""
 
-    def __init__(self, mapping: MappingValue, elements: list[Value]) -> None:
+    def __init__(self, mapping: MappingValue, elements: list[Value], kind: type) -> None:
         super().__init__(TupleValue(elements))
+        self.kind = kind
         self.mapping = mapping
         self.size = len(elements)
 

@@ -18,7 +18,7 @@ from ...reasons import BUILTIN_METHOD
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
-from .mapping_views import DictView, Entry, MappingIterator, MappingValue
+from .mapping_views import DictView, Entry, MappingValue
 from .sequences import call_dunder
 from .sets import TokenPool
 from .tuples import TupleValue
@@ -229,7 +229,7 @@ class DictValue(MappingValue):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over the keys."""
-        return MappingIterator(self, [entry.key for entry in self.read_all(ctx).values()])
+        return DictView(self, "keys").iterate(ctx)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""

@@ -109,6 +109,8 @@ class SequenceIterator(Value):
 
     def stand_in(self) -> object:
         """Return an iterator over nothing."""
+        if self.owner.kind is collections.deque:
+            return iter(collections.deque())
         return iter(()) if issubclass(self.owner.kind, tuple) else iter([])
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:

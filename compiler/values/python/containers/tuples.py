@@ -47,7 +47,9 @@ class TupleValue(SequenceValue):
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
-        return SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+        iterator = SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
+        iterator.kind = reversed
+        return iterator
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a plain tuple; a slice of a Size is a Size."""
