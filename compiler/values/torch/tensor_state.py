@@ -202,6 +202,15 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     return ctx.graph.call("call_function", torch.tensor, [rows], settings)
 
 
+@tensor_method("new")
+def _new(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Make a tensor of a shape where the argument is a `torch.Size`; a plain tuple holds its elements."""
+    shape = ctx.realize(args[0]) if len(args) == 1 else None
+    if not isinstance(shape, SequenceValue) or shape.kind is not torch.Size:
+        return None
+    return ctx.graph.call("call_method", "new_empty", [tensor, shape], kwargs)
+
+
 def _numbers(rows: object) -> list[object]:
     return [number for row in rows for number in _numbers(row)] if isinstance(rows, list | tuple) else [rows]
 
