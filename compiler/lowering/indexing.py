@@ -10,6 +10,7 @@ import itertools
 
 import torch
 
+from ..graph.exact_operators import ONE_HOT
 from ..loops.body import Scalar, ScalarBuilder
 from ..symbolic.expr import Expr, Symbol, add, as_expr, bounds, remainder, scale
 from ..symbolic.symbolic_sizes import Extent, same
@@ -25,6 +26,18 @@ INDEX_TYPES = (torch.int64, torch.int32)
 def looked_up(value: Scalar, size: Extent, number: int) -> tuple[Symbol, Scalar]:
     """Return a variable that stands for an index read from memory."""
     return Symbol(f"at{number}", size), value
+
+
+@lowers(ONE_HOT)
+def lower_one_hot(call: LoweringCall) -> LoopTensor:
+    """One where the last index is the class; a class out of range stops the graph."""
+    count = call.extent("num_classes")
+
+    def element(b: B, index: Index) -> Scalar:
+        member = b.checked(call.tensor("self").at(b, index[:-1]), count)
+        return b.cast(b.op("eq", member, b.index(index[-1], torch.int64)), torch.int64)
+
+    return call.elements(element)
 
 
 def _joined(call: LoweringCall, parts: list[LoopTensor], dim: int) -> LoopTensor:

@@ -22,6 +22,7 @@ from ...base.torch_facts import (
     tracing_question,
     variable_functions,
 )
+from ...graph.exact_operators import ONE_HOT
 from ..constant import LITERAL_TYPES, Constant, fold
 from ..guard import GuardKind
 from ..python.containers.lists import ListValue
@@ -382,6 +383,18 @@ def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 @constructs(torch.Size)
 def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     return TupleValue(ctx.unpack(args[0]) if args else [], kind=torch.Size)
+
+
+@calls(torch.nn.functional.one_hot)
+def _one_hot(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Keep the checks of the class values, which torch leaves out where one_hot is traced."""
+    named = {**dict(zip(("input", "num_classes"), args, strict=False)), **kwargs}
+    classes, count = (ctx.realize(named.get(name, Constant(-1))) for name in ("input", "num_classes"))
+    known = isinstance(count, Constant) and type(count.value) is int and count.value > 0 and len(named) == 2
+    look = (classes.fake.device.type, classes.fake.dtype) if isinstance(classes, TensorValue) else None
+    if known and look == ("cpu", torch.int64):
+        return ctx.graph.call("call_function", ONE_HOT, [classes, count], {})
+    return ctx.graph.call("call_function", torch.nn.functional.one_hot, args, kwargs)
 
 
 @calls(expect_true)
