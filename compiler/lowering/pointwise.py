@@ -82,10 +82,8 @@ def lower_div_mode(call: LoweringCall) -> LoopTensor:
     mode = call.arguments["rounding_mode"]
     if mode is None:
         return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
-    if mode == "floor":
-        return lower_floor_divide(call)
-    stored = _rounded_between(call)
-    return call.pointwise(lambda b, x, y: trunc_divide(b, x, y, stored), "self", "other")
+    stored, divide = _rounded_between(call), floor_divide if mode == "floor" else trunc_divide
+    return call.pointwise(lambda b, x, y: divide(b, x, y, stored), "self", "other")
 
 
 @lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
