@@ -27,7 +27,7 @@ from ..base.torch_facts import (
     symbol_name,
 )
 from ..graph.dynamic_sizes import is_symbolic
-from ..graph.node_values import placeholders
+from ..graph.node_values import entry_shape, placeholders
 
 Labels = tuple[str | None, ...]
 Fits = Callable[..., object]
@@ -65,7 +65,7 @@ def dynamic_arguments(gm: fx.GraphModule) -> DynamicArguments:
     for position, node in enumerate(placeholders(gm.graph)):
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
-            labels = tuple(_label(size) for size in value.shape)
+            labels = tuple(_label(size) for size in entry_shape(node, value))
             if any(labels):
                 tensors[position] = labels
                 for dimension, label in enumerate(labels):

@@ -49,6 +49,17 @@ def set_value(node: fx.Node, value: object) -> None:
     node.meta["val"] = value
 
 
+def set_entry_shape(node: fx.Node, value: torch.Tensor) -> None:
+    """Write the shape with which an input comes: `unsqueeze_` changes the example value itself."""
+    node.meta["entry_shape"] = tuple(value.shape)
+
+
+def entry_shape(node: fx.Node, value: torch.Tensor) -> tuple[object, ...]:
+    """Return the shape with which an input comes; value: its example value, where nobody wrote it."""
+    shape: tuple[object, ...] = node.meta.get("entry_shape", tuple(value.shape))
+    return shape
+
+
 def is_tensor(node: fx.Node) -> bool:
     """Return whether the node gives one tensor."""
     return isinstance(node.meta.get("val"), torch.Tensor)

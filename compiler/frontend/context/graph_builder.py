@@ -19,6 +19,7 @@ from ...base.torch_facts import (
     without_transforms,
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog
+from ...graph.node_values import set_entry_shape
 from ...values.constant import Constant
 from ...values.guard import GuardKind, TensorFacts, storage_pattern
 from ...values.python.containers.lists import ListValue
@@ -102,6 +103,7 @@ class GraphBuilder(GraphInProgress):
                 fake = make_fake(self.fake_mode, value)
         node = self.levels[0].graph.placeholder(f"input_{len(self.input_values)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.frames.here())
+        set_entry_shape(node, fake)
         made = TensorValue(node, fake, kind, source, value)
         self.input_values.append(made)
         self.by_fake[id(fake)] = made
