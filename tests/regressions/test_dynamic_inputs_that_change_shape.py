@@ -26,3 +26,14 @@ def test_shapes_and_values(name: str, backend: str, monkeypatch: pytest.MonkeyPa
         assert actual.stride() == expected.stride()
         assert torch.equal(actual, expected)
         assert torch.equal(twin, x)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
+def test_sizes_read_after_the_change(backend: str) -> None:
+    def program(x):
+        return x.unsqueeze_(0) * x.shape[1]
+
+    compiled = plumbline.compile(program, backend=backend, dynamic=True)
+    for size in (3, 5):
+        x = torch.arange(1.0, 1 + size)
+        assert torch.equal(compiled(x.clone()), program(x))

@@ -113,7 +113,8 @@ class Sizes:
     def _symbol_node(self, origin: SymbolOrigin) -> fx.Node:
         """Return the node that gives a symbol: the size of an input, or an input of its own."""
         if origin.tensor is not None:
-            return self.graph.call_method("size", (origin.tensor, origin.number))
+            with self.graph.inserting_after(origin.tensor):  # later, the program may have given it another shape
+                return self.graph.call_method("size", (origin.tensor, origin.number))
         node = self.graph.placeholder(f"number_{len(self.inputs)}")
         node.meta.update(example_value=origin.number, val=origin.symbol, source=origin.source.words())
         self.inputs[node] = (origin.source, origin.number)
