@@ -11,7 +11,7 @@ import torch
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import forget_stage_times
-from .base.options import Options, Settings
+from .base.options import Options, Settings, compilation_is_switched_off
 from .base.seam import Seam
 from .controls import original_of
 from .explanation import Explanation, explanation_of
@@ -43,7 +43,7 @@ def compile(  # noqa: A001 - the name users know
     backend: a name from `list_backends()`, or a callable (graph module, example inputs) -> callable. fullgraph (alias
     nopython): raise Unsupported, with the user's line, instead of breaking the graph. dynamic: True makes every size
     symbolic, False none, None a size that has changed. options: fields of `Options`. disable: return the model
-    unchanged. recompile_limit: specialisations of one function; further guard failures run eagerly.
+    unchanged; so do the environment variables TORCHDYNAMO_DISABLE=1 and TORCH_COMPILE_DISABLE=1. recompile_limit: specialisations of one function; further guard failures run eagerly.
     Raises UserError for an unknown backend, mode or option.
     """
     if model is None:
@@ -64,7 +64,7 @@ def compile(  # noqa: A001 - the name users know
     family = make_family(
         backend, _settings(options, recompile_limit), fullgraph=fullgraph or bool(nopython), dynamic=dynamic
     )
-    if disable:
+    if disable or compilation_is_switched_off():
         return model
     _FAMILIES.add(family)
     original = original_of(model)

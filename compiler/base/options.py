@@ -140,6 +140,18 @@ def options_from_environment(environment: Mapping[str, str] | None = None) -> Op
     return Options().replace(**changes)
 
 
+def compilation_is_switched_off(environment: Mapping[str, str] | None = None) -> bool:
+    """Return whether the environment has `compile` return what it is given; the switches of torch's own compiler.
+
+    Raises UserError for a value that is neither on nor off.
+    """
+    source = os.environ if environment is None else environment
+    return any(_read(name, source[name], False) for name in _SWITCHES if name in source)
+
+
+_SWITCHES = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")
+
+
 def describe_options() -> tuple[tuple[str, object, str], ...]:
     """Return (name, default, meaning) of every option, for the documentation table."""
     return tuple((field.name, field.default, field.metadata["doc"]) for field in dataclasses.fields(Options))
