@@ -42,8 +42,9 @@ def compile(  # noqa: A001 - the name users know
 
     backend: a name from `list_backends()`, or a callable (graph module, example inputs) -> callable. fullgraph (alias
     nopython): raise Unsupported, with the user's line, instead of breaking the graph. dynamic: True makes every size
-    symbolic, False none, None a size that has changed. options: fields of `Options`. disable: return the model
-    unchanged; so do the environment variables TORCHDYNAMO_DISABLE=1 and TORCH_COMPILE_DISABLE=1. recompile_limit: specialisations of one function; further guard failures run eagerly.
+    symbolic, False none, None a size that has changed. options: fields of `Options`.
+    disable: return the model unchanged; TORCHDYNAMO_DISABLE=1 and TORCH_COMPILE_DISABLE=1 in the environment do so too.
+    recompile_limit: specialisations of one function; further guard failures run eagerly.
     Raises UserError for an unknown backend, mode or option.
     """
     if model is None:
