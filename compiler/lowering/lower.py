@@ -20,6 +20,7 @@ from ..graph.dynamic_sizes import is_symbolic, lowest_sizes, number_text, symbol
 from ..graph.facts import facts_of, is_mutating, is_random, refuses
 from ..graph.node_values import origin_of, value_of
 from ..graph.passes import may_be_dropped
+from ..graph.promises import is_workspace
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
@@ -252,7 +253,10 @@ class _Lowering:
                 mutated,
                 (),
                 self.writer.origins,
-                tuple(fake.dtype if isinstance(fake, torch.Tensor) else None for fake in listed),
+                tuple(
+                    fake.dtype if isinstance(fake, torch.Tensor) and not is_workspace(node.target, number) else None
+                    for number, fake in enumerate(listed)
+                ),
             )
         )
         self.values[node] = made[0] if single else tuple(made)

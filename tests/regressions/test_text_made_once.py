@@ -1,7 +1,5 @@
 """`f"{thing!a}"` and `"%a"` gave the `repr` of the `repr`."""
 
-# ruff: noqa: UP031, UP032 - every way to make a text is under test
-
 import collections
 
 import pytest
@@ -49,16 +47,16 @@ WAYS = {
     "!s with a width": lambda thing: f"{thing!s:>9}",
     "plain": lambda thing: f"{thing}",
     "with a specification": lambda thing: f"{thing:}",
-    "%a": lambda thing: "%a" % (thing,),
-    "%5a": lambda thing: "%5a" % (thing,),
-    "%r": lambda thing: "%r" % (thing,),
-    "%s": lambda thing: "%s" % (thing,),
-    "%s without a tuple": lambda thing: "%s" % thing,
-    "two of %": lambda thing: "%a %s" % (thing, thing),
-    "a mapping for %": lambda thing: "%(a)a" % {"a": thing},
-    "format !a": lambda thing: "{!a}".format(thing),
-    "format !r": lambda thing: "{!r}".format(thing),
-    "format": lambda thing: "{}".format(thing),
+    "%a": lambda thing: "%a" % (thing,),  # noqa: UP031  every way to make a text is under test
+    "%5a": lambda thing: "%5a" % (thing,),  # noqa: UP031  every way to make a text is under test
+    "%r": lambda thing: "%r" % (thing,),  # noqa: UP031  every way to make a text is under test
+    "%s": lambda thing: "%s" % (thing,),  # noqa: UP031  every way to make a text is under test
+    "%s without a tuple": lambda thing: "%s" % thing,  # noqa: UP031  every way to make a text is under test
+    "two of %": lambda thing: "%a %s" % (thing, thing),  # noqa: UP031  every way to make a text is under test
+    "a mapping for %": lambda thing: "%(a)a" % {"a": thing},  # noqa: UP031  every way to make a text is under test
+    "format !a": lambda thing: "{!a}".format(thing),  # noqa: UP032  every way to make a text is under test
+    "format !r": lambda thing: "{!r}".format(thing),  # noqa: UP032  every way to make a text is under test
+    "format": lambda thing: "{}".format(thing),  # noqa: UP032  every way to make a text is under test
     "format_map": lambda thing: "{a!a}".format_map({"a": thing}),
     "ascii": ascii,
     "repr": repr,
