@@ -179,12 +179,12 @@ add_slot(
 )
 add_slot(
     "getattr_replaced",
-    "total = total + plain.dynamic",
-    "Plain.__getattr__ = get_one",
-    "Plain.__getattr__ = get_two",
-    setup="def get_one(self, name):\n    return 1.0\n\n\ndef get_two(self, name):\n    return 3.0\n\n\n"
-    "Plain.__getattr__ = get_one",
-    needs="plain",
+    "total = total + dynamic.anything",
+    "Dynamic.__getattr__ = get_one",
+    "Dynamic.__getattr__ = get_two",
+    # a class of its own: slots that write one place would undo each other's states
+    setup="class Dynamic:\n    pass\n\n\ndynamic = Dynamic()\n\n\ndef get_one(self, name):\n    return 1.0\n\n\n"
+    "def get_two(self, name):\n    return 3.0\n\n\nDynamic.__getattr__ = get_one",
 )
 add_slot(
     "getattribute_added",
