@@ -15,10 +15,12 @@ from pathlib import Path
 import numpy
 import pytest
 import torch
+from torch.autograd import Function
 
 import plumbline.compiler.values
 from plumbline.compiler.values.rule_tables import CALL_RULES, calls, wraps_type
 from plumbline.compiler.values.rules import CALL_FAMILIES, RULE_MODULES, call_rule
+from plumbline.compiler.values.torch.autograd_functions import native_apply_rule
 
 FOLDER = Path(plumbline.compiler.values.__path__[0])
 REGISTERING = {
@@ -103,6 +105,9 @@ def test_no_two_families_answer_for_one_callable():
 
 @pytest.mark.parametrize("family", CALL_FAMILIES, ids=lambda family: family.__name__)
 def test_every_family_answers_for_something(family):
+    in_python = family is native_apply_rule and isinstance(vars(Function)["apply"], classmethod)
+    if in_python:  # torch has its `apply` in Python here; tests/regressions/test_apply_written_in_c.py has one in C
+        return
     assert any(family(function) is not None for function in CALLABLES.values())
 
 

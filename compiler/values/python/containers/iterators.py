@@ -87,10 +87,10 @@ class IteratorValue(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
-        if self.parts:
-            return self._rest_by_parts(out)
-        if not self.pure:
+        if not self.pure and not self.parts:
             self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
+        if not self.pure:
+            return self._rest_by_parts(out)
         rest = TupleValue(list(self.steps))
         self.steps = iter(rest.items)
         name = out.fresh()
