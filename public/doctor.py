@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.compiler.base.torch_versions import TESTED_TORCH, is_tested
 from plumbline.reports.places import database_place
 from plumbline.reports.provenance import installed_version, usable_cores
 
@@ -130,7 +131,21 @@ def _torch(machine: Machine) -> CheckResult:
     if _version(version) < MINIMUM_TORCH:
         least = ".".join(map(str, MINIMUM_TORCH))
         return CheckResult("torch", PROBLEM, f"{version} ({build})", f"pip install --upgrade 'torch>={least}'")
-    return CheckResult("torch", OK, f"{version} ({build})")
+    tested = ", ".join(TESTED_TORCH)
+    fact = f"{version} ({build}); plumbline was tested with {tested}"
+    if is_tested(version):
+        return CheckResult("torch", OK, fact)
+    # Imported here: it needs a torch that works.
+    from plumbline.compiler.base.torch_check import missing_names
+
+    missing = missing_names()
+    if any(name.at_import for name in missing):
+        advice = f"install torch {TESTED_TORCH[-1]}, or a newer plumbline"
+        return CheckResult("torch", PROBLEM, f"{fact}; this one does not have {'; '.join(map(str, missing))}", advice)
+    if missing:
+        fact = f"{fact}; this one does not have {'; '.join(map(str, missing))}"
+        return CheckResult("torch", WARNING, fact, "see whether the check named compiler is ok")
+    return CheckResult("torch", OK, fact)
 
 
 def _torch_build(torch: ModuleType) -> str:
@@ -143,6 +158,42 @@ def _torch_build(torch: ModuleType) -> str:
 def _version(text: str) -> tuple[int, ...]:
     match = re.match(r"(\d+)\.(\d+)", text)
     return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+_COMPILER_PROBE = """
+import torch
+from plumbline.oracle import check
+
+def program(x, w):
+    y = torch.nn.functional.layer_norm(x @ w, (4,))
+    return (y.sin() + 1).sum(dim=0), y.argmax(dim=1), x[:, 0].mul_(2)
+
+for backend in ("eager", "aot_eager", "inductor"):
+    torch.manual_seed(0)
+    inputs = torch.rand(3, 5), torch.rand(5, 4, requires_grad=True)
+    verdict = check(program, inputs, compiler="plumbline", backend=backend)
+    if verdict.failed or verdict.kind.value == "VACUOUS" or not verdict.ops:
+        raise SystemExit(f"error: {backend} is {verdict.kind.value}: {verdict.sentence}")
+    print(backend, verdict.kind.value, flush=True)
+"""
+
+
+@check("compiler")
+def _compiler(machine: Machine) -> CheckResult:
+    """Compile one function with gradients and an in-place write, and judge it: a version number proves nothing."""
+    if machine.torch is None:
+        return CheckResult("compiler", WARNING, "unknown without torch", "install torch first")
+    with tempfile.TemporaryDirectory(prefix="plumbline-doctor-") as place:
+        probe = Path(place) / "probe.py"
+        probe.write_text(_COMPILER_PROBE, encoding="utf-8")
+        environment = {**machine.environment, "PLUMBLINE_STRICT": "1"}  # an error of ours is a problem, not a fallback
+        ran = attempt([sys.executable, str(probe)], Path(place), environment, 4 * machine.seconds)
+    if not ran.good:
+        return CheckResult(
+            "compiler", PROBLEM, f"a probe is not compiled correctly: {ran.trouble}", "please report this"
+        )
+    verdicts = ", ".join(line.replace(" ", ": ") for line in ran.output.splitlines() if line.count(" ") == 1)
+    return CheckResult("compiler", OK, f"a probe judged against eager: {verdicts}")
 
 
 _C_PROBE = """

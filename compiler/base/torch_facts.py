@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from . import torch_check  # noqa: F401  # first: it names in one line what this torch has moved
+
+# isort: split
 import sympy  # type: ignore[import-untyped]  # it ships no types
 import torch
 import torch._higher_order_ops.flex_attention  # makes its operator known
@@ -26,6 +29,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     ShapeEnv,
     StatelessSymbolicContext,
     expect_true,  # what torch._check asks
+    has_free_unbacked_symbols,  # flex_attention asks; no size of ours depends on data
 )
 from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
 from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
@@ -64,6 +68,7 @@ __all__ = [
     "functorch_is_active",
     "group_tensors",
     "has_foreign_modes",
+    "has_free_unbacked_symbols",
     "has_own_dispatch",
     "hint_value",
     "inference_block",
@@ -84,6 +89,7 @@ __all__ = [
     "make_symbolic_size",
     "module_call_path",
     "module_registration_hooks",
+    "name_decorated_frame",
     "native_functions",
     "next_gradient_number",
     "operator_kinds",
@@ -107,6 +113,7 @@ __all__ = [
     "symbol_name",
     "tensor_address",
     "torch_assertion",
+    "tracing_flag",
     "tracing_question",
     "variable_functions",
     "while_loop",
@@ -334,6 +341,7 @@ inference_block = torch._C._InferenceMode  # what torch.inference_mode enters
 lazy_class_property: type = torch.distributions.utils._lazy_property_and_property  # of a class; else: breaks there
 set_default_dtype = torch._C._set_default_dtype  # what torch.set_default_dtype calls
 kept_from_stock = torch._compile._disable_dynamo(lambda: None)  # its code tells what torch keeps from stock's tracing
+name_decorated_frame = getattr(torch.utils._contextlib, "_set_stack_frame_name", None)  # of 2.15: for profilers only
 torch_assertion = torch._assert  # torch.compile users know it as the assert that tracing accepts
 native_functions = torch._C._nn  # functions of torch.nn.functional that are written in C
 variable_functions = torch._C._VariableFunctions  # functions of the torch namespace that are written in C
@@ -345,6 +353,7 @@ override_questions = (  # false in captured code: tensors of the graph override 
     torch._C._has_torch_function_unary,
     torch._C._has_torch_function_variadic,
 )
+tracing_flag = torch._C._is_tracing  # false in captured code: what modules of torch 2.15 ask when they are called
 tracing_question = torch._C._get_tracing_state  # None in captured code: nothing of torch.jit is tracing
 state_questions = (  # answers that the entry guards hold, or that never change in a process
     torch._C._is_any_autocast_enabled,

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from plumbline import doctor
+from plumbline.compiler.base import torch_check
 from plumbline.doctor import OK, PROBLEM, WARNING, Machine, examine, examine_one, healthy
 from plumbline.probing import attempt
 from support.made_rows import case_row, stored
@@ -148,6 +149,7 @@ def test_a_chosen_compiler_may_have_options(machine):
         (fake_torch("2.10.1"), PROBLEM, "2.10.1"),
         (fake_torch("1.13"), PROBLEM, "1.13"),
         (fake_torch("3.0.0a0+git123"), OK, "3.0.0a0"),
+        (fake_torch("2.15.1"), OK, "plumbline was tested with 2.11"),
         (fake_torch("unknown"), PROBLEM, "unknown"),
         (None, PROBLEM, "OSError: libtorch.so"),
     ],
@@ -157,6 +159,43 @@ def test_torch(machine, torch, level, said):
     assert finding.level == level
     assert said in finding.fact
     assert bool(finding.advice) == (level != OK)
+
+
+@pytest.mark.parametrize(("at_import", "level"), [(True, PROBLEM), (False, WARNING)])
+def test_a_torch_that_lacks_private_names_is_told(machine, monkeypatch, at_import, level):
+    gone = torch_check.MissingName("torch._ops.Gone", "targets of a graph", at_import)
+    monkeypatch.setattr(torch_check, "missing_names", lambda: [gone])
+    finding = examine_one("torch", replace(machine, torch=fake_torch("3.0.0")))
+    assert finding.level == level
+    assert "does not have torch._ops.Gone (targets of a graph)" in finding.fact
+    assert examine_one("torch", machine).level == OK
+
+
+WRONG_INDUCTOR = """
+import plumbline.compiler.backends as backends
+
+real = backends._BACKENDS["inductor"]
+
+def wrong(graph, inputs, options):
+    run = real(graph, inputs, options)
+    return lambda *values: [one + 1 if one.is_floating_point() else one for one in run(*values)]
+
+backends._BACKENDS["inductor"] = wrong
+"""
+
+
+@pytest.mark.slow
+def test_the_compiler_is_judged_and_not_believed(machine, tmp_path, monkeypatch):
+    machine = replace(machine, seconds=60.0)
+    finding = examine_one("compiler", machine)
+    assert finding.level == OK
+    assert finding.fact.endswith("eager: EQUAL, aot_eager: EQUAL, inductor: EQUAL") or "NOISE" in finding.fact
+    (tmp_path / "sitecustomize.py").write_text(WRONG_INDUCTOR)
+    environment = {**machine.environment, "PYTHONPATH": str(tmp_path)}
+    finding = examine_one("compiler", replace(machine, environment=environment))
+    assert finding.level == PROBLEM
+    assert "inductor is WRONG" in finding.fact
+    assert finding.advice
 
 
 def test_without_torch_every_other_check_still_runs(machine):

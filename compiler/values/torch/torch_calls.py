@@ -12,6 +12,8 @@ from ...base.torch_facts import (
     expect_true,
     foreach_add_quotients,
     group_tensors,
+    has_free_unbacked_symbols,
+    name_decorated_frame,
     native_functions,
     operator_kinds,
     override_questions,
@@ -19,6 +21,7 @@ from ...base.torch_facts import (
     state_questions,
     stock_mark,
     torch_assertion,
+    tracing_flag,
     tracing_question,
     variable_functions,
 )
@@ -281,6 +284,8 @@ def _register_constants() -> None:
         torch.jit.is_scripting,  # type: ignore[attr-defined]  # public, not in torch.jit's __all__
         torch.jit.is_tracing,  # type: ignore[attr-defined]  # as above
         compiler.is_exporting,
+        tracing_flag,
+        has_free_unbacked_symbols,
         *override_questions,
         torch.overrides.has_torch_function,
         torch.overrides.has_torch_function_unary,
@@ -289,6 +294,8 @@ def _register_constants() -> None:
     for question in {id(f): f for f in false}.values():
         calls(question)(_constant_rule(False))
     calls(tracing_question)(_constant_rule(None))
+    if name_decorated_frame is not None:
+        calls(name_decorated_frame)(_constant_rule(None))
 
 
 _register_constants()
