@@ -20,11 +20,12 @@ EAGER = type("Eager", (), {"__repr__": lambda self: "EAGER"})()
 
 
 class Residual(Rebuilder):
-    """Writes the statements after the guards."""
+    """Writes the statements after the guards; before: those that stand in front of the graph."""
 
-    def __init__(self, recorder: Recorder, names: Names) -> None:
+    def __init__(self, recorder: Recorder, names: Names, before: list[str]) -> None:
         self.recorder = recorder
         self.names = names
+        self.before = before
         self.lines: list[str] = []
         self.known: dict[int, str] = {}
         self.alive: list[Value] = []
@@ -72,11 +73,14 @@ class Residual(Rebuilder):
         return f"_o{len(self.outputs) - 1}"
 
     def size(self, value: Value) -> str:
-        """Return an expression over the sizes of inputs."""
+        """Return an expression over the sizes of inputs, which are read before the graph can change them."""
         assert isinstance(value, SizeValue)
         text, sources = self.recorder.sizes.text(size_expression(value.symbol))
+        name = self.fresh()
         kind = "float" if value.kind is float else ""  # what is known by now may have made a whole number of it
-        return f"{kind}({text.format('', *(self.fetch(source) for source in sources))})"
+        inputs = (self.names.fetch(source, self.before) for source in sources)
+        self.before.append(f"{name} = {kind}({text.format('', *inputs)})")
+        return name
 
     def fetch(self, source: Source) -> str:
         """Return the name of what a source gave."""

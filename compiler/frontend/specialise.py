@@ -58,7 +58,7 @@ class SpecialisationWriter:
         ]
         self.examples = [real for _, real in used]
         self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
-        self.out = Residual(recorder, self.names)
+        self.out = Residual(recorder, self.names, self.before)
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""

@@ -194,6 +194,8 @@ class TensorValue(Value):
         self.kind = kind
         self.source = source
         self.real = real
+        self.entry_storage = fake.untyped_storage() if real is not None else None  # as an input comes: the program
+        self.entry_offset = fake.storage_offset() if real is not None else 0  # may give it other memory
         self.attributes: dict[str, Value] = {}
         self.has_new_data = False  # `x.data = ...` was evaluated
         self.hooks: list[TensorHook] = []  # registered while capturing

@@ -25,6 +25,8 @@ def _in_graph(value: Value) -> TensorValue:
 @tensor_method("detach_")
 def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
     """Let the object stand for the detached tensor; what was computed from it before keeps its history."""
+    if tensor.source is not None and not tensor.has_new_data and _answer_of(ctx, tensor, "{0}._is_view()"):
+        raise Break(TENSOR_STATE, "detach_() of a view, which torch refuses")
     if tensor.source is not None or tensor.fake._is_view():
         return None
     tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [tensor], {})))
@@ -112,15 +114,21 @@ def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -
 @tensor_method("storage_offset")
 def _storage_offset(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value:
     """Give the offset, which is known once the offsets of the inputs that share the storage are."""
-    place = storage_key(tensor.fake)
     moved: Any = 0
-    for value in ctx.graph.inputs():
-        assert isinstance(value, TensorValue)
-        if storage_key(value.fake) == place and value.source is not None and value.real is not None:
-            offset = value.real.storage_offset()
-            ctx.guards.add(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
-            moved = offset - value.fake.storage_offset()  # fakes of inputs with dynamic sizes start at 0
+    for value in _inputs_in_storage(ctx, tensor):
+        assert value.real is not None
+        assert value.source is not None
+        offset = value.real.storage_offset()
+        ctx.guards.add(value.source, GuardKind.EXPRESSION, f"{{0}}.storage_offset() == {offset}")
+        moved = offset - value.entry_offset  # fakes of inputs with dynamic sizes start at 0
     return ctx.known(tensor.fake.storage_offset() + moved)
+
+
+def _inputs_in_storage(ctx: CaptureContext, tensor: TensorValue) -> list[TensorValue]:
+    """Return the inputs that came in the storage where a tensor is now."""
+    place = storage_key(tensor.fake)
+    inputs = [_in_graph(value) for value in ctx.graph.inputs()]
+    return [value for value in inputs if value.entry_storage is not None and value.entry_storage._cdata == place]
 
 
 def _answer_of(ctx: CaptureContext, tensor: TensorValue, question: str) -> object:
@@ -147,10 +155,9 @@ def _storage_question(question: str) -> Callable[[CaptureContext, TensorValue], 
     """Return the rule of a question about the storage: it may be that of a tensor from outside."""
 
     def ask(ctx: CaptureContext, tensor: TensorValue) -> Value:
-        place = storage_key(tensor.fake)
-        owners = [value for value in ctx.graph.inputs() if storage_key(_in_graph(value).fake) == place]
+        owners = _inputs_in_storage(ctx, tensor)
         if owners:
-            return ctx.known(_answer_of(ctx, _in_graph(owners[0]), question))
+            return ctx.known(_answer_of(ctx, owners[0], question))
         return ctx.known(eval(question.format("tensor"), {"tensor": tensor.fake}))
 
     return ask
