@@ -3,8 +3,10 @@
 Each name stands with what of ours breaks if torch changes it.
 """
 
+import functools
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -79,6 +81,7 @@ __all__ = [
     "lazy_module",
     "leave_forward_mode",
     "leave_functorch",
+    "load_fake_modes",
     "log_api_usage",
     "lowest_value",
     "make_fake",
@@ -241,6 +244,18 @@ def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
         with torch.inference_mode(False):
             return mode.from_tensor(tensor, static_shapes=True)
     return mode.from_tensor(tensor, static_shapes=True)
+
+
+@functools.cache
+def load_fake_modes() -> None:
+    """Have torch import what the first fake mode of a process needs, once.
+
+    Some of those modules swallow import errors, which live until the garbage collector runs and hold every frame below
+    them. A thread of its own has no frames of the program below it.
+    """
+    thread = threading.Thread(target=FakeTensorMode)
+    thread.start()
+    thread.join()
 
 
 def has_foreign_modes() -> bool:

@@ -46,12 +46,16 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     except (UserError, Unsupported):
         raise
     except BackendError as error:
-        raise error.__cause__ from None  # type: ignore[misc]  # always raised from the backend's own error
+        failed = error.__cause__
     except Exception as error:
         if (unit.varying or unit.varying_numbers) and not unit.family.options.strict:
             unit.give_up_symbols()
             return capture_unit(unit, args)
         return _after_failure(unit, error, args, None)
+    try:
+        raise failed  # type: ignore[misc]  # always raised from the backend's own error; here, so neither holds the other
+    finally:
+        failed = None  # its traceback holds this frame
 
 
 def _after_failure(unit: Unit, error: Exception, args: tuple[object, ...], recorder: Recorder | None) -> Specialisation:
@@ -128,6 +132,7 @@ def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: 
             places = places_to_stop(recorder.frames.stopped, signal)
             if not places:
                 raise SkipFrame(CANNOT_RESUME, signal.detail, signal.origin) from None
+            signal.__traceback__ = None  # it holds this frame, and so the arguments
             return _Stop(signal, places, len(recorder.frames.stopped) - 1)
         return _finish_return(unit, recorder, frames[0])
     except (Break, SkipFrame) as signal:

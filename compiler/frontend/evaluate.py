@@ -42,7 +42,10 @@ def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
             raised = error
         inner = frame
     if raised is not None:
-        raise raised
+        try:
+            raise raised
+        finally:
+            raised = None  # its traceback holds this frame
 
 
 def run_frame(ctx: Recorder, frame: FrameState) -> None:
@@ -83,7 +86,10 @@ def enter_handler(frame: FrameState, raised: Raised) -> None:
     if isinstance(raised.value, ExceptionValue):
         raised.value.passes(frame.origin())
     if handler is None:
-        raise raised
+        try:
+            raise raised
+        finally:
+            del raised  # its traceback holds this frame
     del frame.stack[handler.depth :]
     if handler.keeps_position:
         frame.stack.append(Constant(instruction.offset))

@@ -97,6 +97,8 @@ class GeneratorValue(Value):
         except Raised as other:
             self.finished = True
             raise self._left(other) from None
+        finally:
+            del raised  # its traceback holds this frame
         return self._run()
 
     def _left(self, raised: Raised) -> Raised:

@@ -1,39 +1,29 @@
 """Tracebacks for exceptions that were raised while evaluating: entries that name the user's lines."""
 
-from collections.abc import Callable
-from types import CodeType, FunctionType
+from collections.abc import Iterator
+from types import FrameType, FunctionType, TracebackType
 
 from ..base.origin import Origin
-
-Step = Callable[[BaseException], None]
 
 
 def give_traceback(error: BaseException, places: tuple[Origin, ...]) -> None:
     """Set the traceback that the exception would have, had the lines been run; places: the outermost first.
 
-    Each line becomes the frame of a function that does nothing but call the next, and the last one raises.
+    The frames run nothing and know no caller: through one, the exception would hold the frame that holds it.
     """
-    context = error.__context__
-    step: Step = _frame_at(places[-1], _raise.__code__, None)
-    for place in reversed(places[:-1]):
-        step = _frame_at(place, _call.__code__, step)
-    try:
-        step(error)
-    except BaseException as caught:
-        trace = caught.__traceback__
-        error.__traceback__ = trace.tb_next if trace is not None else None  # without this function's own entry
-    error.__context__ = context
+    trace: TracebackType | None = None
+    for place in reversed(places):
+        trace = TracebackType(trace, _frame_at(place), 0, place.line)
+    error.__traceback__ = trace
 
 
-def _raise(error: BaseException, step: Step | None) -> None:
-    raise error
+def _nothing() -> Iterator[None]:
+    yield
 
 
-def _call(error: BaseException, step: Step) -> None:
-    step(error)
-
-
-def _frame_at(place: Origin, code: CodeType, step: Step | None) -> Step:
+def _frame_at(place: Origin) -> FrameType:
+    """Return the frame of a generator that never starts, whose code claims to be at the place."""
+    code = _nothing.__code__
     code = code.replace(
         co_filename=place.file,
         co_name=place.function,
@@ -41,7 +31,9 @@ def _frame_at(place: Origin, code: CodeType, step: Step | None) -> Step:
         co_firstlineno=place.line,
         co_linetable=_one_line(len(code.co_code) // 2),
     )
-    return FunctionType(code, {}, place.function, (step,))
+    generator = FunctionType(code, {}, place.function)()
+    frame: FrameType = generator.gi_frame
+    return frame
 
 
 def _one_line(units: int) -> bytes:

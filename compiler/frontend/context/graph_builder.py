@@ -14,6 +14,7 @@ from ...base.torch_facts import (
     FakeTensorMode,
     enable_python_dispatcher,
     fake_run_failure,
+    load_fake_modes,
     make_fake,
     make_symbolic_fake,
     without_transforms,
@@ -71,6 +72,7 @@ class GraphBuilder(GraphInProgress):
         self.levels = [Level(self.fx, {})]  # the graph, then those of functions under torch.func transforms
         self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
         self.sizes = Sizes(attempt.symbolic, self.fx, self.placeholders, frames.here, attempt.varying_numbers)
+        load_fake_modes()
         self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}

@@ -67,6 +67,7 @@ class Recorder(CaptureContext):
         self.steps = 0
         self.shared: dict[int, Value] = {}
         self.alive: list[object] = []  # keeps the ids of `shared` unique
+        self.unwrapped: list[LazyValue] = []
         self.frames = FrameStack(self)
         self.guards = GuardList(self.frames)
         self.effects = EffectList(self)
@@ -76,11 +77,18 @@ class Recorder(CaptureContext):
         self.calls = CallEvaluator(self, attempt, self.frames, partial(run_frame, self), partial(make_generator, self))
 
     def release(self) -> None:
-        """Drop the program's objects: what it drops must not live on in cycles of ours."""
+        """End the capture: what the program drops must not live on in cycles of ours.
+
+        The parts refer to each other, and values refer to the recorder. So each part is emptied, and every value that
+        holds an object of the program drops it.
+        """
         self.frames.release()
-        self.effects.alive.clear()
-        self.alive.clear()
-        self.shared.clear()
+        for tensor in self.graph.input_values:
+            tensor.real = None
+        for value in self.unwrapped:
+            value.raw = value.inner = None
+        for part in (self.graph, self.sizes, self.calls, self.effects, self.modes, self.guards, self.frames, self):
+            vars(part).clear()
 
     def wrap(self, value: object, source: Source) -> Value:
         """Return the value of a real object; one object has one value, however it is reached."""
@@ -121,7 +129,9 @@ class Recorder(CaptureContext):
         known = self.shared.get(id(value))
         if known is not None and known.source == source:
             return known
-        return LazyValue(self, value, source)
+        made = LazyValue(self, value, source)
+        self.unwrapped.append(made)
+        return made
 
     def realize(self, value: Value) -> Value:
         """Return the value itself."""
