@@ -83,10 +83,9 @@ class Recorder(CaptureContext):
         holds an object of the program drops it.
         """
         self.frames.release()
-        for tensor in self.graph.input_values:
-            tensor.real = None
-        for value in self.unwrapped:
-            value.raw = value.inner = None
+        outside = [value for value in self.shared.values() if value.source is not None]
+        for value in (*outside, *self.graph.input_values, *self.unwrapped):
+            vars(value).clear()
         for part in (self.graph, self.sizes, self.calls, self.effects, self.modes, self.guards, self.frames, self):
             vars(part).clear()
 
