@@ -44,6 +44,7 @@ from .dense_order import dense_strides
 __all__ = [
     "FakeTensor",
     "FakeTensorMode",
+    "ModeStacks",
     "OpOverload",
     "ShapeEnv",
     "TorchDispatchMode",
@@ -256,6 +257,35 @@ def load_fake_modes() -> None:
     thread = threading.Thread(target=FakeTensorMode)
     thread.start()
     thread.join()
+
+
+class ModeStacks:
+    """How deep torch's stacks of modes are, and its flags: noted when made, restored by `unwind`.
+
+    An interrupt may arrive between entering a mode and the block that leaves it; then no block ever does.
+    """
+
+    def __init__(self) -> None:
+        self.dispatch = torch._C._len_torch_dispatch_stack()
+        self.functions = torch._C._len_torch_function_stack()
+        self.transforms = torch._C._functorch.get_dynamic_layer_stack_depth()
+        self.grad = torch.is_grad_enabled()
+        self.lifts_only_cpu = torch._C._only_lift_cpu_tensors()
+        dispatching = torch.utils._python_dispatch
+        self.in_dispatch = dispatching._is_in_torch_dispatch_mode, dispatching._is_in_non_infra_torch_dispatch_mode
+
+    def unwind(self) -> None:
+        """Leave what was entered since; what was left since is not entered again."""
+        if torch._C._functorch.get_dynamic_layer_stack_depth() > self.transforms:
+            torch._C._functorch.pop_dynamic_layer_stack_and_undo_to_depth(self.transforms)
+        while torch._C._len_torch_dispatch_stack() > self.dispatch:
+            torch._C._pop_torch_dispatch_stack(None)
+        while torch._C._len_torch_function_stack() > self.functions:
+            torch._C._pop_torch_function_stack()
+        set_grad_mode(self.grad)
+        torch._C._set_only_lift_cpu_tensors(self.lifts_only_cpu)
+        dispatching = torch.utils._python_dispatch
+        dispatching._is_in_torch_dispatch_mode, dispatching._is_in_non_infra_torch_dispatch_mode = self.in_dispatch
 
 
 def has_foreign_modes() -> bool:

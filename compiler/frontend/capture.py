@@ -27,6 +27,7 @@ from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import CaptureAttempt
 from .context.frame import FrameState, handled_in
 from .context.recorder import Recorder
+from .context.torch_state import state_kept_when_interrupted
 from .evaluate import StopAtBreak, run_chain, run_frame
 from .generators import make_generator
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
@@ -41,7 +42,7 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
     try:
-        with stage("capture"), _state_kept(), quiet_fake_runs():
+        with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs():
             return _capture(unit, args)
     except (UserError, Unsupported):
         raise

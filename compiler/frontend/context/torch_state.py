@@ -1,0 +1,25 @@
+"""Torch's state around a capture: put back where the capture is interrupted."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from ...base.torch_facts import ModeStacks, set_default_dtype
+from .autocast import autocast_depth, autocast_state, put_autocast
+
+
+@contextmanager
+def state_kept_when_interrupted() -> Iterator[None]:
+    """Run the block; if anything is raised in it, put modes, autocast and the default dtype back as they were."""
+    stacks, dtype = ModeStacks(), torch.get_default_dtype()
+    autocast, depth = autocast_state(), autocast_depth()
+    try:
+        yield
+    except BaseException:
+        stacks.unwind()
+        if (autocast_state(), autocast_depth()) != (autocast, depth):
+            put_autocast(autocast, depth)
+        if torch.get_default_dtype() is not dtype:
+            set_default_dtype(dtype)
+        raise

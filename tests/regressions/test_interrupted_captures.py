@@ -1,0 +1,86 @@
+"""Ctrl-C while a function was captured could leave the fake mode on: everything plain torch did was then wrong."""
+
+import sys
+
+import pytest
+import torch
+
+import plumbline
+from plumbline.compiler.base.torch_facts import FakeTensorMode, ModeStacks
+
+X = torch.ones(3)
+
+
+def body(x):
+    y = x.sin()
+    with torch.no_grad():
+        y = y + x.reshape(3, 1).sum()
+    with torch.autocast("cpu"):
+        return y * 2
+
+
+def state():
+    stacks = vars(ModeStacks())
+    autocast = torch.is_autocast_enabled("cpu"), torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+    return stacks, autocast, torch.get_default_dtype(), type(torch.ones(1) + 1)
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt when a mode is entered or left for the n-th time, at one of the lines of it."""
+
+    def __init__(self, at):
+        self.at, self.seen = at, 0
+
+    def trace(self, frame, event, argument):
+        watched = frame.f_code.co_name in ("__enter__", "__exit__", "_push_mode", "_pop_mode", "_fake_run")
+        return self.line if watched and event == "call" else None
+
+    def line(self, frame, event, argument):
+        if event in ("line", "return"):
+            self.seen += 1
+            if self.seen == self.at:
+                raise KeyboardInterrupt
+        return self.line
+
+
+def interrupted(at, backend):
+    """Return how many places there were; the call is interrupted at one of them, if there are so many."""
+    run, interrupt = plumbline.compile(body, backend=backend), Interrupt(at)
+    before = sys.gettrace()
+    sys.settrace(interrupt.trace)
+    try:
+        run(X)
+    finally:
+        sys.settrace(before)
+    return interrupt.seen
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_an_interrupt_anywhere(backend):
+    before = state()
+    interrupted(-1, backend)  # later calls import nothing
+    places = interrupted(-1, backend)
+    assert places > 100
+    stopped = 0
+    for at in range(1, places, max(1, places // 150)):
+        try:
+            interrupted(at, backend)
+        except KeyboardInterrupt:
+            stopped += 1
+        assert state() == before, at
+    assert stopped > 100
+    assert torch.equal(plumbline.compile(body, backend=backend)(X), body(X))
+
+
+def test_an_interrupt_behind_the_entered_mode(monkeypatch):
+    enter = FakeTensorMode.__enter__
+
+    def entered(mode):
+        enter(mode)
+        raise KeyboardInterrupt
+
+    before = state()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(FakeTensorMode, "__enter__", entered)
+        plumbline.compile(body, backend="eager")(X)
+    assert state() == before
