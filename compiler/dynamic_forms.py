@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .base.events import FellBack, record
+from .base.locks import ForkedLock
 from .codegen.host_call import Compiled
 from .symbolic.symbolic_sizes import FUNCTIONS, Assumption, assumptions
 
@@ -25,7 +25,7 @@ class DynamicForms:
     op_by_op: Compiled
     names: list[str]
     forms: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
     def prepared(self, sizes: Mapping[str, float]) -> Compiled:
         """Compile for these sizes and return the callable for all."""

@@ -6,7 +6,6 @@ with the reason recorded, so every graph has a right answer.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from torch import fx
 
 from .base.errors import BuildError, InternalError, Unsupported
 from .base.events import Artifact, FellBack, is_recording, record, stage
+from .base.locks import ForkedLock
 from .base.options import Options
 from .base.torch_facts import FakeTensorMode, OpOverload
 from .codegen.c_file import CFile, write_file
@@ -47,7 +47,7 @@ class _Once:
     """What has been said once already in this process."""
 
     warned: set[str] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
 
 _ONCE = _Once()

@@ -1,12 +1,12 @@
 """Watching compilations: how long the stages take, and what a block of code makes the compiler do."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from .base.events import Event, Recompiled, listen, stage_times
+from .base.locks import ForkedLock
 from .explanation import Explanation
 
 
@@ -31,7 +31,7 @@ class CompileProfiler:
         self.op_count = 0
         self.events: list[Event] = []
         self._stop: Callable[[], None] | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkedLock()
 
     def __call__(self, graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         """Count the graph and return it unchanged."""

@@ -6,7 +6,6 @@ For other facts it specialises again. What cannot be compiled exactly runs `gm` 
 """
 
 import gc
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from ..base.debug_folder import later_part, open_folder
 from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
+from ..base.locks import ForkedLock
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
 from ..graph.checks import verify
@@ -115,7 +115,7 @@ class CompiledCall:
     _promised: list[Form] | None = None  # the forms for what the caller promised
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
     _uncompiled: Callable[..., tuple[object, ...]] | None = None
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:
         """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
@@ -296,7 +296,7 @@ class _Backwards:
     cut: Partition
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
     folder: Path | None = field(default_factory=open_folder)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
         """Return the backward for the tangents that exist and for these dynamic sizes."""

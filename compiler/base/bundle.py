@@ -9,7 +9,6 @@ import platform
 import re
 import shutil
 import sys
-import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from pathlib import Path
 import torch
 
 from .events import CompilerFailed, record
+from .locks import ForkedLock
 from .options import Options, changed_options, default_cache_directory
 
 _NAME = re.compile(r"\d{8}-\d{6}-\d{6}-\w+-[0-9a-f]{8}")
@@ -47,7 +47,7 @@ class _Written:
     """The bundles of this process by what they are about: the same error is written once."""
 
     places: dict[str, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
 
 _WRITTEN = _Written()

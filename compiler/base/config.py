@@ -4,11 +4,11 @@ They stand between the environment and the arguments of a `compile` call, and ar
 """
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from .locks import ForkedLock
 from .options import Options, options_from_environment, unknown_option
 
 
@@ -17,7 +17,7 @@ class _Assigned:
     """What was assigned in this process: option -> value; replaced as a whole, never changed."""
 
     changes: dict[str, object] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
 
 _ASSIGNED = _Assigned()

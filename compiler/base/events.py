@@ -4,12 +4,12 @@ This is the only output channel of the compiler: stages call `record(event)` and
 know opens `with recording() as events:`; reports turn the rows into words.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from .locks import ForkedLock
 from .origin import Origin
 
 
@@ -169,7 +169,7 @@ Sink = Callable[[Event], None]
 @dataclass(slots=True)
 class _Listeners:
     sinks: list[Sink] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
 
 
 _LISTENERS = _Listeners()

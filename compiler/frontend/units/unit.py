@@ -17,6 +17,7 @@ import torch
 
 from ...base.bundle import Failure, record_failure
 from ...base.events import RanEagerly, Recompiled, record
+from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
 from ...base.torch_facts import has_foreign_modes, outside_transforms
@@ -93,7 +94,7 @@ class Family:
     user_backend: bool = False
     units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
     templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: ForkedLock = field(default_factory=ForkedLock)
     wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
         default_factory=WeakKeyDictionary
     )
@@ -222,7 +223,7 @@ class Unit:
         self.entries: list[Specialisation] = []
         self.runs: list[Callable[..., object]] = []
         self.resumes: dict[tuple[object, ...], Unit] = {}
-        self.lock = threading.RLock()
+        self.lock = ForkedLock()
         self.exhausted = False
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next

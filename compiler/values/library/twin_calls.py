@@ -10,14 +10,14 @@ import heapq
 import importlib.util
 import operator
 import sys
-import threading
 import types
 
+from ...base.locks import ForkedLock
 from ..rule_tables import CallRule
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 
-_LOCK = threading.Lock()
+_LOCK = ForkedLock()
 _TWINS: dict[str, types.ModuleType] = {}
 
 
