@@ -1,5 +1,6 @@
 """Ctrl-C while a function was captured could leave the fake mode on: everything plain torch did was then wrong."""
 
+import contextlib
 import sys
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.torch_facts import FakeTensorMode, ModeStacks
+from plumbline.compiler.frontend.context.mode_changes import ModeRecord
 
 X = torch.ones(3)
 
@@ -84,5 +86,34 @@ def test_an_interrupt_behind_the_entered_mode(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(FakeTensorMode, "__enter__", entered)
         with pytest.raises(KeyboardInterrupt):
+            run(X)
+    assert state() == before
+
+
+def test_an_interrupt_behind_an_entered_block_that_sets_the_grad_mode(monkeypatch):
+    """The block's generator ended when the traceback was dropped, and set the mode of the middle of the capture."""
+    original = ModeRecord.state_at_entry
+
+    class Entered:
+        def __init__(self, record):
+            self.block = original(record)
+
+        def __enter__(self):
+            self.block.__enter__()
+            raise KeyboardInterrupt
+
+        def __exit__(self, *error):
+            pass
+
+    def leaving_without_grad(x):
+        y = x * 2
+        torch.set_grad_enabled(False)
+        return y
+
+    before = state()
+    run = plumbline.compile(leaving_without_grad, backend="eager")
+    with monkeypatch.context() as patch:
+        patch.setattr(ModeRecord, "state_at_entry", lambda record: Entered(record))
+        with contextlib.suppress(KeyboardInterrupt):
             run(X)
     assert state() == before

@@ -70,14 +70,15 @@ class ModeRecord(ModeChanges):
     def state_at_entry(self) -> Iterator[None]:
         """Return a context with the grad mode and autocast that the graph will be called under."""
         grad, autocast, depth = torch.is_grad_enabled(), autocast_state(), autocast_depth()
+        casts = "autocast" in self.changed
         set_grad_mode(self.grad_at_entry)
-        if "autocast" in self.changed:
+        if casts:
             put_autocast(self.autocast_at_entry, self.autocast_depth_at_entry)
         try:
             yield
         finally:
             set_grad_mode(grad)
-            if "autocast" in self.changed:
+            if casts:
                 put_autocast(autocast, depth)
 
     def autocast_blocks(self) -> int:
