@@ -12,7 +12,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import page_file
-from plumbline.reports.provenance import describe_run
+from plumbline.reports.provenance import describe_run, without_password
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 from plumbline.reports.store import ResultStore, open_store
 
@@ -150,4 +150,4 @@ class Results:
             self.page = str(target)
 
     def _shown_database(self) -> str:
-        return self._store.place if self._store is not None else self.options.database
+        return self._store.place if self._store is not None else without_password(self.options.database)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
@@ -30,8 +31,17 @@ def describe_run(command: Sequence[str], root: Path, *, threads: int | None = No
         python=platform.python_version(),
         platform=platform.platform(),
         threads=default_threads() if threads is None else threads,
-        command=shlex.join(command),
+        command=shlex.join(map(without_password, command)),
     )
+
+
+def without_password(text: str) -> str:
+    """Return the text with the password of every URL in it replaced by `***`: results are shown to others."""
+    return _PASSWORD_IN_USER.sub(r"\1***", _PASSWORD_IN_QUERY.sub(r"\1***", text))
+
+
+_PASSWORD_IN_USER = re.compile(r"([a-zA-Z][\w.+-]*://[^\s/:@]*:)[^\s/]*(?=@)")
+_PASSWORD_IN_QUERY = re.compile(r"([?&](?:password|passwd|pwd|sslpassword)=)[^&\s]*", re.IGNORECASE)
 
 
 def installed_version(distribution: str) -> str:

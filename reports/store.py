@@ -19,6 +19,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from plumbline.compiler.base.errors import UserError
 
+from .provenance import without_password
 from .rows import SCHEMA_VERSION, CallRow, CaseRow, Row, RunRow, field_types, utc_now
 from .schema import CALLS, CASES, META, METADATA, RUNS
 
@@ -184,7 +185,7 @@ def _parse(place: str) -> URL:
 def _shown(url: URL) -> str:
     """Return how messages name a database: a path for a file, no password for a server."""
     file = _sqlite_file(url)
-    return str(file) if file is not None else url.render_as_string(hide_password=True)
+    return str(file) if file is not None else without_password(url.render_as_string(hide_password=True))
 
 
 def _sqlite_file(url: URL) -> Path | None:
@@ -313,4 +314,4 @@ def _as_user_errors(place: str) -> Iterator[None]:
 
 def _reason(error: BaseException) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return str(text).strip().splitlines()[0][:200]
+    return without_password(str(text).strip().splitlines()[0])[:200]
