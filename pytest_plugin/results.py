@@ -2,7 +2,6 @@
 
 import contextlib
 import sys
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +24,6 @@ VACUOUS_MARK = "plumbline_vacuous"
 ROWS = "plumbline_rows"
 
 
-STORE_SECONDS = 1.0
-"""Rows wait at most this long for the next item before they are stored: a transaction costs some milliseconds."""
-
-
 class Results:
     """Collects rows from reports, stores them, and prints the summary at the end."""
 
@@ -40,19 +35,17 @@ class Results:
         self._store: ResultStore | None = open_store(options.database, write=True)
         self._run: RunRow | None = None
         self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
-        self._stored_at = time.monotonic()
         self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the rows of a finished item and store them soon."""
+        """Take the rows of a finished item and store them."""
         data = getattr(report, ROWS, None)
         if data is None:
             return
         case, calls = rows_of_run(data, self._begun().run_id)
         self.cases.append(case)
         self._waiting.append((case, calls))
-        if time.monotonic() - self._stored_at >= STORE_SECONDS:
-            self._store_waiting()
+        self._store_waiting()  # at once: the next item may end the process
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
@@ -69,14 +62,19 @@ class Results:
         if self._run is None:
             return
         self._store_waiting()
-        finished = utc_now()
-        if self._store is not None:
+        if session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
+            finished = None
+        else:
+            finished = utc_now()
+        if self._store is not None and finished is not None:
             try:
                 self._store.finish_run(self._run.run_id, finished)
             except UserError as error:
                 self._give_up(error)
         if self.options.report is not None:
             self._write_page(finished)
+        if self.trouble and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED  # whoever reads the results would miss some
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the table, the failures by stage and warnings."""
@@ -118,7 +116,6 @@ class Results:
         return self._run
 
     def _store_waiting(self) -> None:
-        self._stored_at = time.monotonic()
         waiting, self._waiting = self._waiting, []
         if self._store is None:
             return
@@ -135,7 +132,7 @@ class Results:
                 self._store.close()
         self._store = None
 
-    def _write_page(self, finished: str) -> None:
+    def _write_page(self, finished: str | None) -> None:
         assert self._run is not None
         assert self.options.report is not None
         target = page_file(str(self.options.report))
