@@ -18,6 +18,8 @@ from .evaluate import enter_handler, run_frame
 class GeneratorValue(Value):
     """A generator of an inlined function: a frame that stops at each yield."""
 
+    always_true = True
+
     def __init__(self, ctx: Recorder, frame: FrameState) -> None:
         self.ctx = ctx
         self.frame = frame
@@ -32,10 +34,6 @@ class GeneratorValue(Value):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
         return self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Generators are true."""
-        return True
 
     def next(self, ctx: CaptureContext) -> Value:
         """Run to the next yield."""

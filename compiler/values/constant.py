@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from .guard import GuardKind
+from .known_object import KnownObject
 from .operator_table import Binary
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
@@ -32,36 +33,20 @@ def string_method(*names: str) -> Callable[[StringRule], StringRule]:
     return register
 
 
-class Constant(Value):
+class Constant(KnownObject):
     """A literal: number, string, None, Ellipsis, NotImplemented, range, or a slice of such."""
 
     def __init__(self, value: object, source: Source | None = None) -> None:
         self.value = value
         self.source = source
 
-    def python_type(self) -> type:
-        """Return the literal's type."""
-        return type(self.value)
-
     def describe(self) -> str:
         """Return the literal, shortened."""
         text = repr(self.value)
         return text if len(text) < 60 else text[:57] + "..."
 
-    def is_constant(self) -> bool:
-        """Return True."""
-        return True
-
     def constant(self) -> object:
         """Return the literal."""
-        return self.value
-
-    def stand_in(self) -> object:
-        """Return the literal."""
-        return self.value
-
-    def identity(self) -> object:
-        """Return the literal object: `is` on literals follows the objects."""
         return self.value
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
@@ -70,31 +55,11 @@ class Constant(Value):
             ctx.throw(TypeError, "unhashable type: 'slice'")
         return self.value
 
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Return bool of the literal."""
-        return bool(self.value)
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
-    def shallow_copy(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
-
-    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
-        """Return itself."""
-        return self
-
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Fill a text with values that are not known; what is known on both sides is evaluated by Python."""
         if record.symbol != "%" or reflected or other.is_constant() or not isinstance(self.value, str | bytes):
             return None
         return self.call_method(ctx, "__mod__", [other], {})
-
-    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
-        """Return the object for both."""
-        return self.value, self.value
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method, or the attribute of the literal."""
@@ -160,6 +125,8 @@ class Constant(Value):
 class RangeIterator(Value):
     """An iterator over a known range."""
 
+    always_true = True
+
     def __init__(self, numbers: range) -> None:
         self.rest = numbers
 
@@ -174,10 +141,6 @@ class RangeIterator(Value):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
         return self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Iterators are true."""
-        return True
 
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next number."""
@@ -197,16 +160,12 @@ class RangeIterator(Value):
         return name
 
 
-class Known(Value):
+class Known(KnownObject):
     """An object known by identity: a module, a builtin, a dtype, an enum member."""
 
     def __init__(self, value: object, source: Source | None = None) -> None:
         self.value = value
         self.source = source
-
-    def python_type(self) -> type:
-        """Return the object's type."""
-        return type(self.value)
 
     def describe(self) -> str:
         """Return the object's name."""
@@ -214,37 +173,9 @@ class Known(Value):
         name = getattr(self.value, "__qualname__", None) or getattr(self.value, "__name__", None)
         return f"{module}.{name}" if module and name else str(name or type(self.value).__name__)
 
-    def is_constant(self) -> bool:
-        """Return True: the object itself is the constant."""
-        return True
-
     def constant(self) -> object:
         """Return the object."""
         return self.value
-
-    def stand_in(self) -> object:
-        """Return the object."""
-        return self.value
-
-    def identity(self) -> object:
-        """Return the object."""
-        return self.value
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
-        """Return the object; its own hash is used, as dict would."""
-        return self.value
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Evaluate bool: true for everything but enum members with a rule of their own."""
-        return bool(self.value)
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
-    def shallow_copy(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return itself; modules cannot be copied."""
@@ -255,10 +186,6 @@ class Known(Value):
     def defines_operators(self) -> bool:
         """Return whether it is a member of an enumeration."""
         return isinstance(self.value, enum.Enum)
-
-    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
-        """Return the object for both."""
-        return self.value, self.value
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Read the attribute now; attributes of user modules are guarded."""
@@ -354,14 +281,13 @@ class Known(Value):
 class MethodOf(Value):
     """A method of a builtin type, bound to a value under evaluation: `owner.name`."""
 
+    always_true = True
+    equal_by_identity = True
+
     def __init__(self, owner: Value, name: str, source: Source | None = None) -> None:
         self.owner = owner
         self.name = name
         self.source = source
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
 
     def python_type(self) -> type:
         """Return the type of bound builtins."""
@@ -374,10 +300,6 @@ class MethodOf(Value):
     def describe(self) -> str:
         """Return `type.name`."""
         return f"{self.owner.python_type().__name__}.{self.name}"
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Methods are true."""
-        return True
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give `__name__` and `__self__`."""

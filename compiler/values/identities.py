@@ -89,16 +89,14 @@ def _is_new(token: object) -> bool:
 class IdentityValue(Value):
     """What `id(owner)` gives; owner None: the number of the thread."""
 
+    always_true = True  # no object, and no thread, has the number 0
+
     def __init__(self, owner: Value | None) -> None:
         self.owner = owner
 
     def python_type(self) -> type:
         """Return int."""
         return int
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """No object, and no thread, has the number 0."""
-        return True
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Break: the number is not known."""

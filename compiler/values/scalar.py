@@ -17,6 +17,8 @@ from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 class SizeValue(Value):
     """A symbolic int, float or bool; symbol: torch's SymInt, SymFloat or SymBool."""
 
+    equal_by_identity = True
+
     def __init__(self, symbol: Any, kind: type) -> None:
         self.symbol = symbol
         self.kind = kind
@@ -36,10 +38,6 @@ class SizeValue(Value):
     def operand(self) -> Any:
         """Return the symbol for further arithmetic, which keeps the order in which floats were rounded."""
         return rounded_symbol(self.symbol) if self.kind is float else self.symbol
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Calculate with torch's symbol and a number."""

@@ -96,6 +96,7 @@ class Value:
     contents: "Value | None" = None  # what an instance of a subclass of a builtin type holds
     precedes_methods = False  # its operators come before those that the other operand's class has in Python
     has_text = True  # whether the text of the real object could be known
+    always_true = False  # whether `bool` of every object of the type is True
 
     def python_type(self) -> type:
         """Return the type that `type(value)` gives."""
@@ -171,7 +172,9 @@ class Value:
 
     def truth(self, ctx: "CaptureContext") -> bool:
         """Evaluate `bool(value)`."""
-        self.unsupported("truth value", UNSUPPORTED_OPERATION)
+        if not self.always_true:
+            self.unsupported("truth value", UNSUPPORTED_OPERATION)
+        return True
 
     def defines_operators(self) -> bool:
         """Return whether the class may have operators written in Python."""
@@ -206,8 +209,9 @@ class Value:
         """Evaluate a comparison with this value on the left, or on the right (reflected); None: it has no answer."""
         return None
 
+    @property
     def equal_by_identity(self) -> bool:
-        """Return whether it is equal to a value of an unlike kind only if both are one object."""
+        """Whether it is equal to a value of an unlike kind only if both are one object."""
         return False
 
     def guard_identity(self, ctx: "CaptureContext") -> None:

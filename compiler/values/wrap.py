@@ -361,15 +361,13 @@ def _open_block(ctx: CaptureContext, value: object, source: Source) -> Value:
 class WeakReference(OpaqueValue):
     """A weak reference from outside."""
 
+    always_true = True
+
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Return what it leads to now."""
         assert isinstance(self.real, weakref.ref)
         assert self.source is not None
         return ctx.realize(ctx.lazy(self.real(), Referent(self.source)))
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """References are true."""
-        return True
 
 
 @wraps_type(weakref.ref)

@@ -25,6 +25,8 @@ class CachedFunctionValue(Value):
     because the cache goes by their identity.
     """
 
+    always_true = True
+
     def __init__(self, real: "functools._lru_cache_wrapper[object]", source: Source) -> None:
         self.real = real
         self.source = source
@@ -40,10 +42,6 @@ class CachedFunctionValue(Value):
     def identity(self) -> object:
         """Return the wrapper."""
         return self.real
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Functions are true."""
-        return True
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the wrapped function and the names."""
@@ -68,6 +66,8 @@ class CachedFunctionValue(Value):
 class MadeCache(Value):
     """A function that was put under `lru_cache` while capturing: its cache starts empty and is kept here."""
 
+    always_true = True
+
     def __init__(self, function: Value, maximum: int | None, typed: bool) -> None:
         self.function = function
         self.maximum = maximum
@@ -79,10 +79,6 @@ class MadeCache(Value):
     def python_type(self) -> type:
         """Return the wrapper's type."""
         return functools._lru_cache_wrapper
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Functions are true."""
-        return True
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Give the cached answer, or call the function."""

@@ -93,6 +93,8 @@ def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 class GetterValue(Value):
     """An `operator.itemgetter` or `attrgetter`."""
 
+    always_true = True
+
     def __init__(self, kind: type, keys: list[Value], keywords: Keywords) -> None:
         self.kind = kind
         self.keys = keys
@@ -101,10 +103,6 @@ class GetterValue(Value):
     def python_type(self) -> type:
         """Return the getter's class."""
         return self.kind
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Getters are true."""
-        return True
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new getter."""

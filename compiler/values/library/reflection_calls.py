@@ -59,16 +59,14 @@ def _getenv(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 class FrameView(Value):
     """What `sys._getframe()` gives: code, line and globals of a frame that is evaluated here."""
 
+    always_true = True
+
     def __init__(self, depth: int) -> None:
         self.depth = depth
 
     def python_type(self) -> type:
         """Return the frame type."""
         return types.FrameType
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Frames are true."""
-        return True
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give code, line, globals and the frame further out."""

@@ -172,7 +172,7 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         return fold(ctx, record.function, left.constant(), right.constant())
     if not record.asks_equality:
         left.refuse(ctx, symbol, record.function, right)
-    if not (left.equal_by_identity() and right.equal_by_identity()) and left is not right:
+    if not (left.equal_by_identity and right.equal_by_identity) and left is not right:
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {symbol} {right.describe()}")
     return Constant(is_same(ctx, left, right) == (symbol == "=="))
 

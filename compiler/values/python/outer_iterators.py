@@ -74,6 +74,8 @@ class RunOver(Source):
 class OuterIterator(OpaqueValue):
     """An iterator over a tuple or a list, from outside; steps: the elements taken while evaluating."""
 
+    always_true = True
+
     def __init__(self, real: object, source: Source) -> None:
         super().__init__(real, source)
         self.left = left_of(real)
@@ -87,10 +89,6 @@ class OuterIterator(OpaqueValue):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
         return self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Iterators are true."""
-        return True
 
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""

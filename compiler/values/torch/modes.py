@@ -67,16 +67,14 @@ def unwind_blocks(depth: int) -> None:
 class LeaveBlock(Value):
     """The bound `__exit__` of a block that was entered."""
 
+    always_true = True
+
     def __init__(self, block: "DeviceBlock | GraphBlock") -> None:
         self.block = block
 
     def python_type(self) -> type:
         """Return the type of bound builtins."""
         return type(torch.device("cpu").__exit__)
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Methods are true."""
-        return True
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Leave the block; an exception goes on."""
@@ -116,6 +114,8 @@ class DeviceBlock(Known):
 class GraphBlock(Value):
     """A block that is entered and left by nodes of the graph, as by the capture itself."""
 
+    always_true = True
+
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kind: type) -> None:
         self.function = function
         self.args = args
@@ -124,10 +124,6 @@ class GraphBlock(Value):
     def python_type(self) -> type:
         """Return the class of the block."""
         return self.kind
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Blocks are true."""
-        return True
 
     def enter(self, ctx: CaptureContext) -> Value:
         """Enter the block, now and in the graph."""

@@ -424,6 +424,8 @@ class TensorValue(Value):
 class TensorHook(Value):
     """A hook registered on an input while capturing, and the handle that registering gave."""
 
+    always_true = True
+
     def __init__(self, tensor: TensorValue, method: str, function: Value) -> None:
         self.tensor = tensor
         self.method = method
@@ -433,10 +435,6 @@ class TensorHook(Value):
     def python_type(self) -> type:
         """Return the class of handles."""
         return torch.utils.hooks.RemovableHandle
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Handles are true."""
-        return True
 
     def rebuild(self, out: Rebuilder) -> str:
         """Register the hook and give the handle."""

@@ -225,16 +225,14 @@ def _numbers(rows: object) -> list[object]:
 class HistoryValue(Value):
     """The `grad_fn` of a tensor made here: it is there, and nothing else is known of it."""
 
+    always_true = True
+
     def __init__(self, tensor: TensorValue) -> None:
         self.tensor = tensor
 
     def python_type(self) -> type:
         """Return the class of the fake tensor's."""
         return type(self.tensor.fake.grad_fn)
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Nodes of the autograd graph are true."""
-        return True
 
     def rebuild(self, out: Rebuilder) -> str:
         """Ask the tensor."""

@@ -85,6 +85,8 @@ def pull_back(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 class PullBack(Value):
     """The function that `vjp` gave; fake: the same over fake tensors."""
 
+    always_true = True
+
     def __init__(self, node: fx.Node, fake: Callable[..., Any]) -> None:
         self.node = node
         self.fake = fake
@@ -92,10 +94,6 @@ class PullBack(Value):
     def python_type(self) -> type:
         """Return the function type."""
         return FunctionType
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Functions are true."""
-        return True
 
     def describe(self) -> str:
         """Return where it comes from."""
@@ -118,6 +116,8 @@ class PullBack(Value):
 class TransformValue(Value):
     """`grad(f)`, `vmap(f)` and their like, before they are called."""
 
+    always_true = True
+
     def __init__(self, transform: Transform, function: Value, settings: dict[str, Any]) -> None:
         self.transform = transform
         self.function = function
@@ -126,10 +126,6 @@ class TransformValue(Value):
     def python_type(self) -> type:
         """Return the function type."""
         return FunctionType
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Functions are true."""
-        return True
 
     def describe(self) -> str:
         """Return the transform's name."""

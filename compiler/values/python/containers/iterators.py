@@ -20,6 +20,9 @@ class IteratorValue(Value):
     number of the first element.  options: keywords of that call.
     """
 
+    always_true = True
+    equal_by_identity = True
+
     def __init__(
         self,
         kind: type,
@@ -40,10 +43,6 @@ class IteratorValue(Value):
         self.options = options
         self.steps_taken = 0
 
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
     def python_type(self) -> type:
         """Return the iterator's type."""
         return self.kind
@@ -51,10 +50,6 @@ class IteratorValue(Value):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
         return self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Iterators are true."""
-        return True
 
     def stand_in(self) -> object:
         """Return an empty iterator of the type, or one that refuses the same."""

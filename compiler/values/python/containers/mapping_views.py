@@ -41,6 +41,8 @@ class MappingValue(SetOperand):
 class DictView(SetOperand):
     """`keys()`, `values()` or `items()` of a dictionary; sees later changes."""
 
+    equal_by_identity = True  # with another view `compare` has answered
+
     def __init__(self, owner: MappingValue, part: str) -> None:
         self.owner = owner
         self.part = part
@@ -77,10 +79,6 @@ class DictView(SetOperand):
             return None
         left, right = (other, self) if reflected else (self, other)
         return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another view `compare` has answered."""
-        return True
 
     def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
         """Return a view of a dictionary of the kind."""

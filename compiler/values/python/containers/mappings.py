@@ -29,6 +29,8 @@ _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
 class DictValue(MappingValue):
     """A dict, OrderedDict or defaultdict."""
 
+    equal_by_identity = True  # with another dictionary `compare` has answered
+
     def __init__(
         self,
         kind: type = dict,
@@ -82,10 +84,6 @@ class DictValue(MappingValue):
             return None
         left, right = (mapping, self) if reflected else (self, mapping)
         return Constant(_equal_dicts(ctx, left, right) == (record.symbol == "=="))
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another dictionary `compare` has answered."""
-        return True
 
     def shallow_copy(self, ctx: CaptureContext) -> Value:
         """Return a new dictionary of the same entries."""
@@ -526,6 +524,8 @@ _BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
 class ProxyValue(Value):
     """A `types.MappingProxyType` made while evaluating: it shows what is in the dictionary."""
 
+    equal_by_identity = True  # with another dictionary `compare` has answered
+
     def __init__(self, owner: DictValue, real: object = None, source: Source | None = None) -> None:
         self.owner = owner
         self.real = real  # the proxy itself, if it comes from outside
@@ -540,10 +540,6 @@ class ProxyValue(Value):
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Compare what it shows."""
         return self.owner.compare(ctx, record, other, reflected)
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another dictionary `compare` has answered."""
-        return True
 
     def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
         """Return a proxy of such a dictionary."""

@@ -10,6 +10,8 @@ from .sequences import call_dunder
 class GlobalsValue(Value):
     """What `globals()` gives: the namespace of a module, read and written name by name."""
 
+    always_true = True
+
     def __init__(self, namespace: dict[str, object]) -> None:
         self.namespace = namespace
 
@@ -20,10 +22,6 @@ class GlobalsValue(Value):
     def identity(self) -> object:
         """Return the dictionary."""
         return self.namespace
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Modules have names."""
-        return True
 
     def _name(self, ctx: CaptureContext, key: Value) -> str:
         key = ctx.realize(key)

@@ -75,14 +75,13 @@ def _family(value: Value) -> type:
 class SequenceIterator(Value):
     """An iterator over the elements of a sequence value; sees later changes, as Python's does."""
 
+    always_true = True
+    equal_by_identity = True
+
     def __init__(self, owner: "SequenceValue", position: int = 0) -> None:
         self.owner = owner
         self.position = position
         self.kind: type | None = None  # where it is not that of lists or tuples
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
 
     def python_type(self) -> type:
         """Return the iterator type."""
@@ -93,10 +92,6 @@ class SequenceIterator(Value):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
         return self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Iterators are true."""
-        return True
 
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""
@@ -141,6 +136,8 @@ class SequenceIterator(Value):
 class SequenceValue(Value):
     """What lists and tuples share."""
 
+    equal_by_identity = True  # with another sequence `compare` has answered
+
     kind: type
 
     def __init__(self, items: list[Value], kind: type, source: Source | None = None) -> None:
@@ -181,10 +178,6 @@ class SequenceValue(Value):
     def unpacked(self, ctx: CaptureContext) -> list[Value]:
         """Return all elements."""
         return self.elements(ctx)
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another sequence `compare` has answered."""
-        return True
 
     def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
         """Return a new sequence; None for one of another family."""

@@ -69,6 +69,8 @@ def has_set_operators(value: Value) -> bool:
 class SetValue(SetOperand):
     """A set or frozenset. tokens: the real set of tokens; members: by token."""
 
+    equal_by_identity = True  # with another set `compare` has answered
+
     def __init__(self, kind: type = set, source: Source | None = None) -> None:
         self.kind = kind
         self.source = source
@@ -112,10 +114,6 @@ class SetValue(SetOperand):
             return self.change(ctx, record.assigning, [other])
         left, right = (other, self) if reflected else (self, other)
         return on_tokens(ctx, record.assigning if inplace else record.function, left, right)
-
-    def equal_by_identity(self) -> bool:
-        """Return True: with another set `compare` has answered."""
-        return True
 
     def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Evaluate `__init__`; frozen sets were filled when they were made."""

@@ -79,6 +79,8 @@ class CapturedClass(ClassValue):
 class DescriptorValue(Value):
     """A property, staticmethod or classmethod made while capturing; parts: as its attributes are named."""
 
+    always_true = True
+
     def __init__(self, kind: type, parts: dict[str, Value]) -> None:
         self.kind = kind
         self.parts = parts
@@ -86,10 +88,6 @@ class DescriptorValue(Value):
     def python_type(self) -> type:
         """Return the descriptor's class."""
         return self.kind
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Descriptors are true."""
-        return True
 
     def as_descriptor(self, ctx: CaptureContext) -> object:
         """Return a real descriptor over stand-ins of the functions."""

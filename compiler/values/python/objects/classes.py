@@ -3,12 +3,13 @@
 import collections
 import enum
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 import torch
 
 from ...constant import Constant, fold
 from ...guard import GuardKind
+from ...known_object import KnownObject
 from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
@@ -50,28 +51,12 @@ _DTYPES: dict[type, object] = {
 }
 
 
-class ClassValue(Value):
+class ClassValue(KnownObject):
     """A class, known by identity."""
 
     def __init__(self, kind: type, source: Source | None = None) -> None:
         self.kind = kind
         self.source = source
-
-    def python_type(self) -> type:
-        """Return the metaclass."""
-        return type(self.kind)
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
-    def shallow_copy(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
-
-    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
-        """Return itself."""
-        return self
 
     def defines_operators(self) -> bool:
         """Return True: a metaclass may have them."""
@@ -81,19 +66,7 @@ class ClassValue(Value):
         """Return the class's name."""
         return f"class {self.kind.__qualname__}"
 
-    def is_constant(self) -> bool:
-        """Return True: the class is the constant."""
-        return True
-
     def constant(self) -> object:
-        """Return the class."""
-        return self.kind
-
-    def identity(self) -> object:
-        """Return the class."""
-        return self.kind
-
-    def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Return the class."""
         return self.kind
 

@@ -20,16 +20,14 @@ _CHAIN = {"__cause__": "cause", "__context__": "context"}
 class TracebackValue(Value):
     """The traceback of an exception; it can be passed on, not looked into."""
 
+    always_true = True
+
     def __init__(self, exception: Value) -> None:
         self.exception = exception
 
     def python_type(self) -> type:
         """Return the traceback type."""
         return types.TracebackType
-
-    def truth(self, ctx: object) -> bool:
-        """Tracebacks are true."""
-        return True
 
     def rebuild(self, out: Rebuilder) -> str:
         """Take it from the exception."""

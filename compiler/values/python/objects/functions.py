@@ -9,6 +9,7 @@ from types import CodeType
 from ...constant import Constant, MethodOf
 from ...guard import GuardKind
 from ...identities import is_same
+from ...known_object import AtomicValue
 from ...operator_table import Comparison
 from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, Break
 from ...source import Attribute, Injected, Item, Source
@@ -72,9 +73,10 @@ class CellValue(Value):
 _SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params__"})  # not in a function's `__dict__`
 
 
-class FunctionValue(Value):
+class FunctionValue(AtomicValue):
     """A Python function: one from outside (real is set) or one made while capturing."""
 
+    always_true = True
     has_text = False  # it would show an address
 
     def __init__(
@@ -103,18 +105,6 @@ class FunctionValue(Value):
         self.written: list[str] = []
         self.dictionary: DictValue | None = None  # `__dict__` of a function made here, once it was asked for
 
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
-    def shallow_copy(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
-
-    def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
-        """Return itself."""
-        return self
-
     def guard_identity(self, ctx: CaptureContext) -> None:
         """Demand this function: until now only its code was guarded."""
         if self.real is not None and self.source is not None and not isinstance(self.source, Injected):
@@ -139,10 +129,6 @@ class FunctionValue(Value):
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Functions hash by identity."""
         return self.real if self.real is not None else self
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Functions are true."""
-        return True
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the body inside the capture."""
@@ -351,14 +337,13 @@ def _missing(name: str, kind: str, missing: list[str]) -> str:
 class BoundMethod(Value):
     """A function bound to an object."""
 
+    always_true = True
+    equal_by_identity = True
+
     def __init__(self, function: Value, owner: Value, source: Source | None = None) -> None:
         self.function = function
         self.owner = owner
         self.source = source
-
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Bound methods are equal where function and owner are the same."""
@@ -378,10 +363,6 @@ class BoundMethod(Value):
     def describe(self) -> str:
         """Return the method's name."""
         return f"method {getattr(self.function, 'qualified_name', self.function.describe())}"
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Methods are true."""
-        return True
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Methods hash by function and owner."""
@@ -409,6 +390,9 @@ class BoundMethod(Value):
 class PartialValue(Value):
     """A `functools.partial` object."""
 
+    always_true = True
+    equal_by_identity = True
+
     def __init__(self, function: Value, args: list[Value], kwargs: Keywords, source: Source | None = None) -> None:
         self.function = function
         self.args = args
@@ -416,17 +400,9 @@ class PartialValue(Value):
         self.source = source
         self.attributes: dict[str, Value] = {}
 
-    def equal_by_identity(self) -> bool:
-        """Return True."""
-        return True
-
     def python_type(self) -> type:
         """Return functools.partial."""
         return functools.partial
-
-    def truth(self, ctx: CaptureContext) -> bool:
-        """Partials are true."""
-        return True
 
     def stand_in(self) -> object:
         """Return a partial."""

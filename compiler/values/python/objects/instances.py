@@ -72,6 +72,7 @@ class ObjectValue(Value):
             return None
         return self.namespace.compare(ctx, record, other.namespace, reflected)
 
+    @property
     def equal_by_identity(self) -> bool:
         """Return whether the class has no rule of its own for equality that is written in C."""
         owner, raw = class_lookup(self.kind, "__eq__")
@@ -601,5 +602,7 @@ class OpaqueValue(Value):
         self.unsupported("call", UNKNOWN_CALLEE)
 
     def truth(self, ctx: CaptureContext) -> bool:
-        """Break: its rule is not known."""
-        self.unsupported("truth value", UNSUPPORTED_OBJECT)
+        """Break where its rule is not known."""
+        if not self.always_true:
+            self.unsupported("truth value", UNSUPPORTED_OBJECT)
+        return True
