@@ -2,70 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..loops.body import Scalar
 from ..loops.phases import Phase
 from ..loops.scalar_ops import identity
 from ..symbolic.expr import Symbol
-from ..symbolic.symbolic_sizes import Size, divides, floor_quotient, hint_of, larger
+from ..symbolic.symbolic_sizes import Size, divides, hint_of
 from .c_reductions import ReductionWriter
 from .c_stores import StoreWriter
 from .c_types import ELEMENT, REGISTER, number_text
 from .c_values import PLAIN, ValueWriter
+from .kernel_plan import COLUMNS
 from .kernel_text import BLOCK, KernelText
 
-COLUMNS = 1024  # columns whose accumulators stand in memory together
 
-
+@dataclass(frozen=True, slots=True, eq=False)
 class ColumnWriter:
     """Writes the loops of a reduction over rows into the text of a kernel."""
 
-    def __init__(self, text: KernelText, values: ValueWriter) -> None:
-        self.text = text
-        self.values = values
-        self.reductions = ReductionWriter(text, values)
-        self.stores = StoreWriter(text, values)
-        self.shape = text.shape
-        self.library = text.library
-
-    def are_wide(self) -> bool:
-        """Whether rows should be read whole, with a row of accumulators: many columns, reduced in one pass."""
-        vector = self.shape.vector
-        return (
-            self.shape.columns
-            and vector is not None
-            and hint_of(vector.size) > 4 * self.shape.lanes
-            and bool(self.shape.inner)
-            and len(self.text.plan.phases) == 1
-        )
+    text: KernelText
+    values: ValueWriter
+    reductions: ReductionWriter
+    stores: StoreWriter
 
     def write(self) -> None:
         """Write the loops: groups of columns outside, rows inside, columns innermost."""
-        vector, lanes = self.shape.vector, self.shape.lanes
-        if vector is None:
+        vector, lanes = self.text.shape.vector, self.text.shape.lanes
+        if vector is None or self.text.plan.chunks is None:
             raise ValueError("columns without a vector variable")
-        (phase,) = self.text.plan.phases
-        for symbol in self.shape.outer[:-1]:
+        (phase,) = self.text.plan.passes.phases
+        for symbol in self.text.shape.outer[:-1]:
             self.text.open_loop(symbol)
-        chunks = self.chunks().size
+        chunks = self.text.plan.chunks.size
         # the last chunk takes the rest, so none is narrower than a vector
         width = 2 * COLUMNS if isinstance(vector.size, Size) else vector.size - hint_of(chunks - 1) * COLUMNS
-        first, last = (
-            ("begin", "end")
-            if self.text.shared is not None and self.text.shared.name == "chunk"
-            else ("0", str(chunks))
-        )
+        first, last = ("begin", "end") if self.text.plan.shared is self.text.plan.chunks else ("0", str(chunks))
         self.text.line(f"for (long long chunk = {first}; chunk < {last}; chunk++) {{")
         self.text.depth += 1
         end = f"chunk == {chunks - 1} ? {vector.size} : ({COLUMNS}LL*chunk + {COLUMNS})"
         self.text.line(f"const long long column0 = {COLUMNS}LL*chunk, column1 = {end};")
         long = [reduction for reduction in phase.reductions if self.reductions.is_long_sum(reduction)]
         for reduction in phase.reductions:
-            self._declare_row(f"acc{self.text.number[id(reduction)]}", reduction, width)
+            self._declare_row(f"acc{self.text.plan.number[id(reduction)]}", reduction, width)
         for reduction in long:
-            self._declare_row(f"acc{self.text.number[id(reduction)]}_lost", reduction, width)
-        for symbol in self.shape.inner[:-1]:
+            self._declare_row(f"acc{self.text.plan.number[id(reduction)]}_lost", reduction, width)
+        for symbol in self.text.shape.inner[:-1]:
             self.text.open_loop(symbol)
-        rows = self.shape.inner[-1]
+        rows = self.text.shape.inner[-1]
         if long:
             self.text.line(
                 f"for (long long {rows.name}_block = 0; {rows.name}_block < {rows.size};"
@@ -73,7 +57,7 @@ class ColumnWriter:
             )
             self.text.depth += 1
             for reduction in long:
-                self._declare_row(f"acc{self.text.number[id(reduction)]}_part", reduction, width)
+                self._declare_row(f"acc{self.text.plan.number[id(reduction)]}_part", reduction, width)
         self.text.open_innermost(rows, blocked=bool(long))
         self._open_columns(vector, lanes)
         outer_names = dict(self.text.names)
@@ -87,16 +71,12 @@ class ColumnWriter:
         if long:
             self._carry_rows(long, vector, lanes)
             self.text.close()
-        for _ in self.shape.inner[:-1]:
+        for _ in self.text.shape.inner[:-1]:
             self.text.close()
         self._finish_rows(phase, long, vector, lanes)
         self.text.close()
-        for _ in self.shape.outer[:-1]:
+        for _ in self.text.shape.outer[:-1]:
             self.text.close()
-
-    def chunks(self) -> Symbol:
-        """Return the variable that counts groups of columns."""
-        return Symbol("chunk", larger(floor_quotient(self.shape.outer[-1].size, COLUMNS), 1))
 
     def _declare_row(self, name: str, reduction: Scalar, width: int) -> None:
         register = REGISTER[reduction.dtype]
@@ -117,23 +97,23 @@ class ColumnWriter:
         return f"({name} + {vector.name} - column0)"
 
     def _accumulate_row(self, reduction: Scalar, vector: Symbol, *, part: bool) -> None:
-        register, lanes = REGISTER[reduction.dtype], self.shape.lanes
+        register, lanes = REGISTER[reduction.dtype], self.text.shape.lanes
         value = self.values.value(reduction.args[0], lanes, 0)
         if not divides(lanes, vector.size):  # an overlapping last step must not count its columns twice
             value = self.reductions.masked(reduction, value, vector)
-        row = self._row_place(f"acc{self.text.number[id(reduction)]}{'_part' if part else ''}", vector)
+        row = self._row_place(f"acc{self.text.plan.number[id(reduction)]}{'_part' if part else ''}", vector)
         plain = PLAIN[register]
         before = f"{self.text.memory.load(plain, lanes)}({row})"
-        joined = self.library.combine(reduction.kind, register, lanes, before, value)
+        joined = self.text.library.combine(reduction.kind, register, lanes, before, value)
         self.text.line(f"{self.text.memory.store(plain, lanes)}({row}, {joined});")
 
     def _carry_rows(self, long: list[Scalar], vector: Symbol, lanes: int) -> None:
         self._open_columns(vector, lanes)
         for reduction in long:
             register = REGISTER[reduction.dtype]
-            name, plain = f"acc{self.text.number[id(reduction)]}", PLAIN[register]
+            name, plain = f"acc{self.text.plan.number[id(reduction)]}", PLAIN[register]
             kind, load, store = (
-                self.library.type(register, lanes),
+                self.text.library.type(register, lanes),
                 self.text.memory.load(plain, lanes),
                 self.text.memory.store(plain, lanes),
             )
@@ -143,7 +123,7 @@ class ColumnWriter:
             taken = (
                 f"{load}({part})"
                 if new is None
-                else f"{self.library.select(register, lanes)}({new}, {load}({part}), {zero})"
+                else f"{self.text.library.select(register, lanes)}({new}, {load}({part}), {zero})"
             )
             self.text.line(f"{kind} {name}_a = {load}({whole}), {name}_p = {taken};")
             self.text.line(f"{kind} {name}_s = {name}_a + {name}_p, {name}_b = {name}_s - {name}_a;")
@@ -159,8 +139,8 @@ class ColumnWriter:
         outer_names = dict(self.text.names)
         for reduction in phase.reductions:
             register = REGISTER[reduction.dtype]
-            accumulator, name = f"acc{self.text.number[id(reduction)]}", f"t{self.text.number[id(reduction)]}"
-            kind, load = self.library.type(register, lanes), self.text.memory.load(PLAIN[register], lanes)
+            accumulator, name = f"acc{self.text.plan.number[id(reduction)]}", f"t{self.text.plan.number[id(reduction)]}"
+            kind, load = self.text.library.type(register, lanes), self.text.memory.load(PLAIN[register], lanes)
             self.text.line(f"{kind} {name} = {load}({self._row_place(accumulator, vector)});")
             if reduction in long:
                 self.text.line(f"{kind} {name}_lost = {load}({self._row_place(f'{accumulator}_lost', vector)});")

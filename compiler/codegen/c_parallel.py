@@ -8,12 +8,11 @@ entered by GOMP's own calls through the address table, so there is one pool in t
 from __future__ import annotations
 
 from ..symbolic.expr import Symbol
-from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, floor_quotient, hint_of
 from .c_library import Library
+from .kernel_plan import POINTS_PER_THREAD
 from .kernel_shape import KernelShape
 
-POINTS_PER_THREAD = 16_384  # fewer are not worth waking a thread: a region costs about as much as this many additions
 _WRAPPER = """struct {name}_job {{ void **p;{field} int failed; }};
 static void {name}_thread(void *data) {{
   struct {name}_job *job = data;
@@ -32,30 +31,12 @@ static int {name}(void **p{taken}) {{{sizes}
 }}"""
 
 
-def shared_variable(shape: KernelShape, limit: int) -> Symbol | None:
-    """Return the variable whose loop is shared out, or None where the kernel is too small or has no such loop.
-
-    limit: the most threads allowed; 0 means as many as torch uses.
-    """
-    points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
-    if limit == 1 or (isinstance(points, int) and points < 2 * POINTS_PER_THREAD):
-        return None  # where sizes are dynamic, each call decides
-    if shape.outer:
-        candidate = shape.outer[0]
-    elif shape.inner and not shape.loop.reduced and not shape.loop.reduces:
-        candidate = shape.inner[0]
-    else:
-        return None
-    return candidate if isinstance(candidate.size, Size) or candidate.size > 1 else None
-
-
 def wrapper_text(name: str, library: Library, shape: KernelShape, limit: int, sizes: str) -> str:
     """Return `static int <name>(void **p)`, which runs `<name>_run(p, thread, threads, error)` in as many threads.
 
     sizes: the C lines that name dynamic sizes, from the array z that such kernels take behind p; else empty.
     """
-    points = product(symbol.size for symbol in (*shape.outer, *shape.inner))
-    most = floor_quotient(points, POINTS_PER_THREAD)
+    most = floor_quotient(shape.points, POINTS_PER_THREAD)
     bound: Extent | str = min(hint_of(most), limit) if limit else most
     if isinstance(most, Size):
         bound = f"smaller(smaller({most}, {limit or 1 << 16}), 65536)"

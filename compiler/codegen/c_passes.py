@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..loops.body import Scalar, is_uniform
 from ..loops.phases import Phase, roots_of
 from ..symbolic.expr import coefficient, constant, substitute
@@ -14,27 +16,25 @@ from .kernel_shape import crosses
 from .kernel_text import BLOCK, KernelText
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class PassWriter:
     """Writes passes into the text of a kernel."""
 
-    def __init__(self, text: KernelText, values: ValueWriter) -> None:
-        self.text = text
-        self.values = values
-        self.reductions = ReductionWriter(text, values)
-        self.stores = StoreWriter(text, values)
-        self.shape = text.shape
-        self.library = text.library
+    text: KernelText
+    values: ValueWriter
+    reductions: ReductionWriter
+    stores: StoreWriter
 
     def write(self) -> None:
         """Write the loops of all passes, kept variables outside."""
-        self.values.choose_stashes()
-        for symbol in self.shape.outer:
+        self.values.declare_stashes()
+        for symbol in self.text.shape.outer:
             self.text.open_loop(symbol)
-        for number, phase in enumerate(self.text.plan.phases):
+        for number, phase in enumerate(self.text.plan.passes.phases):
             self.stores.store_due(number)
             self._write_pass(number, phase)
-        self.stores.store_due(len(self.text.plan.phases))
-        for _ in self.shape.outer:
+        self.stores.store_due(len(self.text.plan.passes.phases))
+        for _ in self.text.shape.outer:
             self.text.close()
 
     def _write_pass(self, number: int, phase: Phase) -> None:
@@ -43,7 +43,7 @@ class PassWriter:
         self._hoist(phase)
         accumulators = [self.reductions.declare(reduction) for reduction in phase.reductions]
         outer_names = dict(self.text.names)
-        inner = self.shape.inner
+        inner = self.text.shape.inner
         for symbol in inner[:-1]:
             self.text.open_loop(symbol)
         blocked = self._opens_blocks(phase, accumulators)
@@ -68,28 +68,28 @@ class PassWriter:
 
     def _read_squares(self) -> None:
         """Read what is transposed in memory as squares, row by row, and turn them in registers."""
-        tile, vector, lanes = self.shape.tile, self.shape.vector, self.text.inner_lanes
+        tile, vector, lanes = self.text.shape.tile, self.text.shape.vector, self.text.inner_lanes
         if tile is None or vector is None:
             return
-        for load in self.text.loop.loads():
+        for load in self.text.shape.loop.loads():
             access = load.access
             if access.looked_up or not crosses(access, tile, vector):
                 continue
             stride = coefficient(access.index[0], vector) or 0
             register = REGISTER[load.dtype]
-            name = self.values.squares[id(load)] = f"q{self.text.number[id(load)]}"
+            name = self.values.squares[id(load)] = f"q{self.text.plan.number[id(load)]}"
             start = offset_text(substitute(access.index[0], {tile: constant(0)}), {})
-            self.text.line(f"{self.library.type(register, lanes)} {name}[{lanes}];")
+            self.text.line(f"{self.text.library.type(register, lanes)} {name}[{lanes}];")
             place = f"{self.text.pointer(access.buffer)} + {start} + {count_text(stride)}*k"
             read = f"{self.text.memory.load(load.dtype, lanes)}({place})"
             self.text.line(f"for (int k = 0; k < {lanes}; k++) {name}[k] = {read};")
-            self.text.line(f"{self.library.transpose(register, lanes)}({name});")
+            self.text.line(f"{self.text.library.transpose(register, lanes)}({name});")
 
     def _opens_blocks(self, phase: Phase, accumulators: list[str]) -> bool:
         long = [(r, a) for r, a in zip(phase.reductions, accumulators, strict=True) if self.reductions.is_long_sum(r)]
         if not long:
             return False
-        symbol = self.shape.inner[-1]
+        symbol = self.text.shape.inner[-1]
         width = BLOCK * self.text.step_of(symbol)
         self.text.line(
             f"for (long long {symbol.name}_block = 0; {symbol.name}_block < {symbol.size};"
@@ -97,8 +97,8 @@ class PassWriter:
         )
         self.text.depth += 1
         for reduction, accumulator in long:
-            kind = self.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
-            zero = self.library.constant(0, REGISTER[reduction.dtype], self.text.inner_lanes)
+            kind = self.text.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
+            zero = self.text.library.constant(0, REGISTER[reduction.dtype], self.text.inner_lanes)
             self.text.line(f"{kind} {accumulator}_part = {zero};")
         return True
 
@@ -106,7 +106,7 @@ class PassWriter:
         """Add each block's total; the rounding error of the addition is carried (Knuth's two-sum)."""
         for reduction, accumulator in zip(phase.reductions, accumulators, strict=True):
             if self.reductions.is_long_sum(reduction):
-                kind = self.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
+                kind = self.text.library.type(REGISTER[reduction.dtype], self.text.inner_lanes)
                 self.text.line(
                     f"{kind} {accumulator}_s = {accumulator} + {accumulator}_part,"
                     f" {accumulator}_b = {accumulator}_s - {accumulator};"
@@ -129,7 +129,7 @@ class PassWriter:
             if id(scalar) in seen:
                 continue
             seen.add(id(scalar))
-            if id(scalar) not in self.text.inner_ids:
+            if id(scalar) not in self.text.plan.inner:
                 if not is_uniform(scalar):
                     border[id(scalar)] = scalar
                 continue

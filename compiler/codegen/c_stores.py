@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..loops.ir import LoopStore
 from ..symbolic.expr import coefficient, substitute
 from .c_types import REGISTER
@@ -10,18 +12,16 @@ from .kernel_shape import is_one
 from .kernel_text import KernelText
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class StoreWriter:
     """Writes stores into the text of a kernel."""
 
-    def __init__(self, text: KernelText, values: ValueWriter) -> None:
-        self.text = text
-        self.values = values
-        self.shape = text.shape
-        self.library = text.library
+    text: KernelText
+    values: ValueWriter
 
     def store_due(self, level: int) -> None:
         """Write the stores of kept points that are possible from a level on."""
-        for due, store in self.text.plan.kept_stores:
+        for due, store in self.text.plan.passes.kept_stores:
             if due == level:
                 self.store(store, self.text.outer_lanes, level)
 
@@ -30,15 +30,15 @@ class StoreWriter:
         value = self.values.value(store.value, lanes, number)
         dtype = self.text.buffers[store.access.buffer].dtype
         offset, pointer = store.access.index[0], self.text.pointer(store.access.buffer)
-        vector = self.shape.vector
+        vector = self.text.shape.vector
         factor = coefficient(offset, vector) if vector is not None and lanes > 1 else 0
         if lanes == 1 or is_one(factor):
             self.text.line(f"{self.text.memory.store(dtype, lanes)}({pointer} + {offset_text(offset, {})}, {value});")
             return
         if vector is None:
             raise ValueError("vector store without a vector variable")
-        held = f"w{self.text.number[id(store.value)]}_{len(self.text.lines)}"
-        self.text.line(f"{self.library.type(REGISTER[dtype], lanes)} {held} = {value};")
+        held = f"w{self.text.plan.number[id(store.value)]}_{len(self.text.lines)}"
+        self.text.line(f"{self.text.library.type(REGISTER[dtype], lanes)} {held} = {value};")
         moved = substitute(offset, {vector: lane_variable(vector)})
         scalar = self.text.memory.store(dtype, 1)
         self.text.line(

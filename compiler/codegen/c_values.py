@@ -11,17 +11,16 @@ from collections.abc import Mapping
 import torch
 
 from ..loops.body import Scalar, is_uniform
-from ..loops.phases import roots_of
 from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
 from .c_math import ElementaryFunctions
-from .c_types import ELEMENT, REGISTER, STORED, WIDTH
+from .c_types import ELEMENT, REGISTER, STORED
+from .kernel_plan import values_of_pass
 from .kernel_text import KernelText
 
 PLAIN = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
-MOST_ROW_BYTES = 32 * 1024  # a stashed row should stay in the first-level cache
 
 
 def offset_text(value: Expr, names: Mapping[str, str]) -> str:
@@ -49,58 +48,24 @@ def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
 class ValueWriter:
     """Writes values into the text of a kernel, each once in a scope.
 
-    stashes: whether rows of dynamic length may be kept.  row_points: how long such a row is, and how long it may be.
-    squares: loads read as turned squares.
+    stashed: the rows of values that several passes need.  squares: loads read as turned squares.
     """
 
-    def __init__(self, text: KernelText, *, stashes: bool = True) -> None:
+    def __init__(self, text: KernelText) -> None:
         self.text = text
         self.shape = text.shape
         self.library = text.library
         self.functions = ElementaryFunctions(text.library)
-        self.stashes = stashes
-        self.row_points: tuple[Extent, int] = (0, MOST_ROW_BYTES)
         self.stashed: dict[int, str] = {}
         self.squares: dict[int, str] = {}
 
-    def choose_stashes(self) -> None:
-        """Give a row of its own to each costly value that two passes need."""
-        needed: dict[int, list[int]] = {}
-        scalars: dict[int, Scalar] = {}
-        for number, phase in enumerate(self.text.plan.phases):
-            roots = roots_of(phase)
-            for scalar in self._touched(roots):
-                needed.setdefault(id(scalar), []).append(number)
-                scalars[id(scalar)] = scalar
-        points = product(symbol.size for symbol in self.shape.inner) * (self.shape.lanes if self.shape.columns else 1)
-        if isinstance(points, Size) and not self.stashes:
-            return
-        for key, passes in needed.items():
-            scalar = scalars[key]
-            op = SCALAR_OPS.get(scalar.name)
-            if len(passes) < 2 or key not in self.text.inner_ids or op is None or not op.costly:
-                continue
-            register = REGISTER[scalar.dtype]
-            most = MOST_ROW_BYTES // WIDTH[register]
-            if isinstance(points, Size):
-                self.row_points = (points, min(most, self.row_points[1]))
-            elif points > most:
-                continue
-            name = f"row{self.text.number[key]}"
-            room = most if isinstance(points, Size) else points
-            self.text.head.append(f"  {ELEMENT[register]} {name}[{room}] __attribute__((aligned(64)));")
-            self.stashed[key] = name
-
-    def _touched(self, roots: list[Scalar]) -> list[Scalar]:
-        seen: dict[int, Scalar] = {}
-        stack = list(roots)
-        while stack:
-            scalar = stack.pop()
-            if scalar.name == "reduce" or id(scalar) in seen:
-                continue
-            seen[id(scalar)] = scalar
-            stack.extend(scalar.args)
-        return list(seen.values())
+    def declare_stashes(self) -> None:
+        """Declare the rows of values that several passes need."""
+        scalars = {id(scalar): scalar for scalar in self.shape.loop.scalars()}
+        for key, room in self.text.plan.stashes.rooms.items():
+            name = self.stashed[key] = f"row{self.text.plan.number[key]}"
+            element = ELEMENT[REGISTER[scalars[key].dtype]]
+            self.text.head.append(f"  {element} {name}[{room}] __attribute__((aligned(64)));")
 
     def _stash_place(self, name: str) -> str:
         inner = self.shape.inner
@@ -110,7 +75,7 @@ class ValueWriter:
     def repeat(self, scalar: Scalar) -> str:
         """Return the name of a kept point's value repeated over the lanes."""
         register, lanes = REGISTER[scalar.dtype], self.text.inner_lanes
-        name = f"t{self.text.number[id(scalar)]}_v"
+        name = f"t{self.text.plan.number[id(scalar)]}_v"
         made = f"{self.library.splat(register, lanes)}({self.text.names[id(scalar), 1]})"
         self.text.line(f"{self.library.type(register, lanes)} {name} = {made};")
         self.text.names[id(scalar), lanes] = name
@@ -121,7 +86,7 @@ class ValueWriter:
         register = REGISTER[scalar.dtype]
         if scalar.name == "constant":
             return self.text.constant(_number(scalar), register, lanes)
-        key = (f"open {self.text.number[id(scalar)]}", register, lanes)
+        key = (f"open {self.text.plan.number[id(scalar)]}", register, lanes)
         if key not in self.text.constants:
             if lanes > 1:
                 text = f"{self.library.splat(register, lanes)}({self.uniform(scalar, 1)})"
@@ -139,11 +104,11 @@ class ValueWriter:
         stack = [root]
         while stack:
             scalar = stack[-1]
-            at = lanes if id(scalar) in self.text.inner_ids else self.text.outer_lanes
+            at = lanes if id(scalar) in self.text.plan.inner else self.text.outer_lanes
             if (id(scalar), lanes) in self.text.names or is_uniform(scalar):
                 stack.pop()
                 continue
-            stash = self.stashed.get(id(scalar)) if id(scalar) in self.text.inner_ids else None
+            stash = self.stashed.get(id(scalar)) if id(scalar) in self.text.plan.inner else None
             if stash is not None and not self._is_first_pass(scalar, number):
                 self._emit_unstash(scalar, lanes, stash)
                 stack.pop()
@@ -157,7 +122,7 @@ class ValueWriter:
                     if (
                         at == self.text.inner_lanes
                         and (id(arg), self.text.outer_lanes) in self.text.names
-                        and id(arg) not in self.text.inner_ids
+                        and id(arg) not in self.text.plan.inner
                     ):
                         self.repeat(arg)
                     else:
@@ -176,15 +141,14 @@ class ValueWriter:
 
     def _is_first_pass(self, scalar: Scalar, number: int) -> bool:
         for earlier in range(number):
-            phase = self.text.plan.phases[earlier]
-            roots = roots_of(phase)
-            if any(each is scalar for each in self._touched(roots)):
+            phase = self.text.plan.passes.phases[earlier]
+            if any(each is scalar for each in values_of_pass(phase)):
                 return False
         return True
 
     def _emit_unstash(self, scalar: Scalar, lanes: int, stash: str) -> None:
         register = REGISTER[scalar.dtype]
-        name = f"t{self.text.number[id(scalar)]}"
+        name = f"t{self.text.plan.number[id(scalar)]}"
         self.text.line(
             f"{self.library.type(register, lanes)} {name}"
             f" = {self.text.memory.load(PLAIN[register], lanes)}({self._stash_place(stash)});"
@@ -192,7 +156,7 @@ class ValueWriter:
         self.text.names[id(scalar), lanes] = name
 
     def _emit(self, scalar: Scalar, lanes: int) -> None:
-        name = f"t{self.text.number[id(scalar)]}"
+        name = f"t{self.text.plan.number[id(scalar)]}"
         register = REGISTER[scalar.dtype]
         if scalar.name == "load":
             text = self._load(scalar, lanes, name)

@@ -24,6 +24,7 @@ from ..symbolic.expr import (
     symbols,
     total,
 )
+from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
 
@@ -43,6 +44,16 @@ class KernelShape:
     vector: Symbol | None
     lanes: int
     tile: Symbol | None = None
+
+    @property
+    def points(self) -> Extent:
+        """How many points all loops visit."""
+        return product(symbol.size for symbol in (*self.outer, *self.inner))
+
+    @property
+    def pass_points(self) -> Extent:
+        """How many points one pass visits."""
+        return product(symbol.size for symbol in self.inner)
 
     @property
     def columns(self) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..loops.ir import Buffer, Loop
-from ..loops.phases import Phase, Plan, plan_phases
+from ..loops.ir import Buffer
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import divides
 from .c_library import Library
 from .c_memory import MemoryFunctions
 from .c_types import number_text
-from .kernel_shape import KernelShape, depending_on
+from .kernel_plan import KernelPlan
 
 BLOCK = 64  # vector steps of a long sum added plainly before the total is carried over exactly
 
@@ -19,34 +18,20 @@ BLOCK = 64  # vector steps of a long sum added plainly before the total is carri
 class KernelText:
     """The C of one kernel while it is written: its lines, the names in scope, and what does not change meanwhile.
 
-    names: (scalar, lanes) -> C name, in the scope being written.  head: numbers, before all loops.  shared: the
-    variable whose loop threads share.
+    names: (scalar, lanes) -> C name, in the scope being written.  head: numbers, before all loops.
     """
 
-    def __init__(self, shape: KernelShape, buffers: Mapping[str, Buffer], library: Library) -> None:
-        self.shape = shape
-        self.loop = shape.loop
+    def __init__(self, plan: KernelPlan, buffers: Mapping[str, Buffer], library: Library) -> None:
+        self.plan = plan
+        self.shape = plan.shape
         self.buffers = buffers
         self.library = library
         self.memory = MemoryFunctions(library)
-        self.plan = _plan(self.loop)
-        # in order of use and not of names, so that equal kernels have equal texts
-        named = [store.access.buffer for store in self.loop.stores] + [load.access.buffer for load in self.loop.loads()]
-        self.buffer_order = tuple(dict.fromkeys(named))
-        self.inner_ids = self._inner_values()
-        self.number = {id(scalar): n for n, scalar in enumerate(self.loop.scalars())}
         self.head: list[str] = []
         self.lines: list[str] = []
         self.depth = 1
         self.names: dict[tuple[int, int], str] = {}
         self.constants: dict[tuple[str, str, int], str] = {}
-        self.shared: Symbol | None = None
-
-    def _inner_values(self) -> frozenset[int]:
-        """Ids of values that differ between points of the inner loops (for pointwise loops: the last variable)."""
-        if self.loop.reduced or self.loop.reduces:
-            return self.plan.inner
-        return depending_on(self.loop, frozenset(self.shape.inner))
 
     @property
     def outer_lanes(self) -> int:
@@ -64,12 +49,12 @@ class KernelText:
 
     def pointer(self, buffer: str) -> str:
         """Return the C name of a buffer's pointer."""
-        return f"p_{self.buffer_order.index(buffer)}"
+        return f"p_{self.plan.buffer_order.index(buffer)}"
 
     def open_loop(self, symbol: Symbol) -> None:
         """Open the loop over a variable, by whole vectors where it is the vector variable."""
         lanes, name = self.step_of(symbol), symbol.name
-        first, end = ("begin", "end") if symbol is self.shared else ("0", str(symbol.size))
+        first, end = ("begin", "end") if symbol is self.plan.shared else ("0", str(symbol.size))
         if divides(lanes, symbol.size):
             self.line(f"for (long long {name} = {first}; {name} < {end}; {name} += {lanes}) {{")
             self.depth += 1
@@ -121,11 +106,3 @@ class KernelText:
                 f" = {self.library.constant(value, register, lanes)};"
             )
         return self.constants[key]
-
-
-def _plan(loop: Loop) -> Plan:
-    """Return the passes of a loop; one without reduced variables is a single pass over its last variable."""
-    plan = plan_phases(loop)
-    if loop.reduced or loop.reduces:
-        return plan
-    return Plan((Phase((), loop.stores),), plan.level, plan.inner, ())
