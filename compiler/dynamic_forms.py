@@ -6,52 +6,68 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torch import fx
+
 from .base.events import FellBack, record
 from .base.locks import ForkedLock
 from .codegen.host_call import Compiled
+from .graph.dynamic_sizes import size_placeholders, size_values, symbol_of
+from .graph.graph_interpreter import interpreted
 from .symbolic.symbolic_sizes import FUNCTIONS, Assumption, assumptions
 
+CompileForm = Callable[[Mapping[str, float]], Compiled]
 MOST_FORMS = 8  # libraries of one graph for different sizes; sizes beyond them run op by op
+
+
+def compile_for_sizes(gm: fx.GraphModule, compile_form: CompileForm) -> Compiled:
+    """Compile a graph for the sizes of its example; the callable compiles further forms as other sizes need them.
+
+    compile_form: makes a form, given what each symbol is in the call; nothing is where the graph has no dynamic sizes,
+    and the only form serves every call.
+    """
+    dynamic = size_placeholders(gm.graph)
+    if not dynamic:
+        return compile_form({})
+    names = [symbol_of(node) for node in dynamic]
+    forms = DynamicForms(compile_form, interpreted(gm), names)
+    forms.add([size_values(dynamic)[name] for name in names])
+    count = len(names)
+
+    def call(*inputs: object) -> tuple[object, ...]:
+        sizes = inputs[-count:]
+        for fits, run in forms.forms:
+            if fits(*sizes):
+                return run(*inputs)
+        with forms.lock:
+            run = forms.add([size for size in sizes if isinstance(size, int | float)])
+        return run(*inputs)
+
+    return call
 
 
 @dataclass(slots=True, eq=False)
 class DynamicForms:
-    """What is compiled of one graph: (whether the sizes fit, what to run), newest last.
+    """What is compiled of one graph.
 
-    compile: makes a form, given what each symbol is in the call.  names: the symbols, in the order of the last inputs.
+    forms: (whether the sizes fit, what to run), newest last.  names: the symbols, in the order of the inputs.
     """
 
-    compile: Callable[[Mapping[str, float]], Compiled]
-    op_by_op: Compiled
+    compile_form: CompileForm
+    interpreted: Compiled
     names: list[str]
     forms: list[tuple[Callable[..., object], Compiled]] = field(default_factory=list)
     lock: ForkedLock = field(default_factory=ForkedLock)
 
-    def prepared(self, sizes: Mapping[str, float]) -> Compiled:
-        """Compile for these sizes and return the callable for all."""
-        self._form([sizes[name] for name in self.names])
-        count = len(self.names)
-
-        def call(*inputs: object) -> tuple[object, ...]:
-            sizes = inputs[-count:]
-            for fits, run in self.forms:
-                if fits(*sizes):
-                    return run(*inputs)
-            with self.lock:
-                run = self._form([size for size in sizes if isinstance(size, int | float)])
-            return run(*inputs)
-
-        return call
-
-    def _form(self, sizes: Sequence[float]) -> Compiled:
+    def add(self, sizes: Sequence[float]) -> Compiled:
+        """Return the form for these sizes, compiled if no form serves them."""
         for fits, run in self.forms:  # another thread may have been faster
             if fits(*sizes):
                 return run
         if len(self.forms) >= MOST_FORMS:
             record(FellBack("graph", f"{MOST_FORMS} libraries for different sizes are in use"))
-            return self.op_by_op
+            return self.interpreted
         with assumptions() as assumed:
-            run = self.compile(dict(zip(self.names, sizes, strict=True)))
+            run = self.compile_form(dict(zip(self.names, sizes, strict=True)))
         for each in assumed:
             if each.is_equality:
                 record(FellBack("dynamic size", f"kernels are built for {each.text}"))

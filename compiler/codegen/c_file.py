@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..loops.ir import Buffer, Loop
+from ..loops.ir import Loop
 from ..runtime.cpu_features import CpuFeatures
+from ..schedule.execution_plan import ExecutionPlan
 from .c_kernel import write_kernel
 from .c_library import Library
 
@@ -35,27 +35,25 @@ def _commented(loop: Loop, text: str) -> str:
 
 
 def write_file(
-    segments: Sequence[tuple[tuple[Loop, ...], tuple[str, ...]]],
-    buffers: Mapping[str, Buffer],
+    plan: ExecutionPlan,
     symbols: frozenset[str],
     features: CpuFeatures,
     threads: int = 0,
-    sizes: Sequence[str] = (),
 ) -> CFile:
-    """Return the C file of all segments.
+    """Return the C file of all segments: entry `segment_<n>` takes its tensors, then the dynamic sizes.
 
-    sizes: names of dynamic sizes, which every segment takes behind its tensors.
-    segments: per entry `segment_<n>`, its loops in order and the names of the tensors that it takes, in order.
+    symbols: functions that the process offers by address.
     threads: the most threads a kernel may use, 0 for as many as torch uses at the time of the call.
     """
+    buffers, sizes = plan.program.buffers, plan.program.counts
     library = Library(symbols, has_f16c=features.has_f16c)
     kernels: list[tuple[str, str]] = []
     entries: list[str] = []
     names: dict[str, str] = {}
-    for number, (loops, parameters) in enumerate(segments):
-        slots = {name: f"a{position}" for position, name in enumerate(parameters)}
+    for number, segment in enumerate(plan.segments):
+        slots = {name: f"a{position}" for position, name in enumerate(segment.parameters)}
         body = ["  int failed;"]
-        for loop in loops:
+        for loop in segment.loops:
             text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads, sizes)
             name = names.get(text)
             if name is None:  # layers repeat: equal kernels are written, and compiled, once

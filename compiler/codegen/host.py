@@ -6,33 +6,21 @@ nested arguments that cannot be written as literals.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
-from ..schedule.memory_plan import Lifetime, MemoryPlan, plan_memory
-from ..symbolic.expr import Symbol
-from ..symbolic.symbolic_sizes import Extent, Size, hint_of
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Segment:
-    """A run of kernels called at once; parameters: the tensors passed, arena ones included."""
-
-    loops: tuple[Loop, ...]
-    parameters: tuple[str, ...]
+from ..schedule.execution_plan import ExecutionPlan, Segment
+from ..symbolic.symbolic_sizes import Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostProgram:
-    """The host function's text, the segments it calls as `segment_<n>`, and objects it needs by name."""
+    """The text of the host function, which calls segment n as `segment_<n>`, and the objects it needs by name."""
 
     text: str
-    segments: tuple[Segment, ...]
     objects: dict[str, object]
-    arena_bytes: Extent
 
 
 @dataclass(slots=True)
@@ -42,7 +30,7 @@ class _HostBuilder:
     program: LoopProgram
     lines: list[str] = field(default_factory=list)
     objects: dict[str, object] = field(default_factory=dict)
-    segments: list[Segment] = field(default_factory=list)
+    segments: int = 0  # written so far
     read_by_loops: frozenset[str] = frozenset()
     used: frozenset[str] = frozenset()  # read by a step or given to the caller
 
@@ -74,80 +62,24 @@ def local(name: str) -> str:
     return f"v_{name}"
 
 
-def has_points(loop: Loop) -> bool:
-    """Return whether a loop stores anything: some kept point exists."""
-    stored: Iterable[Symbol] = loop.kept
-    return all(symbol.size for symbol in stored)
-
-
-def _runs(program: LoopProgram) -> list[tuple[Loop, ...] | Extern]:
-    """Return steps with neighbouring loops gathered."""
-    result: list[tuple[Loop, ...] | Extern] = []
-    for step in program.steps:
-        if isinstance(step, Extern):
-            result.append(step)
-        elif not has_points(step):
-            continue
-        elif result and isinstance(result[-1], tuple):
-            result[-1] = (*result[-1], step)
-        else:
-            result.append((step,))
-    return result
-
-
-def _needs_tensor(program: LoopProgram, runs: Sequence[tuple[Loop, ...] | Extern]) -> set[str]:
-    """Return names that must be real tensors: seen by the caller, by ATen, or by more than one segment."""
-    real = set(program.inputs) | set(program.constants) | set(program.output_names)
-    seen: dict[str, int] = {}
-    for number, run in enumerate(runs):
-        if isinstance(run, Extern):
-            real |= run.reads | run.writes
-            continue
-        for loop in run:
-            for name in loop.reads | loop.writes:
-                if seen.setdefault(name, number) != number:
-                    real.add(name)
-    return real
-
-
-def _arena(run: tuple[Loop, ...], inside: set[str], buffers: dict[str, Buffer]) -> MemoryPlan:
-    """Place the tensors that live only inside one segment."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for number, loop in enumerate(run):
-        for name in (loop.reads | loop.writes) & inside:
-            first.setdefault(name, number)
-            last[name] = number
-    return plan_memory(
-        [
-            Lifetime(name, buffers[name].span * buffers[name].dtype.itemsize, first[name], last[name])
-            for name in sorted(first)
-        ]
-    )
-
-
-def write_host(program: LoopProgram) -> HostProgram:
+def write_host(plan: ExecutionPlan) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
+    program = plan.program
     read = (name for step in program.steps if isinstance(step, Loop) for name in step.reads)
     used = program.output_names.union(*(step.reads for step in program.steps))
     builder = _HostBuilder(program, read_by_loops=frozenset(read), used=used)
-    runs = _runs(program)
-    real = _needs_tensor(program, runs)
     allocated = set(program.inputs) | set(program.constants)
-    arena_bytes: Extent = 0
-    last_use = _last_uses(runs, program)
-    for number, run in enumerate(runs):
-        if isinstance(run, Extern):
-            for name in sorted(run.reads - allocated):  # written by loops without points, which are not run
+    for step, ends in zip(plan.steps, plan.ends, strict=True):
+        if isinstance(step, Extern):
+            for name in sorted(step.reads - allocated):  # written by loops without points, which are not run
                 builder.lines.append(_allocation(program.buffers[name]))
                 allocated.add(name)
-            _write_extern(builder, run)
-            allocated |= run.writes
+            _write_extern(builder, step)
+            allocated |= step.writes
         else:
-            arena_bytes = max(arena_bytes, _write_segment(builder, run, real, allocated), key=hint_of)
-        dead = [name for name, at in last_use.items() if at == number and name in real]
-        if dead:
-            builder.lines.append(f"del {', '.join(local(name) for name in sorted(dead))}")
+            _write_segment(builder, step, allocated)
+        if ends:
+            builder.lines.append(f"del {', '.join(map(local, ends))}")
     for name in sorted(program.output_names - allocated):  # outputs without elements
         builder.lines.append(_allocation(program.buffers[name]))
     outputs = "".join(builder.literal(output) + ", " for output in program.outputs)
@@ -155,17 +87,7 @@ def write_host(program: LoopProgram) -> HostProgram:
     inputs = ", ".join([*(local(name) for name in program.inputs), *program.sizes])
     text = f"def run({inputs}):\n" + "".join(f"    {line}\n" for line in builder.lines)
     objects = {**builder.objects, **{local(name): value for name, value in program.constants.items()}}
-    return HostProgram(text, tuple(builder.segments), objects, arena_bytes)
-
-
-def _last_uses(runs: Sequence[tuple[Loop, ...] | Extern], program: LoopProgram) -> dict[str, int]:
-    last: dict[str, int] = {}
-    keep = set(program.inputs) | set(program.constants) | set(program.output_names)
-    for number, run in enumerate(runs):
-        for step in (run,) if isinstance(run, Extern) else run:
-            for name in (step.reads | step.writes) - keep:
-                last[name] = number
-    return last
+    return HostProgram(text, objects)
 
 
 def _allocation(buffer: Buffer) -> str:
@@ -216,24 +138,23 @@ def _write_check(builder: _HostBuilder, step: Extern, name: str, dtype: torch.dt
     builder.lines.append(f"if {' or '.join(faults)}: {place} = {mended}")
 
 
-def _write_segment(builder: _HostBuilder, run: tuple[Loop, ...], real: set[str], allocated: set[str]) -> Extent:
-    """Write the call of one segment; returns the bytes of arena it needs."""
-    buffers = builder.program.buffers
-    touched = sorted({name for loop in run for name in loop.reads | loop.writes})
-    inside = {name for name in touched if name not in real}
-    plan = _arena(run, inside, buffers)
-    for name in touched:
-        if name in real and name not in allocated:
-            builder.lines.append(_allocation(buffers[name]))
+def _write_segment(builder: _HostBuilder, segment: Segment, allocated: set[str]) -> None:
+    """Write the call of one segment, the allocation of its results before it."""
+    arena = segment.arena
+    for name in segment.parameters:
+        if name not in arena.offsets and name not in allocated:
+            builder.lines.append(_allocation(builder.program.buffers[name]))
             allocated.add(name)
-    if not isinstance(plan.arena_bytes, int) or plan.arena_bytes:
-        builder.lines.append(f"arena = empty({plan.arena_bytes}, dtype=torch.uint8, device=cpu)")
+    if not isinstance(arena.arena_bytes, int) or arena.arena_bytes:
+        builder.lines.append(f"arena = empty({arena.arena_bytes}, dtype=torch.uint8, device=cpu)")
         builder.lines.append("base = arena.data_ptr()")
-    elif inside:
+    elif arena.offsets:
         builder.lines.append("base = 0")  # tensors without elements
-    places = [f"base + {plan.offsets[name]}" if name in inside else f"{local(name)}.data_ptr()" for name in touched]
-    number = len(builder.segments)
-    builder.lines.append(f"failed = segment_{number}({', '.join([*places, *builder.program.counts])})")
+    places = [
+        f"base + {arena.offsets[name]}" if name in arena.offsets else f"{local(name)}.data_ptr()"
+        for name in segment.parameters
+    ]
+    arguments = ", ".join([*places, *builder.program.counts])
+    builder.lines.append(f"failed = segment_{builder.segments}({arguments})")
     builder.lines.append("if failed: return on_failure(failed)")
-    builder.segments.append(Segment(run, tuple(touched)))
-    return plan.arena_bytes
+    builder.segments += 1

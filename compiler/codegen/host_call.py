@@ -17,6 +17,7 @@ from ..base.errors import InternalError
 from ..graph.facts import facts_of, is_random
 from ..graph.promises import MetadataDeparture
 from ..loops.ir import Extern, LoopProgram
+from ..schedule.execution_plan import ExecutionPlan
 from ..symbolic.symbolic_sizes import FUNCTIONS
 from .host import HostProgram, local
 
@@ -44,8 +45,9 @@ class GraphFallback:
         return result
 
 
-def bind(program: LoopProgram, host: HostProgram, library: ctypes.CDLL | None, rescue: GraphFallback) -> Compiled:
+def bind(plan: ExecutionPlan, host: HostProgram, library: ctypes.CDLL | None, rescue: GraphFallback) -> Compiled:
     """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise."""
+    program = plan.program
     scope: dict[str, object] = {
         "torch": torch,
         "empty": torch.empty,
@@ -57,7 +59,7 @@ def bind(program: LoopProgram, host: HostProgram, library: ctypes.CDLL | None, r
         **FUNCTIONS,
         **host.objects,
     }
-    for number, segment in enumerate(host.segments):
+    for number, segment in enumerate(plan.segments):
         if library is None:
             raise InternalError("segments without a library", hint="report the graph")
         function = library[f"segment_{number}"]

@@ -18,7 +18,7 @@ from torch import fx
 from ..base.errors import Unsupported
 from ..base.torch_facts import expression_text, hint_value, lazy_module, lowest_value, size_expression
 from .fx_nodes import add_node, map_leaves
-from .node_values import copy_facts, set_value, value_of
+from .node_values import copy_facts, placeholders, set_value, value_of
 
 Symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
 
@@ -51,6 +51,11 @@ def number_text(value: object) -> tuple[str, tuple[str, ...]]:
     """Return Python text over symbols' names for a number, and the names."""
     expression = size_expression(value)
     return expression_text(expression), tuple(sorted(str(symbol) for symbol in expression.free_symbols))
+
+
+def size_placeholders(graph: fx.Graph) -> list[fx.Node]:
+    """Return the placeholders of dynamic sizes, which stand behind those of the tensors."""
+    return [node for node in placeholders(graph) if is_symbolic(node.meta.get("val"))]
 
 
 def size_values(dynamic: Sequence[fx.Node]) -> dict[str, float]:

@@ -61,6 +61,11 @@ def run_node(gm: fx.GraphModule, node: fx.Node, environment: Mapping[fx.Node, ob
     raise InternalError(f"node {node.name} has the unknown kind {node.op!r}", hint="report the graph")
 
 
+def interpreted(gm: fx.GraphModule) -> Callable[..., tuple[object, ...]]:
+    """Return a callable that interprets the graph."""
+    return lambda *inputs: interpret(gm, inputs)
+
+
 def run_op_by_op(gm: fx.GraphModule, example_inputs: Sequence[torch.Tensor]) -> Callable[..., Sequence[torch.Tensor]]:
     """Return a callable that runs an ATen graph through ATen, one call after the other: the backend of `aot_eager`."""
     del example_inputs

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import torch
 
+from ..base.events import Artifact, record
 from ..symbolic.expr import text as index_text
 from ..symbolic.symbolic_sizes import FUNCTIONS, Extent
 from .body import Access, Scalar, walk
@@ -27,6 +28,12 @@ def dtype_text(dtype: torch.dtype) -> str:
 def print_program(program: LoopProgram) -> str:
     """Return the whole program as the text of a function `program(op, <inputs and buffers>)` per step, in order."""
     return "\n".join(print_step(step, program) for step in program.steps)
+
+
+def record_program(program: LoopProgram, stage: str) -> None:
+    """Put the text of a program on record, as a stage left it."""
+    text = print_program(program)
+    record(Artifact(stage, "loops.py", "python", text))
 
 
 def print_step(step: Step, program: LoopProgram) -> str:

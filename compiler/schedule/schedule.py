@@ -263,13 +263,13 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
 
 
 def schedule(program: LoopProgram, options: Options) -> LoopProgram:
-    """Return the program as kernels in order; every pass is recorded, and checked where options ask for it."""
+    """Return the program as kernels in order; every pass is checked where options ask for it, and recorded."""
     for each in PASSES if options.fuse else UNFUSED:
         run = _REPLACED.get().get(each.__name__, each)
         start = time.perf_counter()
         before, program = program, run(program)
         seconds = time.perf_counter() - start
-        record(PassDone("schedule", each.__name__, len(before.steps), len(program.steps), seconds))
         if options.verify:
             verify(program, each.__name__, before)
+        record(PassDone("schedule", each.__name__, len(before.steps), len(program.steps), seconds))
     return program
