@@ -16,7 +16,7 @@ from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import SequenceIterator, SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import class_lookup, guard_bases
+from ..python.objects.attributes import MISSING, class_lookup, guard_bases
 from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
@@ -98,10 +98,32 @@ def _derives(kind: type, protocol: type) -> bool:
         return False
 
 
+def _has_statically(ctx: CaptureContext, value: Value, name: str, protocol: type) -> bool:
+    """Return whether Python 3.12 counts an attribute as there: found without asking a property or `__getattr__`."""
+    kind = value.python_type()
+    raw = class_lookup(kind, name)[1]
+    if raw is MISSING:
+        if not isinstance(value, ObjectValue) or "__getattr__" in dir(kind):
+            raise Break(UNSUPPORTED_OPERATION, f"isinstance of {value.describe()} and protocol {protocol.__qualname__}")
+        try:
+            attribute = ctx.realize(value.get_attr(ctx, name))
+        except Raised as raised:
+            if issubclass(raised.value.python_type(), AttributeError):
+                return False
+            raise
+        is_none = attribute.python_type() is type(None)
+    else:
+        is_none = raw is None
+    if not is_none:
+        return True
+    data = vars(protocol).get("__non_callable_proto_members__")  # since 3.13
+    return name in data if data is not None else not callable(getattr(protocol, name, None))
+
+
 def _has_all_of(ctx: CaptureContext, value: Value, protocol: type) -> bool:
     """Return whether an object has the attributes of a protocol, which it may have itself."""
-    if sys.version_info >= (3, 12):  # which looks at them without asking properties and `__getattr__`
-        raise Break(UNSUPPORTED_OPERATION, f"isinstance of {value.describe()} and protocol {protocol.__qualname__}")
+    if sys.version_info >= (3, 12):
+        return all(_has_statically(ctx, value, name, protocol) for name in vars(protocol)["__protocol_attrs__"])
     for name in sorted(vars(typing)["_get_protocol_attrs"](protocol)):
         try:
             attribute = ctx.realize(value.get_attr(ctx, name))

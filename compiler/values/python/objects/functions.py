@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Hashable
 from types import CodeType
@@ -179,6 +180,8 @@ class FunctionValue(AtomicValue):
             return TupleValue(list(self.cells)) if self.cells else Constant(None)
         if name == "__annotations__":
             return self.attributes.setdefault(name, DictValue())
+        if name == "__type_params__" and sys.version_info >= (3, 12):
+            return TupleValue([])
         if name == "__dict__":
             if self.dictionary is None:
                 own = {key: value for key, value in self.attributes.items() if key not in _SPECIAL}
