@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
-from .record import RunOutcome
 from .state.argument_stand_ins import StandIns
+from .state.run_outcome import RunOutcome
 from .state.saved_tensors import SavedTensorState
 from .state.snapshot import Snapshot
 

@@ -5,24 +5,21 @@ with float64 references where bits differ; finally the compiled program live on 
 result goes to the caller and is compared with the trial.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .comparison.aspects import ASPECTS, reported_only
+from .comparison.aspects import reported_only
 from .comparison.compare import compare
-from .comparison.compare_exceptions import exception_difference
-from .comparison.compare_tensors import GradientPair, Pair
-from .cotangents import COTANGENTS, Gradients, differentiable
+from .cotangents import differentiable
+from .findings import gradient_findings, live_findings, repetition_findings, sample_findings, value_findings
 from .judge_options import JudgeOptions
-from .numeric.bits import equal_bits
-from .numeric.distribution import judge_distribution
 from .numeric.references import References
-from .record import RunOutcome
 from .runs import CallRuns, JudgedProgram
 from .state.random_state import RandomState
+from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -45,31 +42,6 @@ class Judgement:
         return self.result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _CallUnderJudgement:
-    """One call while it is being judged: both programs, what runs them, and the references for their values.
-
-    eager: what the reference run left behind.  gradient_paths: outputs whose gradients are judged.
-    """
-
-    reference: JudgedProgram
-    candidate: JudgedProgram
-    options: JudgeOptions
-    runs: CallRuns
-    references: References
-    eager: RunOutcome
-    gradient_paths: tuple[str, ...]
-
-    @property
-    def draws_natively(self) -> bool:
-        """Return whether eager draws random numbers and the compiler is to use its own generator for them."""
-        if self.options.rng != "native":
-            return False
-        state = self.eager.observed["rng"]
-        assert isinstance(state, RandomState)
-        return bool(self.runs.snapshot.random.differences(state))
-
-
 def judge_call(
     reference: JudgedProgram,
     candidate: JudgedProgram,
@@ -88,35 +60,52 @@ def judge_call(
     """
     snapshot = Snapshot.take(roots)
     runs = CallRuns(snapshot, args, kwargs, options.seed)
-    if snapshot.obstacles:
-        return _unjudged(runs, candidate, snapshot.obstacles)
-    eager = runs.forward(reference)
-    if runs.lost:
-        return _unjudged(runs, candidate, runs.lost)
-    if eager.error is not None and rejected is not None:
-        candidate = rejected
+    eager = runs.forward(reference) if not snapshot.obstacles else None
+    if eager is not None and not runs.lost:
+        program = rejected if eager.error is not None and rejected is not None else candidate
+        return _judge(runs, reference, program, eager, options)
+    return _unjudged(runs, candidate, snapshot.obstacles or runs.lost)
+
+
+def _judge(
+    runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram, eager: RunOutcome, options: JudgeOptions
+) -> Judgement:
+    """Run the compiled program on trial, compare, and run it live."""
     paths = _gradient_paths(eager, options)
     references = References(
-        lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent), snapshot.rewind, options
+        lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent), runs.snapshot.rewind, options
     )
-    return _judge(_CallUnderJudgement(reference, candidate, options, runs, references, eager, paths))
-
-
-def _judge(call: _CallUnderJudgement) -> Judgement:
-    """Run the compiled program on trial, compare, and run it live."""
-    runs, candidate, paths = call.runs, call.candidate, call.gradient_paths
-    expected = {kind: runs.backward(call.reference, paths, kind) for kind in (COTANGENTS if paths else ())}
+    expected = runs.gradients(reference, paths)
     trial = runs.forward(candidate)
-    findings = _compare_outcomes(call, trial)
-    if trial.error is None:
-        actual = {kind: runs.backward(candidate, paths, kind) for kind in expected}
-        findings += _compare_gradients(expected, actual, call.references)
-    if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
-        findings += _nondeterminism(trial, runs.forward(candidate))
-    call.references.open = False
+    actual = runs.gradients(candidate, paths) if trial.error is None else {}
+
+    native = _draws_natively(eager, runs.snapshot, options)
+    comparison = compare(eager, trial, without={"rng"} if native else ())
+    findings = list(comparison.findings)
+    if native and eager.error is None and trial.error is None:
+        samples = (runs.samples(program, options.samples) for program in (reference, candidate))
+        findings += sample_findings(comparison.pairs, *samples)
+    else:
+        findings += value_findings(comparison.pairs, references)
+    findings += gradient_findings(expected, actual, references)
+    differs = any(finding.kind is not VerdictKind.EQUAL for finding in findings)
+    repetition = runs.forward(candidate) if differs else None
+    references.open = False
     live, result = runs.live(candidate)
-    findings += _compare_live(call, trial, live)
-    return Judgement(_verdict(findings, call.eager, live, call.options), result, live.error)
+
+    if repetition is not None:
+        findings += repetition_findings(trial, repetition)
+    findings += live_findings(eager, trial, live, comparison.findings, references)
+    return Judgement(_verdict(findings, eager, live, options), result, live.error)
+
+
+def _draws_natively(eager: RunOutcome, snapshot: Snapshot, options: JudgeOptions) -> bool:
+    """Return whether eager draws random numbers and the compiler is to use its own generator for them."""
+    if options.rng != "native":
+        return False
+    state = eager.observed["rng"]
+    assert isinstance(state, RandomState)
+    return bool(snapshot.random.differences(state))
 
 
 def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> Judgement:
@@ -132,127 +121,6 @@ def _gradient_paths(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]
     if not options.gradients or eager.error is not None or not torch.is_grad_enabled():
         return ()
     return tuple(differentiable(eager))
-
-
-def _compare_outcomes(call: _CallUnderJudgement, trial: RunOutcome) -> list[Finding]:
-    native = call.draws_natively
-    comparison = compare(call.eager, trial, without={"rng"} if native else ())
-    findings = list(comparison.findings)
-    if native and call.eager.error is None and trial.error is None:
-        return findings + _compare_samples(call, comparison.pairs)
-    for pair in comparison.pairs:
-        findings += _compare_values(pair, pair.path, None, call.references)
-    return findings
-
-
-def _compare_values(pair: Pair, where: str, cotangent: str | None, references: References) -> list[Finding]:
-    """Judge one pair by value; differences in bits alone (the sign of zero) go to the aspects that compare them."""
-    if equal_bits(pair.eager, pair.actual):
-        return []
-    if torch.equal(pair.eager, pair.actual):
-        return [
-            Finding(VerdictKind.WRONG, aspect.name, where, sentence)
-            for aspect in ASPECTS
-            if aspect.equal_values is not None
-            for sentence in aspect.equal_values(pair)
-        ]
-    kind, statistics, sentence = references.decide(pair.path, pair.eager, pair.actual, cotangent)
-    return [] if kind is VerdictKind.EQUAL else [Finding(kind, pair.aspect, where, sentence, statistics)]
-
-
-def _compare_samples(call: _CallUnderJudgement, pairs: tuple[Pair, ...]) -> list[Finding]:
-    """Run both sides from many seeds and compare distributions, tensor by tensor: random numbers are native."""
-    eager, compiled = (_samples(call, program) for program in (call.reference, call.candidate))
-    findings = []
-    for pair in pairs:
-        kind, sentence = judge_distribution(eager[pair.path], compiled.get(pair.path, []))
-        if kind is not VerdictKind.EQUAL:
-            findings.append(Finding(kind, pair.aspect, pair.path, sentence))
-    return findings
-
-
-def _samples(call: _CallUnderJudgement, program: JudgedProgram) -> dict[str, list[torch.Tensor]]:
-    """Return the tensors of successive runs by path, each run with another seed."""
-    samples: dict[str, list[torch.Tensor]] = {}
-    for number in range(call.options.samples):
-        torch.manual_seed(call.options.seed + 1000 + number)
-        for path, record in call.runs.forward(program).tensors().items():
-            samples.setdefault(path, []).append(record.value)
-    return samples
-
-
-def _compare_gradients(
-    expected: Mapping[str, Gradients | None], actual: Mapping[str, Gradients | None], references: References
-) -> list[Finding]:
-    findings: list[Finding] = []
-    for cotangent, eager in expected.items():
-        compiled = actual[cotangent]
-        if eager is None or compiled is None:
-            continue  # requires_grad differs; the comparison of metadata has said so
-        difference = exception_difference(eager.error, compiled.error, "the backward")
-        if difference is not None:
-            findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
-        if eager.error is None and compiled.error is None:
-            for leaf, gradient in eager.by_leaf.items():
-                pair = GradientPair(leaf, gradient, compiled.by_leaf.get(leaf))
-                findings += _compare_gradient(pair, cotangent, references)
-    return _worst_per_place(findings)
-
-
-def _compare_gradient(pair: GradientPair, cotangent: str, references: References) -> list[Finding]:
-    where = f"gradient of {pair.leaf}"
-    values = pair.same_form()
-    findings = _compare_values(values, where, cotangent, references) if values is not None else []
-    findings = [replace(f, sentence=f"{f.sentence} ({cotangent} cotangent)") for f in findings]
-    return findings + [
-        Finding(VerdictKind.WRONG, aspect.name, where, sentence)
-        for aspect in ASPECTS
-        if aspect.gradients is not None
-        for sentence in aspect.gradients(pair)
-    ]
-
-
-def _worst_per_place(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep the heaviest finding of each aspect and place: three cotangents show one fault."""
-    worst: dict[tuple[str, str], Finding] = {}
-    for finding in findings:
-        key = (finding.aspect, finding.where)
-        if key not in worst or finding.kind.weight > worst[key].kind.weight:
-            worst[key] = finding
-    return list(worst.values())
-
-
-def _differing_paths(first: RunOutcome, second: RunOutcome) -> list[str]:
-    """Return the paths of tensors that differ between two runs of one program from one state."""
-    before, after = first.tensors(), second.tensors()
-    return [
-        path
-        for path in before.keys() & after.keys()
-        if before[path].shape != after[path].shape or not equal_bits(before[path].value, after[path].value)
-    ]
-
-
-def _nondeterminism(first: RunOutcome, second: RunOutcome) -> list[Finding]:
-    """Return what differs between two compiled runs: a program that differs from itself is reported as such."""
-    return [
-        Finding(VerdictKind.NONDETERMINISTIC, "values", path, "differs between two compiled runs from one state")
-        for path in _differing_paths(first, second)
-    ]
-
-
-def _compare_live(call: _CallUnderJudgement, trial: RunOutcome, live: RunOutcome) -> list[Finding]:
-    """Judge the live run where it does not repeat the trial; most live runs repeat it bit by bit."""
-    known = {(f.aspect, f.where) for f in compare(call.eager, trial).findings}
-    findings = [f for f in compare(call.eager, live, without={"rng"}).findings if (f.aspect, f.where) not in known]
-    if live.error is not None or trial.error is not None:
-        return findings
-    live_tensors, eager_tensors = live.tensors(), call.eager.tensors()
-    for path in _differing_paths(trial, live):
-        record, eager = live_tensors[path], eager_tensors.get(path)
-        if eager is not None and eager.shape == record.shape and eager.dtype == record.dtype:
-            aspect = "values" if path.startswith("output") else "mutations"
-            findings += _compare_values(Pair(aspect, path, eager.value, record.value), path, None, call.references)
-    return findings
 
 
 def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, options: JudgeOptions) -> Verdict:

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from .comparison.aspects import observing
-from .cotangents import Gradients, differentiable, gradients_of, leaves_of
+from .cotangents import COTANGENTS, Gradients, differentiable, gradients_of, leaves_of
 from .noise.shadow import ShadowRun
 from .quiet import quiet
-from .record import ProgramEnd, RunOutcome, outcome_of
 from .state.argument_stand_ins import StandIns
+from .state.run_outcome import ProgramEnd, RunOutcome, outcome_of
 from .state.snapshot import Snapshot
 
 JudgedProgram = Callable[..., Any]
@@ -39,13 +39,27 @@ class CallRuns:
         self.snapshot.rewind()
         return outcome
 
+    def gradients(self, program: JudgedProgram, paths: tuple[str, ...]) -> dict[str, Gradients | None]:
+        """Return the gradients for every cotangent, each of a run of its own; none where there are no paths."""
+        return {kind: self.backward(program, paths, kind) for kind in (COTANGENTS if paths else ())}
+
+    def samples(self, program: JudgedProgram, count: int) -> dict[str, list[torch.Tensor]]:
+        """Return the tensors of successive runs by path, each run with another seed."""
+        samples: dict[str, list[torch.Tensor]] = {}
+        for number in range(count):
+            torch.manual_seed(self.seed + 1000 + number)
+            for path, record in self.forward(program).tensors().items():
+                samples.setdefault(path, []).append(record.value)
+        return samples
+
     def backward(self, program: JudgedProgram, paths: tuple[str, ...], cotangent: str) -> Gradients | None:
         """Run forward, then backward from the outputs at these paths; None if one of them has no backward."""
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         with quiet(), self._undone_if_interrupted():
             ended = _run(program, stand_ins.args, stand_ins.kwargs)
-            outputs = differentiable(outcome_of(self.snapshot, ended, stand_ins))
+            outcome = outcome_of(self.snapshot, ended, stand_ins)
+            outputs = differentiable(outcome)
             gradients = None
             if ended.error is None and leaves and all(path in outputs for path in paths):
                 gradients = gradients_of({path: outputs[path] for path in paths}, leaves, cotangent, self.seed)

@@ -6,7 +6,7 @@ Values are not judged here: every pair of tensors of equal form is handed on, wi
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..record import RunOutcome
+from ..state.run_outcome import RunOutcome
 from ..verdict import Finding
 from .aspects import ASPECTS
 from .compare_tensors import Pair, value_pairs

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy
 
-from ..record import Node
+from ..state.description import Node
 from ..verdict import VerdictKind
 from .compare_process_state import switch_differences
 from .compare_tensors import as_tensor

@@ -6,7 +6,8 @@ Children of a place are matched when both sides have an object of the same kind 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..record import Node, RunOutcome
+from ..state.description import Node
+from ..state.run_outcome import RunOutcome
 from ..verdict import VerdictKind
 
 BEFORE_ALL, AFTER_ALL = -1, 1 << 62

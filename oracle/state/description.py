@@ -1,7 +1,7 @@
-"""What a run left behind, described by value: its output, its exception, every reached object it changed.
+"""Objects described by value, so that what two runs left behind can be compared.
 
-`comparison` compares the records of eager and of the compiled program.  Objects that existed before the call are
-identified by their number in the snapshot, so identity and sharing are visible.
+Objects that existed before the call are identified by their number in the snapshot, so identity and sharing are
+visible.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Any
 import numpy
 import torch
 
-from .state.argument_stand_ins import StandIns
-from .state.saved_tensors import SavedTensorState, has_storage
-from .state.snapshot import Snapshot
-from .state.walk import children_of, class_attributes, fields_of, kind_of
+from .argument_stand_ins import StandIns
+from .saved_tensors import has_storage
+from .snapshot import Snapshot
+from .walk import children_of, class_attributes, fields_of, kind_of
 
 DEEPEST = 60
 """Levels of nesting described; deeper ones are opaque."""
@@ -61,40 +61,6 @@ class Node:
         for child in self.children.values():
             nodes.extend(child.tensors())
         return nodes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RunOutcome:
-    """What one run did.
-
-    output: description of the returned value, None when it raised.  error: the exception, None otherwise.
-    changed: by path, the objects that existed before and changed, described.
-    bindings: by path, global names bound to something else.
-    observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
-    seconds: wall time.
-    """
-
-    output: Node | None
-    error: BaseException | None
-    changed: Mapping[str, Node]
-    bindings: Mapping[str, Node]
-    observed: Mapping[str, object]
-    seconds: float = 0.0
-
-    def tensors(self) -> dict[str, TensorRecord]:
-        """Return every described tensor by path: outputs first, then changed state."""
-        trees = ([self.output] if self.output else []) + list(self.changed.values()) + list(self.bindings.values())
-        return {node.path: node.value for tree in trees for node in tree.tensors()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramEnd:
-    """How a program ended: its output or exception, its wall time, and what was observed, by aspect."""
-
-    output: Any
-    error: BaseException | None
-    seconds: float
-    observed: Mapping[str, object]
 
 
 class Describer:
@@ -191,43 +157,3 @@ def copy_of(value: torch.Tensor) -> torch.Tensor:
         if plain.is_quantized:
             plain = plain.dequantize()
         return plain.resolve_conj().resolve_neg().clone()
-
-
-def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> RunOutcome:
-    """Describe what a run left behind; to be called right after the run, before anything is rewound."""
-    describer = Describer(snapshot, stand_ins)
-    described = describer.describe("output", ended.output) if ended.error is None else None
-    changed = _changed_state(snapshot, describer)
-    bindings = {
-        saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
-        for saved in snapshot.changed_bindings()
-    }
-    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds)
-
-
-def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
-    """Describe every object that existed before the call and has changed; tensors whose memory changed included."""
-    dirty = {key for key, saved in snapshot.storages.items() if saved.changed()}
-    changed: dict[str, Node] = {}
-    for path, value, saved in snapshot.entries:
-        if isinstance(saved, SavedTensorState):
-            pair = describer.stand_ins.by_original.get(id(value))
-            now = pair.passed if pair else saved.value
-            if (pair and _differs(now, saved)) or saved.alias.untyped_storage()._cdata in dirty or saved.changed():
-                describer.described.discard(id(now))
-                changed[path] = describer.describe(path, now)
-                if now.is_leaf and now.grad is not saved.grad:
-                    changed[f"{path}.grad"] = describer.describe(f"{path}.grad", now.grad)
-        elif saved.changed():
-            changed[path] = describer.describe(path, value, inside=True)
-    return changed
-
-
-def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:
-    """Return whether a stand-in differs from the (untouched) tensor it replaces."""
-    before = saved.alias
-    return now.shape != before.shape or now.dtype != before.dtype or not _bitwise_equal(now.detach(), before)
-
-
-def _bitwise_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
-    return torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)) and torch.equal(first.isnan(), second.isnan())

@@ -1,0 +1,89 @@
+"""What a run left behind: its output, its exception, and every reached object that it changed, described by value.
+
+`comparison` compares the outcomes of eager and of the compiled program.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .argument_stand_ins import StandIns
+from .description import Describer, Node, TensorRecord
+from .saved_tensors import SavedTensorState
+from .snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunOutcome:
+    """What one run did.
+
+    output: description of the returned value, None when it raised.  error: the exception, None otherwise.
+    changed: by path, the objects that existed before and changed, described.
+    bindings: by path, global names bound to something else.
+    observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
+    seconds: wall time.
+    """
+
+    output: Node | None
+    error: BaseException | None
+    changed: Mapping[str, Node]
+    bindings: Mapping[str, Node]
+    observed: Mapping[str, object]
+    seconds: float = 0.0
+
+    def tensors(self) -> dict[str, TensorRecord]:
+        """Return every described tensor by path: outputs first, then changed state."""
+        trees = ([self.output] if self.output else []) + list(self.changed.values()) + list(self.bindings.values())
+        return {node.path: node.value for tree in trees for node in tree.tensors()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramEnd:
+    """How a program ended: its output or exception, its wall time, and what was observed, by aspect."""
+
+    output: Any
+    error: BaseException | None
+    seconds: float
+    observed: Mapping[str, object]
+
+
+def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> RunOutcome:
+    """Describe what a run left behind; to be called right after the run, before anything is rewound."""
+    describer = Describer(snapshot, stand_ins)
+    described = describer.describe("output", ended.output) if ended.error is None else None
+    changed = _changed_state(snapshot, describer)
+    bindings = {
+        saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
+        for saved in snapshot.changed_bindings()
+    }
+    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds)
+
+
+def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
+    """Describe every object that existed before the call and has changed; tensors whose memory changed included."""
+    dirty = {key for key, saved in snapshot.storages.items() if saved.changed()}
+    changed: dict[str, Node] = {}
+    for path, value, saved in snapshot.entries:
+        if isinstance(saved, SavedTensorState):
+            pair = describer.stand_ins.by_original.get(id(value))
+            now = pair.passed if pair else saved.value
+            if (pair and _differs(now, saved)) or saved.alias.untyped_storage()._cdata in dirty or saved.changed():
+                describer.described.discard(id(now))
+                changed[path] = describer.describe(path, now)
+                if now.is_leaf and now.grad is not saved.grad:
+                    changed[f"{path}.grad"] = describer.describe(f"{path}.grad", now.grad)
+        elif saved.changed():
+            changed[path] = describer.describe(path, value, inside=True)
+    return changed
+
+
+def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:
+    """Return whether a stand-in differs from the (untouched) tensor it replaces."""
+    before = saved.alias
+    return now.shape != before.shape or now.dtype != before.dtype or not _bitwise_equal(now.detach(), before)
+
+
+def _bitwise_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)) and torch.equal(first.isnan(), second.isnan())
