@@ -65,29 +65,15 @@ def compile_callable(target: object, family: Family) -> Any:
     A generator or coroutine function comes back as it is, with the reason on record.  Raises UserError for classes
     and for what cannot be called; Unsupported for a generator or coroutine of which a full graph is wanted.
     """
-    if isinstance(target, torch.nn.Module):
-        return CompiledModule(target, family.module_entry)
-    if isinstance(target, types.MethodType):
-        return types.MethodType(compile_callable(target.__func__, family), target.__self__)
-    if isinstance(target, types.FunctionType):
-        return _compile_function(target, family)
-    if isinstance(target, functools.partial):
-        return functools.partial(compile_callable(target.func, family), *target.args, **target.keywords)
-    if isinstance(target, staticmethod | classmethod):
-        return type(target)(compile_callable(target.__func__, family))
-    if isinstance(target, property) and target.fget is not None:
-        return property(compile_callable(target.fget, family), target.fset, target.fdel, target.__doc__)
-    if isinstance(target, type):
-        raise UserError(f"the class {target.__name__} cannot be compiled", hint=_INSTEAD_OF_A_CLASS)
+    for kind, rule in _KINDS:
+        if isinstance(target, kind):
+            return rule(target, family)
     call = vars(type(target)).get("__call__")
     if isinstance(call, types.FunctionType):
         return types.MethodType(_compile_function(call, family), target)
     if callable(target):
         return _compile_function(_calls(target), family)
     raise UserError(f"{type(target).__name__} cannot be compiled", hint="pass a function, a method or an nn.Module")
-
-
-_INSTEAD_OF_A_CLASS = "compile an instance of it, or decorate the method to be compiled"
 
 
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
@@ -129,3 +115,42 @@ def _calls(target: Callable[..., Any]) -> types.FunctionType:
     call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)  # what the record calls it
     functools.update_wrapper(call, target, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     return call
+
+
+def _compile_method(target: types.MethodType, family: Family) -> types.MethodType:
+    return types.MethodType(compile_callable(target.__func__, family), target.__self__)
+
+
+def _compile_partial(target: functools.partial[Any], family: Family) -> functools.partial[Any]:
+    return functools.partial(compile_callable(target.func, family), *target.args, **target.keywords)
+
+
+def _compile_descriptor(target: Any, family: Family) -> Any:
+    return type(target)(compile_callable(target.__func__, family))
+
+
+def _compile_property(target: property, family: Family) -> property:
+    if target.fget is None:
+        raise UserError("a property without a getter cannot be compiled", hint="pass a property with one")
+    return property(compile_callable(target.fget, family), target.fset, target.fdel, target.__doc__)
+
+
+def _refuse_class(target: type, family: Family) -> Any:
+    hint = "compile an instance of it, or decorate the method to be compiled"
+    raise UserError(f"the class {target.__name__} cannot be compiled", hint=hint)
+
+
+def _compile_module(target: torch.nn.Module, family: Family) -> CompiledModule:
+    return CompiledModule(target, family.module_entry)
+
+
+# kind of target -> what its compiled form is; other callable objects have their `__call__` compiled
+_KINDS: tuple[tuple[type | tuple[type, ...], Callable[[Any, Family], Any]], ...] = (
+    (types.FunctionType, _compile_function),
+    (torch.nn.Module, _compile_module),
+    (types.MethodType, _compile_method),
+    (functools.partial, _compile_partial),
+    ((staticmethod, classmethod), _compile_descriptor),
+    (property, _compile_property),
+    (type, _refuse_class),
+)

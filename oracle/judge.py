@@ -14,9 +14,9 @@ import torch
 from .comparison.aspects import reported_only
 from .comparison.compare import compare
 from .cotangents import differentiable
-from .findings import gradient_findings, live_findings, repetition_findings, sample_findings, value_findings
 from .judge_options import JudgeOptions
 from .numeric.references import References
+from .run_differences import gradient_findings, live_findings, repetition_findings, sample_findings, value_findings
 from .runs import CallRuns, JudgedProgram
 from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome

@@ -42,9 +42,9 @@ class HashToken:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, HashToken):
-            return self.ctx.equal(self.value, other.value)
+            return self.ctx.same_or_equal(self.value, other.value)
         plain = isinstance(other, Hashable) and not isinstance(other, tuple) and not isinstance(other, Value)
-        return plain and self.ctx.equal(self.value, self.ctx.known(other))
+        return plain and self.ctx.same_or_equal(self.value, self.ctx.known(other))
 
 
 class _Token(tuple[object, ...]):

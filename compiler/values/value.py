@@ -275,7 +275,7 @@ class Value:
                 if issubclass(raised.value.python_type(), StopIteration):
                     return False
                 raise
-            if ctx.equal(element, item):
+            if ctx.same_or_equal(element, item):
                 return True
 
     def hash_token(self, ctx: "CaptureContext") -> Hashable:
@@ -556,7 +556,7 @@ class CaptureContext(ABC):
         """Let a real object, made only to be found, stand for a value made while evaluating."""
 
     @abstractmethod
-    def equal(self, left: Value, right: Value) -> bool:
+    def same_or_equal(self, left: Value, right: Value) -> bool:
         """Evaluate `left is right or left == right` as containers do."""
 
     @abstractmethod

@@ -186,7 +186,7 @@ class Recorder(CaptureContext):
         self.shared[id(real)] = value
         self.alive.append(real)
 
-    def equal(self, left: Value, right: Value) -> bool:
+    def same_or_equal(self, left: Value, right: Value) -> bool:
         """Evaluate `left is right or left == right`."""
         return equal(self, left, right)
 

@@ -177,7 +177,7 @@ def called_until(ctx: CaptureContext, function: Value, sentinel: Value) -> Itera
     """Give the steps of iter(function, sentinel)."""
     while True:
         element = ctx.realize(ctx.call(function, [], {}))
-        if ctx.equal(element, sentinel):
+        if ctx.same_or_equal(element, sentinel):
             return
         yield element
 
@@ -218,7 +218,7 @@ class Groups:
         last: Value | None = None
         while self.waiting is not None or self._take():
             assert self.waiting is not None
-            if last is not None and self.ctx.equal(last, self.waiting[0]):
+            if last is not None and self.ctx.same_or_equal(last, self.waiting[0]):
                 self.waiting = None
                 continue
             last = self.waiting[0]
@@ -228,7 +228,7 @@ class Groups:
     def _group(self, key: Value, mark: object) -> Iterator[Value]:
         while self.current is mark and (self.waiting is not None or self._take()):
             assert self.waiting is not None
-            if not self.ctx.equal(key, self.waiting[0]):
+            if not self.ctx.same_or_equal(key, self.waiting[0]):
                 return
             element, self.waiting = self.waiting[1], None
             yield element

@@ -242,7 +242,7 @@ def _pop_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Key
 
 def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for position, item in enumerate(self.elements(ctx)):
-        if ctx.equal(item, args[0]):
+        if ctx.same_or_equal(item, args[0]):
             del self.items[position]
             ctx.effects.mutated(self)
             return Constant(None)

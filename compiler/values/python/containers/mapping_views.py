@@ -134,7 +134,7 @@ class DictView(SetOperand):
         """Test a key by lookup, other views by comparing."""
         if self.part == "keys":
             return self.owner.contains(ctx, item)
-        return any(ctx.equal(element, item) for element in self.elements(ctx))
+        return any(ctx.same_or_equal(element, item) for element in self.elements(ctx))
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate explicit special methods and isdisjoint."""

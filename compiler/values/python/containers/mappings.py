@@ -623,4 +623,6 @@ def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool
         return False
     if left.kind is right.kind is collections.OrderedDict and list(first) != list(second):
         return False
-    return all(ctx.equal(ctx.realize(entry.value), ctx.realize(second[token].value)) for token, entry in first.items())
+    return all(
+        ctx.same_or_equal(ctx.realize(entry.value), ctx.realize(second[token].value)) for token, entry in first.items()
+    )

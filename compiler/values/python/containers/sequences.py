@@ -209,10 +209,12 @@ class SequenceValue(Value):
             self.refuse(ctx, record.symbol, record.function, other)
         first, second = self.elements(ctx), other.elements(ctx)
         if record.asks_equality:
-            same = len(first) == len(second) and all(ctx.equal(a, b) for a, b in zip(first, second, strict=True))
+            same = len(first) == len(second) and all(
+                ctx.same_or_equal(a, b) for a, b in zip(first, second, strict=True)
+            )
             return Constant(same == (record.symbol == "=="))
         for a, b in zip(first, second, strict=False):
-            if not ctx.equal(a, b):
+            if not ctx.same_or_equal(a, b):
                 return ctx.call(ctx.known(record.function), [a, b], {})
         return Constant(bool(record.function(len(first), len(second))))
 
@@ -270,13 +272,13 @@ class SequenceValue(Value):
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
-            return Constant(sum(ctx.equal(item, args[0]) for item in self.elements(ctx)))
+            return Constant(sum(ctx.same_or_equal(item, args[0]) for item in self.elements(ctx)))
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
         bounds = [ctx.realize(arg).constant() for arg in args[1:]]
         for position in range(*slice(*[*bounds, None, None][:2]).indices(len(self.items))):
-            if ctx.equal(self.element(ctx, position), args[0]):
+            if ctx.same_or_equal(self.element(ctx, position), args[0]):
                 return Constant(position)
         item = ctx.realize(args[0])
         if issubclass(self.kind, tuple):
