@@ -62,10 +62,7 @@ class Results:
         if self._run is None:
             return
         self._store_waiting()
-        if session.exitstatus in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR):
-            finished = None
-        else:
-            finished = utc_now()
+        finished = utc_now() if ran_to_its_end(session) else None
         if self._store is not None and finished is not None:
             try:
                 self._store.finish_run(self._run.run_id, finished)
@@ -148,3 +145,9 @@ class Results:
 
     def _shown_database(self) -> str:
         return self._store.place if self._store is not None else without_password(self.options.database)
+
+
+def ran_to_its_end(session: pytest.Session) -> bool:
+    """Return whether every test had its turn: not after Ctrl-C, `pytest.exit`, `-x` or an error of pytest itself."""
+    ended = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return session.exitstatus in ended and not (session.shouldstop or session.shouldfail)

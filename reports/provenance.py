@@ -40,7 +40,7 @@ def without_password(text: str) -> str:
     return _PASSWORD_IN_USER.sub(r"\1***", _PASSWORD_IN_QUERY.sub(r"\1***", text))
 
 
-_PASSWORD_IN_USER = re.compile(r"([a-zA-Z][\w.+-]*://[^\s/:@]*:)[^\s/]*(?=@)")
+_PASSWORD_IN_USER = re.compile(r"([a-zA-Z][\w.+-]*://[^\s/:@]*:)\S*(?=@)")
 _PASSWORD_IN_QUERY = re.compile(r"([?&](?:password|passwd|pwd|sslpassword)=)[^&\s]*", re.IGNORECASE)
 
 

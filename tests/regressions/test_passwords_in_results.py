@@ -10,6 +10,7 @@ ADDRESSES = {
     "of_a_driver": "postgresql+psycopg://me:s3cret@host:5432/results",
     "without_a_user": "postgresql://:s3cret@host/results",
     "with_an_at_sign": "postgresql://me:s3cret@s3cret@host/results",
+    "with_a_slash": "postgresql://me:s3cret/s3cret@host/results",
     "with_a_colon": "postgresql://me:s3cret:s3cret@host/results",
     "as_an_argument": "postgresql://host/results?user=me&password=s3cret&connect_timeout=3",
     "in_capitals": "mysql://host/results?PASSWD=s3cret",
