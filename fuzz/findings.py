@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
@@ -48,12 +49,14 @@ class TrialResult:
 
     verdict: of the judge, the worst of all its calls.  signature: of the failure, None without one.
     notes: remarks that are not failures, such as over-guarding.  tainted: the process may be damaged.
+    details: plain data that an attempt hands back besides its verdict, None for nothing.
     """
 
     verdict: Verdict
     signature: FuzzSignature | None = None
     notes: tuple[str, ...] = ()
     tainted: bool = False
+    details: dict[str, Any] | None = None
 
 
 def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature | None:

@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Any
@@ -144,7 +145,7 @@ def _attempted(attempt: Attempt, example: Any) -> TrialResult:
         trial = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
     left = clear_leftovers()
     raised = trial.signature is not None and trial.signature.aspect == "exceptions"
-    return TrialResult(trial.verdict, trial.signature, (*trial.notes, *left), tainted=raised or bool(left))
+    return replace(trial, notes=(*trial.notes, *left), tainted=trial.tainted or raised or bool(left))
 
 
 def _crash(aspect: str, detail: str, sentence: str) -> TrialResult:

@@ -7,6 +7,7 @@ Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -168,6 +169,46 @@ def fuzz(
     report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
     print(report.summary())
     return 130 if report.interrupted else int(bool(report.failures))
+
+
+@plumbline.group()
+def sweep() -> None:
+    """Go through a whole table of programs, and look for those that a compiler gets wrong."""
+
+
+@sweep.command()
+@click.option("--op", "operators", default="", metavar="REGEX", help="Operators to try; 'module:' starts modules.")
+@click.option("--backend", "backends", multiple=True, metavar="NAME", help="[default: aot_eager, then inductor]")
+@click.option("--dtype", "dtypes", multiple=True, metavar="NAME", help="Such as float32; may be repeated.")
+@click.option("--sizes", type=click.Choice(["static", "dynamic"]), help="Only fixed or only dynamic sizes.")
+@click.option("--samples", type=click.IntRange(min=1), default=4, show_default=True, help="Of each operator and dtype.")
+@click.option("--minutes", type=click.FloatRange(min=0), help="Start nothing after this time.")
+@click.option("--resume", is_flag=True, help="Go on where the last run with these options ended.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws samples and the order.")
+@_database
+@click.option(
+    "--save",
+    "folder",
+    type=click.Path(path_type=Path),
+    default=Path(".plumbline/sweep"),
+    show_default=True,
+    metavar="DIR",
+    help="Where rows and findings are kept.",
+)
+def operators(
+    backends: tuple[str, ...], dtypes: tuple[str, ...], sizes: str | None, db: str | None, **asked: Any
+) -> int:
+    """Compare torch's operators and modules with eager; exit with 1 on a finding.
+
+    Inputs come from torch's own tests. Each operator is called alone and beside others, with inputs of many forms.
+    """
+    from plumbline.fuzz.operator_sweep.recorded_sweep import SweepCommand, run_recorded_sweep
+
+    chosen = {"backends": backends, "dtypes": dtypes, "sizes": (sizes,) if sizes else ()}
+    command = SweepCommand(**asked, **{name: value for name, value in chosen.items() if value})
+    report = run_recorded_sweep(command, database_place(db), print)
+    print(report.summary())
+    return 130 if report.interrupted else int(report.failed)
 
 
 @plumbline.command()

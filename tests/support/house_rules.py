@@ -38,7 +38,10 @@ STOCK_COMPILER = (
     "torch._functorch.compilers",
 )
 MAY_NAME_STOCK_COMPILER = {"oracle/harness/stock_torch.py", "compiler/torch_backend.py"}
-MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {"compiler/base/torch_facts.py"}
+MAY_NAME_PRIVATE_TORCH = MAY_NAME_STOCK_COMPILER | {
+    "compiler/base/torch_facts.py",
+    "fuzz/operator_sweep/torch_samples.py",  # its import takes seconds and sets switches of the process
+}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""A sweep over all of torch's operators and modules, in many contexts, each compared with eager."""

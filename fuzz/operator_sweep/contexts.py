@@ -1,0 +1,154 @@
+"""The contexts in which an operator is called: what becomes of its inputs, and the code around the call.
+
+A context is a row of `CONTEXTS`, with the reason why it is there.  Simpler ones come first: a finding is reported in
+the first context that shows it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+Change = Callable[[torch.Tensor, int], torch.Tensor | None]
+"""From an input, and the first size of the first input, to what is passed in its place; None: no such input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One context.
+
+    reason: which kind of fault shows here.  change: of each input tensor, None for as it is.
+    before: text around an input tensor.  after: from the names of a result and its parts to lines and the returned
+    expression; None returns the result.  calls: how many times the operator is called.
+    uses: which form of the operator: "function", "in_place" (the method with an underscore) or "out".
+    out: for that form, what the `out=` tensor is: "right", "resized" or "wrong".
+    gradients: inputs require grad where the sample does.
+    """
+
+    name: str
+    reason: str
+    change: Change | None = None
+    before: Callable[[str, torch.Tensor], str] | None = None
+    after: Callable[[Any], str] | None = None
+    calls: int = 1
+    uses: str = "function"
+    out: str = ""
+    gradients: bool = True
+
+
+def _pointwise_before(text: str, tensor: torch.Tensor) -> str:
+    return f"(~~{text})" if tensor.dtype == torch.bool else f"(-(-{text}))"
+
+
+def _reduced_before(text: str, tensor: torch.Tensor) -> str:
+    """Mask nothing, by a comparison with the sum of all elements: a reduction, and pointwise code that keeps values."""
+    del tensor
+    return f"{text}.masked_fill({text}.sum() == 12345, 1)"
+
+
+def _each(result: Any, one: Callable[[str, torch.Tensor], str]) -> str:
+    """Return the text of the result `r` with an expression for each tensor in it."""
+    if isinstance(result, torch.Tensor):
+        return one("r", result)
+    if isinstance(result, (tuple, list)):
+        parts = [one(f"r[{n}]", part) if isinstance(part, torch.Tensor) else f"r[{n}]" for n, part in enumerate(result)]
+        return f"({''.join(f'{part}, ' for part in parts)})"
+    return "r"
+
+
+def _pointwise_after(result: Any) -> str:
+    return _each(result, lambda text, tensor: f"~{text}" if tensor.dtype == torch.bool else f"{text} + 1")
+
+
+def _reduced_after(result: Any) -> str:
+    def reduced(text: str, tensor: torch.Tensor) -> str:
+        if tensor.dim() == 0:
+            return f"{text}.sum()"
+        return f"{text}.sum(), {text}.sum(-1)"
+
+    return _each(result, reduced)
+
+
+def _kept(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """Return a leaf with the strides of `tensor` as it lies in its own memory."""
+    return tensor.detach().requires_grad_(like.requires_grad)
+
+
+def _no_dimensions(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    del first
+    if tensor.dim() == 0:
+        return tensor
+    return _kept(tensor, tensor.detach().reshape(-1)[0].clone()) if tensor.numel() else None
+
+
+def _narrowed(size: int) -> Change:
+    def narrow(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+        if tensor.dim() == 0 or tensor.shape[0] != first or first <= size:
+            return tensor
+        return _kept(tensor, tensor.detach()[:size].clone())
+
+    return narrow
+
+
+def _strided(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    del first
+    if tensor.dim() == 0 or not tensor.numel():
+        return tensor
+    double = torch.stack([tensor.detach(), tensor.detach()], -1).flatten(-2)
+    return _kept(tensor, double[..., ::2])
+
+
+def _transposed(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    del first
+    if tensor.dim() < 2 or not tensor.numel():
+        return tensor
+    return _kept(tensor, tensor.detach().transpose(0, -1).contiguous().transpose(0, -1))
+
+
+def _far_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    """Return indices that are out of every range, for tensors of whole numbers; see `changes_indices`."""
+    del first
+    return torch.full_like(tensor, 1_000_003) if tensor.dtype in (torch.int64, torch.int32) else tensor
+
+
+ERROR_INPUT = "error_input"
+
+CONTEXTS: tuple[Context, ...] = (
+    Context("alone", "the operator's own rule"),
+    Context("one_dimension_of_size_1", "broadcasting, and loops that vanish", change=_narrowed(1)),
+    Context("no_dimensions", "reductions over nothing, indexes without dimensions", change=_no_dimensions),
+    Context("size_0", "empty loops, divisions by a size", change=_narrowed(0)),
+    Context("strided", "inputs with gaps between elements", change=_strided),
+    Context("transposed", "inputs in another order, strides of results", change=_transposed),
+    Context("twice", "equal calls that share a result they must not share", calls=2),
+    Context("unused", "effects and errors of a call whose result nobody reads", after=lambda result: "None"),
+    Context("pointwise", "fusion with neighbours", before=_pointwise_before, after=_pointwise_after),
+    Context("reduced", "fusion with reductions on both sides", before=_reduced_before, after=_reduced_after),
+    Context("in_place", "the method that changes its first input", uses="in_place", gradients=False),
+    Context("in_place_between", "a changed intermediate", before=_pointwise_before, uses="in_place"),
+    Context("out", "`out=` that fits", uses="out", out="right", gradients=False),
+    Context("out_resized", "`out=` that has to grow", uses="out", out="resized", gradients=False),
+    Context("out_wrong", "`out=` of another dtype", uses="out", out="wrong", gradients=False),
+    Context("far_index", "errors that only data makes", change=_far_index, gradients=False),
+    Context(ERROR_INPUT, "inputs that eager refuses, from torch's own tests", gradients=False),
+)
+
+BY_NAME = {context.name: context for context in CONTEXTS}
+RANK = {context.name: number for number, context in enumerate(CONTEXTS)}
+
+
+def changed_inputs(context: Context, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    """Return the inputs of a sample in this context; None if the context has nothing to change here."""
+    if context.change is None:
+        return list(tensors)
+    first = tensors[0].shape[0] if tensors and tensors[0].dim() else -1
+    changed = [context.change(tensor, first) for tensor in tensors]
+    if any(tensor is None for tensor in changed):
+        return None
+    real = [tensor for tensor in changed if tensor is not None]
+    same = all(
+        new is old or (new.shape == old.shape and new.stride() == old.stride() and new.dtype != torch.int64)
+        for new, old in zip(real, tensors, strict=True)
+    )
+    return None if same else real

@@ -1,0 +1,256 @@
+"""A case made ready: its input tensors, and its code as Python text that a script can show."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..generated_source import functions_of
+from .argument_trees import CallText, tensors_of, with_tensors
+from .cases import SweepCase, SweepTask, dtype_of, seed_of
+from .contexts import BY_NAME, Context, changed_inputs
+from .torch_samples import OPERATORS
+
+MOST_SAMPLES = 160
+"""Samples looked at: some operators have a thousand, which differ in one number."""
+
+MOST_ELEMENTS = 20_000
+
+UNINITIALISED = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "resize_",
+        "resize_as_",
+    }
+)
+"""Operators whose results hold whatever lay in memory: compared in everything but their elements."""
+
+Function = Callable[[list[torch.Tensor]], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedCase:
+    """One case ready to run.
+
+    lines: the body of a function of `a`, the list of input tensors.  constants: further names that it reads.
+    inputs: the tensors; runs get copies.
+    """
+
+    case: SweepCase
+    lines: tuple[str, ...]
+    constants: dict[str, Any]
+    inputs: tuple[torch.Tensor, ...]
+
+    def fresh_inputs(self) -> list[torch.Tensor]:
+        """Return copies of the inputs, with the same strides, as leaves."""
+        return [copy_of(tensor) for tensor in self.inputs]
+
+    def definition(self, name: str) -> str:
+        """Return the text of the case as a function of `a`."""
+        return "\n".join([f"def {name}(a):", *(f"    {line}" for line in self.lines)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One sample of an operator, free of torch's own class for it; `form` is which operator it calls."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def copy_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a leaf with its own memory and the same values, strides and `requires_grad`."""
+    plain = tensor.detach()
+    if plain.layout != torch.strided or plain.is_conj() or plain.is_neg():
+        return plain.clone().requires_grad_(tensor.requires_grad)
+    size = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True)) if plain.numel() else 0
+    memory = torch.zeros(size, dtype=plain.dtype)
+    copy = memory.as_strided(plain.shape, plain.stride())
+    if plain.numel():
+        if any(s == 0 and n > 1 for n, s in zip(plain.shape, plain.stride(), strict=True)):
+            memory.copy_(plain.as_strided((size,), (1,)))
+        else:
+            copy.copy_(plain)
+    return copy.detach().requires_grad_(tensor.requires_grad)
+
+
+def samples_of(task: SweepTask) -> list[Sample]:
+    """Return the samples of an operator for a dtype: the same in every process; too large ones are left out."""
+    info = OPERATORS[task.operator]
+    dtype = dtype_of(task.dtype)
+    gradients = (dtype.is_floating_point or dtype.is_complex) and bool(info.supports_autograd)
+    torch.manual_seed(seed_of(task.operator, task.dtype) % 2**31)
+    samples: list[Sample] = []
+    for number, sample in enumerate(info.sample_inputs("cpu", dtype, requires_grad=gradients)):
+        if number >= MOST_SAMPLES:
+            break
+        candidate = Sample((sample.input, *sample.args), dict(sample.kwargs))
+        if _fits(candidate):
+            samples.append(candidate)
+    return samples
+
+
+def error_samples_of(task: SweepTask) -> list[Sample]:
+    """Return the calls that torch's own tests expect to be refused; they do not depend on the dtype of the task."""
+    info = OPERATORS[task.operator]
+    if info.error_inputs_func is None:
+        return []
+    torch.manual_seed(seed_of(task.operator) % 2**31)
+    found = (error.sample_input for error in info.error_inputs("cpu"))
+    return [Sample((one.input, *one.args), dict(one.kwargs)) for one in found]
+
+
+def _fits(sample: Sample) -> bool:
+    tensors = list(tensors_of((sample.args, sample.kwargs)))
+    if any(t.layout != torch.strided or t.is_quantized or t.device.type != "cpu" for t in tensors):
+        return False
+    return sum(tensor.numel() for tensor in tensors) <= MOST_ELEMENTS
+
+
+def prepare(case: SweepCase, sample: Sample) -> PreparedCase | None:
+    """Return a case made ready; None if the context does not apply to this operator and sample."""
+    context = BY_NAME[case.context]
+    originals = list(tensors_of((sample.args, sample.kwargs)))
+    if context.name == "far_index" and not any(tensor.is_floating_point() for tensor in originals):
+        return None  # numbers, not indices
+    inputs = changed_inputs(context, originals)
+    if inputs is None:
+        return None
+    if not context.gradients:
+        inputs = [tensor.detach() for tensor in inputs]
+    return _Writer(case, context, sample, inputs).written()
+
+
+class _Writer:
+    """Writes the code of one case."""
+
+    def __init__(self, case: SweepCase, context: Context, sample: Sample, inputs: list[torch.Tensor]) -> None:
+        self.case, self.context, self.sample = case, context, sample
+        self.inputs = inputs
+        self.info = OPERATORS[case.task.operator]
+        self.names = CallText(self._tensor, "K")
+        self.numbers = iter(range(len(inputs)))
+
+    def written(self) -> PreparedCase | None:
+        function = self._function()
+        if function is None:
+            return None
+        kwargs = dict(self.sample.kwargs)
+        lines: list[str] = []
+        result = None
+        if self.context.uses == "out" or self.context.after is not None or self._undetermined:
+            result = self._result()
+            if result is None:
+                return None
+        call = self.names.call(function, self.sample.args, kwargs)
+        if self.context.uses == "out":
+            call = f"{call[:-1]}, out={self._outputs(result)})"
+        if self.context.calls == 2:
+            return self._prepared([f"return {call}, {call}"])
+        if self._undetermined:
+            lines = [f"r = {call}", "return r.fill_(1)"]
+        elif self.context.after is None:
+            lines = [f"return {call}"]
+        elif self.context.name == "unused":
+            lines = [call, f"return {'a[0] + 1' if self._addable else 'None'}"]
+        else:
+            lines = [f"r = {call}", f"return {self.context.after(result)}"]
+        return self._prepared(lines)
+
+    @property
+    def _undetermined(self) -> bool:
+        return self.case.task.operator in UNINITIALISED and self.context.calls == 1
+
+    @property
+    def _addable(self) -> bool:
+        return bool(self.inputs) and self.inputs[0].dtype != torch.bool
+
+    def _prepared(self, lines: list[str]) -> PreparedCase:
+        constants = dict(self.names.constants)
+        if any("operator(" in line for line in lines):
+            constants["operator"] = self.info.op if self.context.uses != "in_place" else self.info.inplace_variant
+        return PreparedCase(self.case, tuple(lines), constants, tuple(self.inputs))
+
+    def _tensor(self, tensor: torch.Tensor) -> str:
+        number = next(self.numbers)
+        text = f"a[{number}]"
+        before = self.context.before
+        return before(text, self.inputs[number]) if before is not None else text
+
+    def _function(self) -> str | None:
+        """Return the text of what is called; None if the operator has no such form."""
+        info = self.info
+        if self.context.uses == "in_place":
+            target = info.inplace_variant
+            if target is None:
+                return None
+            name = getattr(target, "__name__", "")
+            return f"torch.Tensor.{name}" if getattr(torch.Tensor, name, None) is target else "operator"
+        if self.context.uses == "out" and (not info.supports_out or "out" in self.sample.kwargs):
+            return None
+        for path in (f"torch.{info.name}", f"torch.Tensor.{info.name}"):
+            if _at(path) is info.op:
+                return path
+        return "operator"
+
+    def _result(self) -> Any:
+        """Return what the call gives in eager; None if it raises."""
+        copies = iter([copy_of(tensor).detach() for tensor in self.inputs])
+        args = with_tensors(self.sample.args, lambda tensor: next(copies))
+        kwargs = with_tensors(self.sample.kwargs, lambda tensor: next(copies))
+        try:
+            return (
+                self.info.inplace_variant(*args, **kwargs)
+                if self.context.uses == "in_place"
+                else self.info.op(*args, **kwargs)
+            )
+        except Exception:  # whatever eager raises: the context then has no result to work on
+            return None
+
+    def _outputs(self, result: Any) -> str:
+        """Add the `out=` tensors to the inputs and return their text."""
+        texts = []
+        for tensor in tensors_of(result):
+            texts.append(f"a[{len(self.inputs)}]")
+            self.inputs.append(_output_like(tensor.detach(), self.context.out))
+        return texts[0] if isinstance(result, torch.Tensor) else f"({', '.join(texts)},)"
+
+
+def _output_like(tensor: torch.Tensor, form: str) -> torch.Tensor:
+    if form == "resized":
+        return torch.empty(0, dtype=tensor.dtype)
+    if form == "right":
+        return torch.full_like(tensor, 1)
+    other = torch.int64 if tensor.is_floating_point() or tensor.is_complex() else torch.bool
+    return torch.full_like(tensor, 1, dtype=torch.float32 if tensor.dtype == torch.bool else other)
+
+
+def _at(path: str) -> Any:
+    place: Any = torch
+    for name in path.split(".")[1:]:
+        place = getattr(place, name, None)
+    return place
+
+
+def program_of(cases: Sequence[PreparedCase]) -> Callable[[list[list[torch.Tensor]]], Any]:
+    """Return one function that runs many cases: from the lists of their inputs to a tuple of their results."""
+    texts = []
+    for number, prepared in enumerate(cases):
+        text = prepared.definition(f"case_{number}")
+        for name in prepared.constants:
+            text = re.sub(rf"\b{name}\b", f"{name}_of_{number}", text)
+        texts.append(text)
+    results = "".join(f"case_{number}(args[{number}]), " for number in range(len(cases)))
+    texts.append(f"def program(args):\n    return ({results})\n")
+    namespace = functions_of("\n\n".join(texts))
+    for number, prepared in enumerate(cases):
+        namespace.update({f"{name}_of_{number}": value for name, value in prepared.constants.items()})
+    program: Callable[[list[list[torch.Tensor]]], Any] = namespace["program"]
+    return program
