@@ -184,6 +184,7 @@ def sweep() -> None:
 @click.option("--samples", type=click.IntRange(min=1), default=4, show_default=True, help="Of each operator and dtype.")
 @click.option("--minutes", type=click.FloatRange(min=0), help="Start nothing after this time.")
 @click.option("--resume", is_flag=True, help="Go on where the last run with these options ended.")
+@click.option("--retry", is_flag=True, help="As --resume, but try again what had findings.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws samples and the order.")
 @_database
 @click.option(

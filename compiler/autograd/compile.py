@@ -186,13 +186,20 @@ class CompiledCall:
         what = error.what if isinstance(error, PlumblineError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, PlumblineError) else "expected where eager raises too; else report it"
         refused = isinstance(error, RuntimeError | Unsupported)  # by torch, which may refuse the backward alone, or us
-        if isinstance(error, InternalError) or not (refused or fails_by_itself(self.gm, arguments)):
-            if self.options.strict:
-                raise error
-            report_graph_failure("autograd", self.gm, arguments, error, "aot_eager", self.options)
+        ours = isinstance(error, InternalError) or not (refused or fails_by_itself(self.gm, arguments))
+        if ours and self.options.strict:
+            raise error
         self.fallback_reason = what
         record(RanEagerly("captured graph", "autograd", what, hint, None))
-        return lambda arguments, sizes: self._as_it_is(arguments)
+        unreported = [error] if ours else []
+
+        def as_it_is(arguments: Sequence[object], sizes: Sizes) -> tuple[object, ...]:
+            result = self._as_it_is(arguments)
+            while unreported:  # kernels refuse what shape rules let pass: then it was the program's error after all
+                report_graph_failure("autograd", self.gm, arguments, unreported.pop(), "aot_eager", self.options)
+            return result
+
+        return as_it_is
 
     def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments) -> Form:
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)

@@ -289,6 +289,9 @@ class Functionalizer:
         if is_random(target) and not all(handle.example.is_contiguous() for handle in flat):
             twin = cloning_twin(target)
         results = self._call_twin(node, target, twin)
+        if twin.dropped and not is_random(target) and _dtypes(results, twin.written) != [h.example.dtype for h in flat]:
+            twin = cloning_twin(target)  # reductions and scans compute in the dtype of out=, the twin in its own
+            results = self._call_twin(node, target, twin)
         for place, group in zip(twin.written, written, strict=True):
             self._store_group(group, results[place])
         self._return_results(node, target, twin, results, written)
@@ -412,6 +415,10 @@ class Functionalizer:
         found = self._read(self.handles[node])
         self._current = None
         return found
+
+
+def _dtypes(results: Sequence[object], places: tuple[int, ...]) -> list[torch.dtype]:
+    return [tensor_of(node).dtype for node in (results[place] for place in places) if isinstance(node, fx.Node)]
 
 
 def _is_dense(value: torch.Tensor) -> bool:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from ..base.torch_facts import FakeTensor, without_dispatch_modes
+from .fx_nodes import map_leaves
+
 aten = torch.ops.aten
 DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # arguments -> dtypes of some results
 _HALF = frozenset({torch.float16, torch.bfloat16})
@@ -16,7 +19,41 @@ _HALF = frozenset({torch.float16, torch.bfloat16})
 
 def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
-    return corrected(target, args, target(*args, **kwargs))
+    try:
+        result = target(*args, **kwargs)
+    except ZeroDivisionError:  # a rule that divides by the number of elements, where there are none
+        result = _as_the_kernel_gives(target, args, kwargs)
+    return corrected(target, args, result)
+
+
+def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    """Return empty tensors like those that the kernel gives on zeros; the sizes must be known."""
+
+    def real(value: object) -> object:
+        if not isinstance(value, torch.Tensor):
+            return value
+        sizes, strides = [int(size) for size in value.shape], [int(stride) for stride in value.stride()]
+        return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device).zero_()
+
+    modes = []
+
+    def note_mode(value: object) -> None:
+        if isinstance(value, FakeTensor):
+            modes.append(value.fake_mode)
+
+    given = (tuple(args), dict(kwargs))
+    map_leaves(given, note_mode)
+    with without_dispatch_modes(), torch.no_grad():
+        positional, named = map_leaves(given, real)
+        result = target(*positional, **named)
+
+    def fake(value: object) -> object:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device)
+
+    with modes[0], torch.no_grad():
+        return map_leaves(result, fake)
 
 
 def corrected(target: object, args: Sequence[object], result: object) -> object:

@@ -188,8 +188,11 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its _
             return func(*args, **kwargs)
         rule = self._decompositions.get(func)
         if rule is not None and not (args and refuses(func, args[0])):
-            with self:
-                result = rule(*args, **kwargs)
+            try:
+                with self:
+                    result = rule(*args, **kwargs)
+            except ZeroDivisionError:  # it divides by the number of elements, where there are none
+                result = NotImplemented
             if result is not NotImplemented:
                 return result
         if decomposes_by_itself(func):

@@ -78,9 +78,27 @@ def seed_of(*parts: object) -> int:
 
 
 def shuffled_tasks(tasks: Sequence[SweepTask], seed: int) -> list[SweepTask]:
-    """Return the tasks in an order drawn from the seed: what is done when time ends is a fair sample of all.
+    """Return the tasks in rounds: each operator once, with a dtype drawn from the seed, before any a second time.
 
-    Backends keep their order, and fixed sizes come before dynamic ones, which take five times as long.
+    What is done when time ends is then a fair sample of everything.  Within a round backends keep their order, and
+    fixed sizes come before dynamic ones, which take five times as long.
     """
     backends = list(dict.fromkeys(task.backend for task in tasks))
-    return sorted(tasks, key=lambda task: (task.dynamic, backends.index(task.backend), seed_of(seed, task.key)))
+    dtypes: dict[str, list[str]] = {}
+    for task in tasks:
+        dtypes.setdefault(task.operator, []).append(task.dtype)
+    rounds = {
+        (operator, dtype): number
+        for operator, names in dtypes.items()
+        for number, dtype in enumerate(sorted(set(names), key=lambda name: seed_of(seed, operator, name)))
+    }
+
+    def place(task: SweepTask) -> tuple[object, ...]:
+        return (
+            rounds[task.operator, task.dtype],
+            task.dynamic,
+            backends.index(task.backend),
+            seed_of(seed, task.operator),
+        )
+
+    return sorted(tasks, key=place)

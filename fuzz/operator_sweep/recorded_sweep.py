@@ -48,6 +48,7 @@ class SweepCommand:
     samples: int = 4
     minutes: float | None = None
     resume: bool = False
+    retry: bool = False
     seed: int = 0
     folder: Path = Path(".plumbline/sweep")
 
@@ -87,7 +88,12 @@ def run_recorded_sweep(command: SweepCommand, database: str, say: Say) -> SweepR
     tasks = tasks_of(command)
     written_under = {"seed": command.seed, "samples": command.samples}
     with (
-        RowStore(command.folder / "rows.jsonl", written_under, resume=command.resume) as rows,
+        RowStore(
+            command.folder / "rows.jsonl",
+            written_under,
+            resume=command.resume or command.retry,
+            retry=command.retry,
+        ) as rows,
         open_store(database, write=True) as results,
     ):
         run = describe_run(sys.argv, Path.cwd(), threads=1)

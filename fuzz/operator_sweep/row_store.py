@@ -15,12 +15,13 @@ FORMAT = 1
 class RowStore:
     """An open file of rows.  A context manager; `append` returns when the row is written.
 
-    resume: keep the rows that are there and skip their tasks; otherwise the file must be absent or is started again.
+    resume: keep the rows that are there; otherwise the file is started again.  retry: keep those without faults only;
+    of two rows of one task the later counts.
     settings: what rows depend on; a file that was written under others cannot be resumed.
     Raises UserError for a file that cannot be written, or is not one of rows.
     """
 
-    def __init__(self, file: Path, settings: Mapping[str, object], *, resume: bool) -> None:
+    def __init__(self, file: Path, settings: Mapping[str, object], *, resume: bool, retry: bool = False) -> None:
         self.file = file
         head = {"plumbline_sweep": FORMAT, **settings}
         self.rows: dict[str, dict[str, Any]] = {}
@@ -30,6 +31,8 @@ class RowStore:
                 self._read(head)
             else:
                 file.write_text(json.dumps(head) + "\n", encoding="utf-8")
+            if retry:
+                self.rows = {name: row for name, row in self.rows.items() if not row["faults"]}
             self._open = file.open("a", encoding="utf-8")
         except OSError as error:
             raise UserError("cannot write the rows", where=str(file), why=error.strerror or "") from None

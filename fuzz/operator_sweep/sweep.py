@@ -19,6 +19,9 @@ MOST_LISTED = 0.005
 
 ENOUGH_TO_RATE = 1000
 
+MOST_EAGER_DEATHS = 5
+"""Cases of a task in which eager itself may end the process before the task is given up."""
+
 
 @dataclass(frozen=True, slots=True)
 class SweepSettings:
@@ -39,8 +42,8 @@ class SweepReport:
     """Counts of a sweep, filled while it runs, so that an interruption loses nothing.
 
     kinds: of verdicts over all cases.  listed: cases that known deviations explain.  findings: one for each distinct
-    fault.  faulty: cases that have one.  lost: processes that died or hung.  eager_died: tasks in which eager itself
-    ended the process.  stale: known deviations that nothing showed, though all their tasks were done.
+    fault.  faulty: cases that have one.  lost: processes that died or hung.  eager_died: cases in which eager
+    itself ends the process.  stale: known deviations that nothing showed, though all their tasks were done.
     """
 
     total: int = 0
@@ -139,12 +142,17 @@ class Sweep:
 
     def _row(self, child: TaskChild, task: SweepTask) -> dict[str, Any]:
         request = TaskRequest(task, self.settings.samples, self.settings.seed)
+        died: list[str] = []
         row = child.try_task(request)
-        if not isinstance(row, Lost):
-            return row
-        if row.died and child.where.read().startswith(EAGER):
-            return _empty_row(task, eager_died=child.where.read())
-        return self._case_by_case(child, request, row)
+        while isinstance(row, Lost) and row.died and child.where.read().startswith(EAGER):
+            died.append(child.where.read().removeprefix(EAGER).strip())
+            if len(died) > MOST_EAGER_DEATHS:
+                return {**_empty_row(task), "eager_died": died}
+            request = replace(request, without=tuple(died))
+            row = child.try_task(request)
+        if isinstance(row, Lost):
+            row = self._case_by_case(child, request, row)
+        return {**row, "eager_died": died} if died else row
 
     def _case_by_case(self, child: TaskChild, request: TaskRequest, first: Lost) -> dict[str, Any]:
         """Try each case of a task that was lost on its own, to name the one that loses it."""
@@ -175,7 +183,7 @@ class Sweep:
         report.lost += row.get("lost", 0)
         counts["cases"] += row["cases"]
         if row.get("eager_died"):
-            report.eager_died.append(row["eager_died"])
+            report.eager_died += row["eager_died"]
         faults = [CaseFault(**{**fault, "together": tuple(fault["together"])}) for fault in row["faults"]]
         unknown = [fault for fault in faults if not self._is_known(fault)]
         faulty = {fault.case for fault in unknown}

@@ -42,8 +42,15 @@ def _own_program(fault: CaseFault, prepared: PreparedCase) -> list[str] | None:
     inputs = ", ".join(tensor_text(tensor) for tensor in prepared.inputs)
     lines = ["import torch", *lines, f"a = [{inputs}]", *prepared.definition("f").splitlines()]
     if fault.aspect == SWALLOWED:
-        compiled = f"plumbline.compile(f, backend={task.backend!r}, dynamic={task.dynamic}, options={{'strict': True}})"
-        lines = ["import plumbline", *lines, f"{compiled}(a)"]
+        lines[0:1] = [
+            "import contextlib, plumbline, torch",
+            "from plumbline.compiler.base.events import CompilerFailed, recording",
+        ]
+        lines += [
+            "with recording() as events, contextlib.suppress(Exception):",
+            f"    plumbline.compile(f, backend={task.backend!r}, dynamic={task.dynamic})(a)",
+            "raise SystemExit(any(type(e) is CompilerFailed or getattr(e, 'operation', '') == 'graph' for e in events))",
+        ]
     else:
         lines[1:1] = [
             "from plumbline.oracle import check",

@@ -36,7 +36,7 @@ class TaskRequest:
     """What is asked of the child.
 
     samples: of the operator, how many.  only: the names of the cases to try, empty for those that the seed draws.
-    listed: only name the cases, and try none.
+    listed: only name the cases, and try none.  without: the names of cases that end the process in eager.
     """
 
     task: SweepTask
@@ -44,6 +44,7 @@ class TaskRequest:
     seed: int
     only: tuple[str, ...] = ()
     listed: bool = False
+    without: tuple[str, ...] = ()
 
 
 def try_task(request: TaskRequest, compiler: CompilerUnderTest, say: Callable[[str], None]) -> dict[str, Any]:
@@ -113,9 +114,10 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
         build = operator_program
     works, refused, seen = [], [], set()
     for prepared in cases:
-        if request.only and prepared.case.key not in request.only:
+        name = prepared.case.key
+        if name in request.without or (request.only and name not in request.only):
             continue
-        say(f"{EAGER} {prepared.case.key}")
+        say(f"{EAGER} {name}")
         runnable = build([prepared])
         try:
             runnable.program(runnable.arguments())

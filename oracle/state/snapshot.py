@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin
 
 from plumbline.compiler.base.torch_facts import unwrapped
 
@@ -46,6 +47,9 @@ class Snapshot:
             inner = unwrapped(value)
             if inner is not None:  # a value that outlived its transform: only the memory inside it can change
                 self._save(path, kind, inner)
+                return
+            if isinstance(value, UninitializedTensorMixin):
+                self.obstacles.append(f"{path} is not initialised yet, and cannot be made so again")
                 return
             if not has_storage(value):
                 self.obstacles.append(f"{path} is a {type(value).__name__} of layout {value.layout}, not rewindable")

@@ -33,6 +33,7 @@ from ...values.reasons import (
     DISABLED,
     FUNCTION_TRANSFORM,
     OPERATION_FAILED,
+    TENSOR_STATE,
     TORCH_CALL_FORM,
     UNSUPPORTED_TENSOR,
     Break,
@@ -127,7 +128,14 @@ class GraphBuilder(GraphInProgress):
         versions = [_version(value) for value in self.input_values]
         written = fake_args[0] if fake_args and _repeats_elements(fake_args[0]) else None
         before = getattr(written, "_version", 0)
+        outputs = _shapes_and_versions(fake_kwargs.get("out"))
         result = self._fake_run(kind, target, fake_args, fake_kwargs)
+        for (shape, version), now in zip(outputs, _shapes_and_versions(fake_kwargs.get("out")), strict=True):
+            name = target if isinstance(target, str) else getattr(target, "__name__", target)
+            if now[0] != shape:
+                raise Break(TENSOR_STATE, f"{name} gives the tensor of its argument out= another size")
+            if now[1] == version:  # matrix_rank does not write there while anybody watches
+                raise Break(TORCH_CALL_FORM, f"{name} does not say that it writes to its argument out=")
         if getattr(written, "_version", 0) != before:  # eager refuses most of these, the shape rules none
             raise Break(OPERATION_FAILED, f"{target} writes into a tensor whose elements share memory")
         if any(_version(value) != old for value, old in zip(self.input_values, versions, strict=True)):
@@ -357,6 +365,13 @@ def _repeats_elements(value: object) -> bool:
 def _version(value: TensorValue) -> int:
     """Return how often the input was changed; inference tensors do not count."""
     return 0 if value.fake.is_inference() else value.fake._version
+
+
+def _shapes_and_versions(outputs: object) -> list[tuple[object, int]]:
+    """Return the shapes of what was passed as `out=`, and how often it was changed: a tensor, several, or None."""
+    several = outputs if isinstance(outputs, tuple | list) else (outputs,)
+    tensors = [output for output in several if isinstance(output, torch.Tensor) and not output.is_inference()]
+    return [(tuple(tensor.shape), tensor._version) for tensor in tensors]
 
 
 def _has_tensor(value: object) -> bool:
