@@ -26,6 +26,7 @@ from .graph.example_values import with_example_values
 from .graph.graph_failure import report_graph_failure
 from .graph.graph_interpreter import interpreted
 from .graph.promises import checked_at_first, going_on
+from .kernel_levels import GraphStages, validated
 from .loops.loop_printing import record_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
@@ -100,13 +101,13 @@ def _compile(
 ) -> Compiled:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
-        program = lower_graph(gm, sizes)
+        lowered = lower_graph(gm, sizes)
         if options.debug:
-            record_program(program, "lowering")
+            record_program(lowered, "lowering")
         if options.verify:
-            verify(program, "lowering")
+            verify(lowered, "lowering")
     with stage("schedule"):
-        program = schedule(program, options)
+        program = schedule(lowered, options)
         if is_recording():
             record_program(program, "schedule")
         plan = plan_execution(program)
@@ -121,7 +122,10 @@ def _compile(
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
-    return bind(plan, host, library, GraphFallback(interpreted(gm), options.strict, report))
+    compiled = bind(plan, host, library, GraphFallback(interpreted(gm), options.strict, report))
+    if not options.validates:
+        return compiled
+    return validated(GraphStages.of(gm, (lowered, program), compiled, sizes, options), options)
 
 
 def _warn_once(text: str) -> None:

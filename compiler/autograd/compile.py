@@ -22,6 +22,7 @@ from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, 
 from ..base.locks import ForkedLock
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
+from ..comparison.first_call import FirstCall, StageDeparture
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
 from ..graph.effects.undo import effects_of, undoing
@@ -33,9 +34,10 @@ from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
-from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, at_sizes, dynamic_arguments
-from .function import CompiledBackward, CompiledPair, Layout, Pattern
+from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
+from .function import CompiledBackward, CompiledPair, Pattern
 from .joint import JointProgram, Traced, autocast_state, trace_call
+from .levels import FormStages, form_levels, tangent_layouts
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
 Tensors = Sequence[torch.Tensor]
@@ -204,7 +206,8 @@ class CompiledCall:
     def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments) -> Form:
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
-        program = JointProgram(self.gm, metadata, *state, self.decompositions, dynamic, sizes)
+        keeps = self.options.validates
+        program = JointProgram(self.gm, metadata, *state, self.decompositions, dynamic, sizes, keeps_recorded=keeps)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
@@ -212,9 +215,12 @@ class CompiledCall:
         if traced.signature.is_differentiable:
             if torch.is_inference_mode_enabled():
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
-            run = self._compile_pair(program, traced, joint)
+            with stage("partition"):
+                cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
+            run = self._compile_pair(program, traced, joint, cut)
         else:
-            run = self._compile_forward(traced, joint)
+            cut, run = None, self._compile_forward(traced, joint)
+        validation = self._validation(program, traced, joint, cut)
         for label in traced.sizes.fixed():
             record(FellBack("dynamic sizes", f"the traced operations need {label} to be what it is in this call"))
         signature = traced.signature
@@ -230,6 +236,8 @@ class CompiledCall:
             sizes = sizes if dynamic.labels else ()
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
+                return self._as_it_is(arguments)
+            if validation is not None and validation.departs(arguments):
                 return self._as_it_is(arguments)
             try:
                 values = run([arguments[position] for position in positions], sizes)
@@ -261,24 +269,32 @@ class CompiledCall:
         constants = traced.constants
         return lambda tensors, sizes: run_plain(compiled, (*tensors, *constants, *sizes))
 
+    def _validation(
+        self, program: JointProgram, traced: Traced, joint: JointGraph, cut: Partition | None
+    ) -> FirstCall | None:
+        """Return what holds a form to the captured graph at its first call; None where the options do not ask."""
+        if not self.options.validates:
+            return None
+        stages = FormStages(program, traced, joint, cut, program.sizes)
+        return FirstCall("captured graph", lambda: form_levels(stages), self._report_departure, self.options.strict)
+
+    def _report_departure(self, error: StageDeparture, arguments: Sequence[object]) -> None:
+        self.fallback_reason = error.what
+        report_graph_failure(error.stage, self.gm, arguments, error, "aot_eager", self.options)
+
     def _compile_pair(
-        self, program: JointProgram, traced: Traced, joint: JointGraph
+        self, program: JointProgram, traced: Traced, joint: JointGraph, cut: Partition
     ) -> Callable[[Sequence[object], Sizes], Tensors]:
-        with stage("partition"):
-            cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
-        given = placeholders(joint.graph.graph)[joint.inputs :]
-        layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
-        dynamic_layouts = at_sizes(layouts, list(traced.sizes.symbols))
         return CompiledPair(
             signature=traced.signature,
             forward=self._compile_graph(cut.forward, traced),
             kept=cut.kept,
             constants=traced.constants,
             tangents=joint.tangents,
-            layouts=dynamic_layouts or (lambda sizes: layouts),
+            layouts=tangent_layouts(traced),
             backward_for=_Backwards(self, program, traced, cut),
         )
 

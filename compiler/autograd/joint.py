@@ -30,9 +30,9 @@ from ..base.torch_facts import (
     running_gradient_number,
 )
 from ..graph.aliasing import memory_root
-from ..graph.fx_nodes import add_call, add_output
+from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
-from ..graph.node_values import in_backward, origin_of, set_value, tensor_of, value_of
+from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, tensor_of, value_of
 from ..graph.tracer import (
     AtenRecorder,
     Decomposition,
@@ -64,6 +64,7 @@ class Traced:
     constants: tensors that the graph takes behind the call's own.  gradients_of: inputs (by their number) that may get
     a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
     the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
+    recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
     """
 
     joint: JointGraph
@@ -72,6 +73,7 @@ class Traced:
     gradients_of: tuple[int, ...]
     forward_targets: tuple[object, ...]
     sizes: TracedSizes
+    recorded: fx.GraphModule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class JointProgram:
     """A torch-level graph with the arguments it is specialised to, and how to trace it.
 
     arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
-    grad_enabled, autocast: the state of the call.
+    grad_enabled, autocast: the state of the call.  keeps_recorded: whether a trace keeps what it recorded.
     """
 
     gm: fx.GraphModule
@@ -89,6 +91,7 @@ class JointProgram:
     decompositions: Mapping[OpOverload, Decomposition] | None = None
     dynamic: DynamicArguments = NOTHING_DYNAMIC
     sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
+    keeps_recorded: bool = False
 
     @staticmethod
     def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
@@ -235,7 +238,18 @@ class _Run:
                 allow_unused=True,
             )
         self.worker.take(list(self.recorder.graph.nodes))
-        return wanted, [None if g is None else self.worker.value_after(self.recorder.node_of(g)) for g in found]
+        return wanted, [None if g is None else self.recorder.node_of(g) for g in found]
+
+    def recorded(self, analysis: Analysis, gradients: Sequence[fx.Node | None]) -> fx.GraphModule:
+        """Return what was recorded as a graph with the outputs of the joint graph."""
+        graph = fx.Graph()
+        mapping: dict[fx.Node, fx.Node] = {}
+        for node in self.recorder.graph.nodes:
+            mapping[node] = copy_node(graph, node, mapping.__getitem__)
+            copy_facts(node, mapping[node])
+        values = [self.recorder.node_of(item) for item in analysis.objects]
+        add_output(graph, [None if node is None else mapping[node] for node in (*values, *gradients)])
+        return lazy_module(dict(self.recorder.constants), graph)
 
     def _add_tangent(self, index: int, item: torch.Tensor) -> torch.Tensor:
         """Add a placeholder for the gradient of one value: sizes and dtype of the value, its strides if dense."""
@@ -287,7 +301,9 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     targets = tuple(node.target for node in run.worker.graph.nodes if node.op == "call_function")
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
-    wanted, gradients = run.gradients(analysis, chosen) if chosen else ([], [])
+    wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
+    recorded = run.recorded(analysis, found) if program.keeps_recorded else None
+    gradients = [None if node is None else run.worker.value_after(node) for node in found]
     inputs = len(run.primals)
     worker = run.worker
     add_output(worker.graph, [*_own_memory(worker.graph, analysis.values), *gradients])
@@ -301,7 +317,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         frozenset(fact.input for fact in analysis.signature.writes),
     )
     constants = tuple(run.recorder.constants[name] for name in names)
-    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets, run.sizes)
+    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets, run.sizes, recorded)
 
 
 def _own_memory(graph: fx.Graph, values: Sequence[fx.Node]) -> list[fx.Node]:

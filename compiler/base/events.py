@@ -105,6 +105,20 @@ class CompilerFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Validated(Event):
+    """Compiled code was held to the stages before it at its first call; seconds of wall time.
+
+    part: what was compiled.  stages: those that ran, in order.  departed: the first that gives something else than the
+    one before it, empty where all agree; then a CompilerFailed has the details.
+    """
+
+    part: str
+    stages: tuple[str, ...]
+    departed: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class BackendCalled(Event):
     """A captured graph was handed to a backend: readable text of the graph and the backend's name."""
 

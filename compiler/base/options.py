@@ -13,11 +13,17 @@ from .errors import UnknownOption, UserError
 T = TypeVar("T")
 
 
-def option(default: T, doc: str, *, environment: str | None = None) -> T:
-    """Declare a field of Options: its default, what it means (with the unit) and a further environment name."""
-    metadata = {"doc": doc, "environment": environment}
+def option(default: T, doc: str, *, environment: str | None = None, words: tuple[str, ...] = ()) -> T:
+    """Declare a field of Options: its default, what it means (with the unit) and a further environment name.
+
+    words: what a field may hold besides values of the default's type.
+    """
+    metadata = {"doc": doc, "environment": environment, "words": words}
     field: T = dataclasses.field(default=default, metadata=metadata)
     return field
+
+
+RUN = "run"  # of `verify`: every check, and at a first call every stage runs beside the compiled code
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,11 @@ class Options:
     strict: bool = option(False, "raise the compiler's own errors instead of running the frame eagerly")
     guards_in_c: bool = option(True, "check guards by an evaluator in C where there is a C compiler")
     # graphs and gradients
-    verify: bool = option(False, "run every named check after every pass")
+    verify: bool | str = option(
+        False,
+        "run every named check after every pass; 'run': at a first call also compare what the stages give",
+        words=(RUN,),
+    )
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")
     # code generation
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
@@ -62,12 +72,18 @@ class Options:
 
         Raises UnknownOption for a name that is not an option, UserError for a value of another type than the default's.
         """
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        known = {field.name: field for field in dataclasses.fields(self)}
         for name, value in changes.items():
-            if name not in defaults:
+            if name not in known:
                 raise unknown_option(name)
-            _demand_type(name, value, defaults[name])
+            if value not in known[name].metadata["words"]:
+                _demand_type(name, value, known[name].default, known[name].metadata["words"])
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]  # names and types are checked
+
+    @property
+    def validates(self) -> bool:
+        """Whether what is compiled is compared with the stages before it when it first runs."""
+        return self.verify == RUN
 
 
 Settings = Options | Callable[[], Options]  # options, or what gives those in force now
@@ -116,13 +132,15 @@ def unknown_option(name: str) -> UnknownOption:
     return UnknownOption(f"no option is named {name!r}", hint=hint)
 
 
-def _demand_type(name: str, value: object, default: object) -> None:
+def _demand_type(name: str, value: object, default: object, further: tuple[str, ...]) -> None:
     """Raise UserError for a value that the field cannot hold."""
     wanted: tuple[type, ...] = (bool, type(None)) if default is None else (type(default),)
     if isinstance(default, float):
         wanted = (float, int)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-        words = " or ".join("None" if kind is type(None) else kind.__name__ for kind in wanted)
+        words = " or ".join(
+            ["None" if kind is type(None) else kind.__name__ for kind in wanted] + list(map(repr, further))
+        )
         raise UserError(f"option {name} cannot be {value!r}", hint=f"use a value of type {words}, such as {default!r}")
     if name == "save_budget" and isinstance(value, int | float) and not 0 <= value <= 1:
         raise UserError(f"option {name} cannot be {value!r}", hint="use a number from 0 to 1")
@@ -136,7 +154,8 @@ def options_from_environment(environment: Mapping[str, str] | None = None) -> Op
         extra = field.metadata["environment"]
         for name in (extra, f"PLUMBLINE_{field.name.upper()}"):
             if name and name in source:
-                changes[field.name] = _read(name, source[name], field.default)
+                text, words = source[name], field.metadata["words"]
+                changes[field.name] = text if text in words else _read(name, text, field.default)
     return Options().replace(**changes)
 
 

@@ -264,12 +264,17 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
 
 def schedule(program: LoopProgram, options: Options) -> LoopProgram:
     """Return the program as kernels in order; every pass is checked where options ask for it, and recorded."""
-    for each in PASSES if options.fuse else UNFUSED:
-        run = _REPLACED.get().get(each.__name__, each)
+    for name, run in passes_in_force(options):
         start = time.perf_counter()
         before, program = program, run(program)
         seconds = time.perf_counter() - start
         if options.verify:
-            verify(program, each.__name__, before)
-        record(PassDone("schedule", each.__name__, len(before.steps), len(program.steps), seconds))
+            verify(program, name, before)
+        record(PassDone("schedule", name, len(before.steps), len(program.steps), seconds))
     return program
+
+
+def passes_in_force(options: Options) -> tuple[tuple[str, Pass], ...]:
+    """Return the passes in order, planted ones in their places, each with the name of the place."""
+    chosen = PASSES if options.fuse else UNFUSED
+    return tuple((each.__name__, _REPLACED.get().get(each.__name__, each)) for each in chosen)

@@ -1,0 +1,113 @@
+"""Units of noise: how far a program's own rounding errors move its results.
+
+The program runs a few times in its own dtypes with random last digits: what an operator gives is off by a unit in the
+last place now and then, and so is what it reads, where its inside rounds too (the stochastic arithmetic of Vignes,
+CESTAC, 1974).  The oracle's noise (`oracle/noise`) is finer: it follows eager in float64 and knows its operators one
+by one.  The compiler cannot import it, and does not need it: here two stages of one program are compared, which follow
+the same formulas, and a fault moves values by more than their last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from ..base.torch_facts import OpOverload, TorchDispatchMode
+from ..graph.facts import QUESTIONS, OpKind, op_facts
+from ..graph.fx_nodes import map_leaves
+
+REPLICAS = 6
+SHARE = 0.25  # of the elements that are moved by one unit in the last place: their root mean square is half of it
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(f"aten::{name}" for name in text.split())
+
+
+# Results are elements of the inputs: nothing is rounded.
+_MOVING = _names(
+    "clone cat stack gather index index_select where masked_fill masked_select constant_pad_nd slice_scatter "
+    "select_scatter scatter flip roll repeat relu clamp clamp_min clamp_max maximum minimum max min amax amin abs neg "
+    "max_pool2d_with_indices sort topk kthvalue median cummax cummin embedding threshold_backward tril triu fill copy "
+    "slice_backward select_backward index_put diag_embed hardtanh lift_fresh detach"
+)
+# Results jump where an input crosses a threshold.  What they read is exact, or carries the noise of what made it.
+_JUMPING = _names("floor ceil round trunc frac floor_divide fmod remainder sign sgn heaviside nextafter")
+# Correctly rounded by IEEE 754: only the result is off.
+_EXACT = _names("add sub rsub mul div true_divide reciprocal sqrt square _to_copy lerp addcmul addcdiv mean sum")
+# Inside, numbers as large as the inputs cancel: the result is off by a last digit of these.
+_CANCELLING = _names(
+    "gelu gelu_backward mish mish_backward silu_backward softplus log_sigmoid_forward log_sigmoid_backward "
+    "tanh_backward sigmoid_backward hardswish hardswish_backward hardsigmoid elu celu selu logit log1p expm1"
+)
+
+
+class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
+    """Moves last digits in every ATen call inside it; below autograd, so that gradients are moved too."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        self._generator = torch.Generator(device="cpu").manual_seed(seed)
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
+    ) -> object:
+        """Run one call with noise in it."""
+        kwargs = dict(kwargs or {})
+        if func in QUESTIONS or not isinstance(func, OpOverload):
+            return func(*args, **kwargs)
+        facts, name = op_facts(func), func._schema.name.removesuffix("_")
+        if facts.kind in (OpKind.VIEW, OpKind.CREATION, OpKind.RANDOM) or name in _MOVING:
+            return func(*args, **kwargs)
+        rounded = any(argument.name == "rounding_mode" for argument in func._schema.arguments)
+        if (rounded and kwargs.get("rounding_mode") is not None) or name in _JUMPING:
+            return func(*args, **kwargs)
+        plain = name in _EXACT and name not in _REDUCTIONS
+        if not plain:
+            written = set(facts.mutates)
+            args = tuple(value if place in written else self._moved(value) for place, value in enumerate(args))
+        result = func(*args, **kwargs)
+        if facts.mutates:
+            for place in facts.mutates:
+                self._move_in_place(args[place] if place < len(args) else None)
+            return result
+        scale = _greatest(args) if name in _CANCELLING else None
+        return map_leaves(result, lambda value: self._moved_value(value, scale))
+
+    def _moved(self, value: object) -> object:
+        return map_leaves(value, lambda leaf: self._moved_value(leaf, None))
+
+    def _moved_value(self, value: object, scale: Tensor | None) -> object:
+        if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
+            return value
+        digit = torch.finfo(value.dtype).eps
+        size = value.abs() if scale is None or scale.shape != value.shape else torch.maximum(value.abs(), scale)
+        moved = value + (size * self._directions(value) * digit).to(value.dtype)
+        return torch.where(torch.isfinite(value), moved, value)
+
+    def _move_in_place(self, value: object) -> None:
+        for part in value if isinstance(value, list | tuple) else (value,):
+            moved = self._moved_value(part, None)
+            if isinstance(part, Tensor) and isinstance(moved, Tensor) and moved is not part:
+                part.copy_(moved)
+
+    def _directions(self, value: Tensor) -> Tensor:
+        """Return -1, 0 or 1 for each element."""
+        draws = torch.rand(value.shape, generator=self._generator, device="cpu").to(value.device)
+        return (draws < SHARE / 2).to(torch.float32) - (draws > 1 - SHARE / 2).to(torch.float32)
+
+
+_REDUCTIONS = _names("mean sum addcmul addcdiv lerp")  # exact steps, but several of them
+
+
+def _greatest(args: Sequence[object]) -> Tensor | None:
+    """Return the greatest size among the tensors read, element by element."""
+    sizes = [value.abs() for value in args if isinstance(value, Tensor) and value.is_floating_point()]
+    result: Tensor | None = None
+    for size in sizes:
+        result = size if result is None else torch.maximum(result, size)
+    return result

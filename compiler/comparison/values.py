@@ -1,0 +1,128 @@
+"""Whether rounding explains the difference of two tensors; distances are in units of noise.
+
+One unit is the spread of the noisy replicas around the value, with floors for what a few replicas cannot say, as in
+`oracle/numeric/noise_units.py`.  Integers and truth values have to be equal, save where noise alone decides them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# One element may be this many units off: eight for each of the two stages that are compared.
+ALLOWED_UNITS = 16.0
+# So many units in the last place need no replicas.
+NEAR = 4.0
+# Floors of a unit: the last rounding, half the typical relative spread, a third of the neighbours' spread.
+LAST_ROUNDING, RELATIVE_FLOOR, NEIGHBOUR_FLOOR = 0.58, 0.5, 0.3
+# A position is undetermined when a unit is a quarter of the value's scale: no digit is certain.
+UNDETERMINED = 0.25
+
+Replicas = Callable[[], Sequence[Tensor]]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDifference:
+    """units: the greatest distance in units of noise, infinite where no noise explains it; text: the words."""
+
+    units: float
+    text: str
+
+
+def same_bits(actual: Tensor, expected: Tensor) -> bool:
+    """Return whether two tensors of one shape and dtype hold equal values; NaN equals NaN, zeros any sign."""
+    if torch.equal(actual, expected):
+        return True
+    if not (actual.is_floating_point() or actual.is_complex()):
+        return False
+    return bool(((actual == expected) | ((actual != actual) & (expected != expected))).all())
+
+
+def value_difference(actual: Tensor, expected: Tensor, replicas: Replicas) -> ValueDifference | None:
+    """Return how a tensor departs from the one of the stage before, None where rounding explains it.
+
+    replicas: the same tensor in noisy runs of the program; asked for only where bits differ beyond the last digits.
+    """
+    actual, expected = _real(actual), _real(expected)
+    if same_bits(actual, expected):
+        return None
+    if not actual.is_floating_point():
+        return _discrete_difference(actual, expected, [_real(each) for each in replicas()])
+    a, e = actual.double(), expected.double()
+    finite = torch.isfinite(a) & torch.isfinite(e)
+    same = (a == e) | (torch.isnan(a) & torch.isnan(e))
+    roundoff, tiny = torch.finfo(expected.dtype).eps / 2, torch.finfo(expected.dtype).smallest_normal
+    gap = torch.where(finite, (a - e).abs(), 0.0)
+    if bool((finite | same).all()) and bool((gap <= NEAR * 2 * roundoff * e.abs() + roundoff * tiny).all()):
+        return None
+    rows = [_real(each).double() for each in replicas()]
+    steady = torch.isfinite(e)
+    for row in rows:
+        steady = steady & torch.isfinite(row)
+    unit = _unit(e, rows, steady, roundoff) + tiny
+    level = float(e[steady].square().mean().sqrt()) if bool(steady.any()) else 0.0
+    spread = _spread(e, rows, steady)
+    undetermined = (spread > UNDETERMINED * e.abs().clamp(min=level)) | (~steady & torch.isfinite(e))
+    distance = torch.where(finite, gap / unit, torch.inf)
+    distance = torch.where(same | undetermined, 0.0, distance)
+    worst = float(distance.max())
+    if worst <= ALLOWED_UNITS:
+        return None
+    return ValueDifference(worst, _words(actual, expected, distance, f"{worst:.3g} units of noise"))
+
+
+def _real(value: Tensor) -> Tensor:
+    plain = value.detach().resolve_conj().resolve_neg()
+    return torch.view_as_real(plain) if plain.is_complex() else plain
+
+
+def _spread(e: Tensor, rows: Sequence[Tensor], steady: Tensor) -> Tensor:
+    total = torch.zeros_like(e)
+    for row in rows:
+        total += torch.where(steady, row - e, 0.0).square()
+    return (total / max(len(rows), 1)).sqrt()
+
+
+def _unit(e: Tensor, rows: Sequence[Tensor], steady: Tensor, roundoff: float) -> Tensor:
+    size = torch.where(steady, e.abs(), 0.0)
+    spread = _spread(e, rows, steady)
+    moving = steady & (spread > 0)
+    unit = spread
+    relevant = moving & (size > 0)
+    if bool(relevant.any()):
+        typical = float((spread[relevant] / size[relevant]).median())
+        unit = torch.maximum(unit, torch.where(moving, RELATIVE_FLOOR * typical * size, 0.0))
+        unit = torch.maximum(unit, torch.where(steady, NEIGHBOUR_FLOOR * _neighbours(spread, moving), 0.0))
+    return unit + LAST_ROUNDING * roundoff * size
+
+
+def _neighbours(spread: Tensor, moving: Tensor) -> Tensor:
+    """Return the smallest typical (geometric mean) spread among the slices an element lies in, one a dimension."""
+    logs = torch.where(moving, spread, 1.0).log()
+    weights = moving.double()
+    result: Tensor | None = None
+    for dim in range(spread.dim()):
+        others = [d for d in range(spread.dim()) if d != dim]
+        top = logs.sum(others, keepdim=True) if others else logs.sum()
+        count = weights.sum(others, keepdim=True) if others else weights.sum()
+        typical = torch.where(count > 0, (top / count.clamp(min=1)).exp(), 0.0)
+        result = typical if result is None else torch.minimum(result, typical)
+    return spread if result is None else result
+
+
+def _discrete_difference(actual: Tensor, expected: Tensor, rows: Sequence[Tensor]) -> ValueDifference | None:
+    differs = actual != expected
+    for row in rows:
+        differs = differs & (row == expected)
+    if not bool(differs.any()):
+        return None
+    return ValueDifference(float("inf"), _words(actual, expected, differs.double(), "values that do not round"))
+
+
+def _words(actual: Tensor, expected: Tensor, distance: Tensor, how: str) -> str:
+    """Return where the worst element is, and what it is in both."""
+    flat = int(distance.argmax())
+    place = list(map(int, torch.unravel_index(torch.tensor(flat), distance.shape))) if distance.dim() else []
+    found, wanted = actual.flatten()[flat].item(), expected.flatten()[flat].item()
+    return f"{found!r} at {place}, the stage before gives {wanted!r} ({how})"

@@ -1,0 +1,128 @@
+"""What becomes of one ATen graph on its way to C, as levels that can run beside each other.
+
+The graph itself, which PyTorch runs, is right; loops are run by their interpreter, before and after scheduling.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from .base.options import Options
+from .base.torch_facts import OpOverload
+from .codegen.host_call import Compiled
+from .comparison.first_call import FirstCall, StageDeparture
+from .comparison.level import Call, Level
+from .graph.graph_failure import report_graph_failure
+from .graph.graph_interpreter import interpret
+from .graph.node_values import calls
+from .graph.promises import run_checked
+from .loops.ir import LoopProgram
+from .loops.loop_interpreter import interpret_program
+from .lowering.lower import lower_graph
+from .lowering.registry import Lowering, LoweringCall, Result, lowering_of, replace_lowering, replaced_lowerings
+from .lowering.writer import NoLowering
+from .schedule.schedule import Pass, passes_in_force
+
+GRAPH, LOWERING, SCHEDULE, CODE = "ATen graph", "lowering", "schedule", "generated code"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphStages:
+    """One graph, stage by stage.
+
+    sizes: what dynamic sizes are in the call it was compiled for.  lowerings, passes: planted and own, as they were
+    when it was compiled.
+    """
+
+    gm: fx.GraphModule
+    lowered: LoopProgram
+    scheduled: LoopProgram
+    compiled: Compiled
+    sizes: Mapping[str, float]
+    lowerings: Mapping[OpOverload, Lowering]
+    passes: tuple[tuple[str, Pass], ...]
+
+    @staticmethod
+    def of(
+        gm: fx.GraphModule,
+        programs: tuple[LoopProgram, LoopProgram],
+        compiled: Compiled,
+        sizes: Mapping[str, float],
+        options: Options,
+    ) -> "GraphStages":
+        """Return the stages of a graph that has just been compiled; programs: before and after scheduling."""
+        return GraphStages(gm, *programs, compiled, sizes, replaced_lowerings(), passes_in_force(options))
+
+
+def graph_levels(stages: GraphStages) -> list[Level]:
+    """Return the levels of a graph, the graph itself first."""
+    return [
+        Level(GRAPH, _called(lambda *inputs: run_checked(stages.gm, inputs))),
+        Level(LOWERING, _loops(stages.lowered), lambda: _lowerings(stages)),
+        Level(SCHEDULE, _loops(stages.scheduled), lambda: _passes(stages)),
+        Level(CODE, _called(stages.compiled)),
+    ]
+
+
+def validated(stages: GraphStages, options: Options) -> Compiled:
+    """Return the compiled graph, which at its first call is held to the stages before it; op by op if one departs."""
+
+    def report(error: StageDeparture, inputs: Sequence[object]) -> None:
+        report_graph_failure(error.stage, stages.gm, inputs, error, "inductor", options)
+
+    gm, compiled = stages.gm, stages.compiled
+    first = FirstCall("ATen graph", lambda: graph_levels(stages), report, options.strict)
+
+    def call(*inputs: object) -> tuple[object, ...]:
+        if first.departs(inputs):
+            return interpret(gm, inputs)
+        return compiled(*inputs)
+
+    return call
+
+
+def _called(run: Callable[..., tuple[object, ...]]) -> Call:
+    def call(arguments: Sequence[object]) -> tuple[object, ...]:
+        with torch.no_grad():
+            return run(*arguments)
+
+    return call
+
+
+def _loops(program: LoopProgram) -> Call:
+    return _called(lambda *inputs: interpret_program(program, inputs))
+
+
+def _passes(stages: GraphStages) -> list[Level]:
+    """Return the loops after each scheduling pass."""
+    levels, program = [], stages.lowered
+    for name, run in stages.passes:
+        program = run(program)
+        levels.append(Level(f"{SCHEDULE}: {name}", _loops(program)))
+    return levels
+
+
+def _lowerings(stages: GraphStages) -> list[Level]:
+    """Return the graph with the calls of one operator lowered and all others left to ATen, for each operator."""
+    operators = dict.fromkeys(node.target for node in calls(stages.gm.graph))
+    known = [each for each in operators if isinstance(each, OpOverload) and _rule(stages, each) is not None]
+    return [Level(f"{LOWERING}: {operator}", _loops(_lowered_alone(stages, operator, known))) for operator in known]
+
+
+def _rule(stages: GraphStages, operator: OpOverload) -> Lowering | None:
+    return stages.lowerings.get(operator) or lowering_of(operator)
+
+
+def _lowered_alone(stages: GraphStages, operator: OpOverload, known: Sequence[OpOverload]) -> LoopProgram:
+    with ExitStack() as stack:
+        for each in known:
+            rule = _rule(stages, each) if each is operator else None
+            stack.enter_context(replace_lowering(each, rule or _left_to_aten))
+        return lower_graph(stages.gm, stages.sizes)
+
+
+def _left_to_aten(call: LoweringCall) -> Result:
+    raise NoLowering(f"{call.name} is left to ATen while the lowering of another operator is looked at")

@@ -1,0 +1,1 @@
+"""One program at every level of the compiler, for tests and fuzzers."""
