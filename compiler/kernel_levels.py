@@ -14,7 +14,7 @@ from .base.options import Options
 from .base.torch_facts import OpOverload
 from .codegen.host_call import Compiled
 from .comparison.first_call import FirstCall, StageDeparture
-from .comparison.level import Call, Level
+from .comparison.program_level import Call, ProgramLevel
 from .graph.graph_failure import report_graph_failure
 from .graph.graph_interpreter import interpret
 from .graph.node_values import calls
@@ -57,13 +57,13 @@ class GraphStages:
         return GraphStages(gm, *programs, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 
-def graph_levels(stages: GraphStages) -> list[Level]:
+def graph_levels(stages: GraphStages) -> list[ProgramLevel]:
     """Return the levels of a graph, the graph itself first."""
     return [
-        Level(GRAPH, _called(lambda *inputs: run_checked(stages.gm, inputs))),
-        Level(LOWERING, _loops(stages.lowered), lambda: _lowerings(stages)),
-        Level(SCHEDULE, _loops(stages.scheduled), lambda: _passes(stages)),
-        Level(CODE, _called(stages.compiled)),
+        ProgramLevel(GRAPH, _called(lambda *inputs: run_checked(stages.gm, inputs))),
+        ProgramLevel(LOWERING, _loops(stages.lowered), lambda: _lowerings(stages)),
+        ProgramLevel(SCHEDULE, _loops(stages.scheduled), lambda: _passes(stages)),
+        ProgramLevel(CODE, _called(stages.compiled)),
     ]
 
 
@@ -96,20 +96,22 @@ def _loops(program: LoopProgram) -> Call:
     return _called(lambda *inputs: interpret_program(program, inputs))
 
 
-def _passes(stages: GraphStages) -> list[Level]:
+def _passes(stages: GraphStages) -> list[ProgramLevel]:
     """Return the loops after each scheduling pass."""
     levels, program = [], stages.lowered
     for name, run in stages.passes:
         program = run(program)
-        levels.append(Level(f"{SCHEDULE}: {name}", _loops(program)))
+        levels.append(ProgramLevel(f"{SCHEDULE}: {name}", _loops(program)))
     return levels
 
 
-def _lowerings(stages: GraphStages) -> list[Level]:
+def _lowerings(stages: GraphStages) -> list[ProgramLevel]:
     """Return the graph with the calls of one operator lowered and all others left to ATen, for each operator."""
     operators = dict.fromkeys(node.target for node in calls(stages.gm.graph))
     known = [each for each in operators if isinstance(each, OpOverload) and _rule(stages, each) is not None]
-    return [Level(f"{LOWERING}: {operator}", _loops(_lowered_alone(stages, operator, known))) for operator in known]
+    return [
+        ProgramLevel(f"{LOWERING}: {operator}", _loops(_lowered_alone(stages, operator, known))) for operator in known
+    ]
 
 
 def _rule(stages: GraphStages, operator: OpOverload) -> Lowering | None:

@@ -35,9 +35,9 @@ from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
+from .form_levels import FormStages, form_levels, tangent_layouts
 from .function import CompiledBackward, CompiledPair, Pattern
 from .joint import JointProgram, Traced, autocast_state, trace_call
-from .levels import FormStages, form_levels, tangent_layouts
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
 Tensors = Sequence[torch.Tensor]

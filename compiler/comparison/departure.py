@@ -7,9 +7,9 @@ from functools import partial
 import torch
 
 from ..graph.node_values import type_text
-from .level import Level, LevelResult, run_level
 from .noise import REPLICAS, Noise
 from .private_inputs import GeneratorStates
+from .program_level import LevelResult, ProgramLevel, run_level
 from .values import value_difference
 
 
@@ -26,7 +26,7 @@ class Departure:
 class NoisyRuns:
     """Runs of one level with noise in them, made when somebody asks; none where the level fails under noise."""
 
-    level: Level
+    level: ProgramLevel
     arguments: Sequence[object]
     generators: GeneratorStates
     backward: Sequence[int] | None = None
@@ -40,7 +40,7 @@ class NoisyRuns:
         return self._results
 
     def _run(self, seed: int) -> LevelResult:
-        noisy = Level(self.level.stage, self.level.call)
+        noisy = ProgramLevel(self.level.stage, self.level.call)
         with Noise(seed):
             return run_level(noisy, self.arguments, self.generators, backward=self.backward)
 
@@ -183,7 +183,7 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LevelComparison:
     """What became of levels that ran beside each other.
 
     departure: None where all agree.  compared: the stages that ran; one alone says nothing: the first raised.
@@ -194,8 +194,8 @@ class Comparison:
 
 
 def compare_levels(
-    levels: Sequence[Level], arguments: Sequence[object], *, backward: Sequence[int] | None = None
-) -> Comparison:
+    levels: Sequence[ProgramLevel], arguments: Sequence[object], *, backward: Sequence[int] | None = None
+) -> LevelComparison:
     """Run levels on copies of the arguments and hold each to the one before; the first is right by definition.
 
     backward: see `run_level`.  Where the first raises nothing is compared: which error it is, running the program says.
@@ -205,19 +205,19 @@ def compare_levels(
     before = run_level(levels[0], arguments, generators, backward=backward)
     compared = [levels[0].stage]
     if before.error is not None:
-        return Comparison(tuple(compared))
+        return LevelComparison(tuple(compared))
     for level in levels[1:]:
         after = run_level(level, arguments, generators, backward=backward)
         compared.append(level.stage)
         text = departure(after, before, noisy)
         if text is not None:
             part = _part(level, before, arguments, noisy)
-            return Comparison(tuple(compared), part or Departure(level.stage, before.stage, text))
+            return LevelComparison(tuple(compared), part or Departure(level.stage, before.stage, text))
         before = after
-    return Comparison(tuple(compared))
+    return LevelComparison(tuple(compared))
 
 
-def _part(level: Level, before: LevelResult, arguments: Sequence[object], noisy: NoisyRuns) -> Departure | None:
+def _part(level: ProgramLevel, before: LevelResult, arguments: Sequence[object], noisy: NoisyRuns) -> Departure | None:
     """Return which part of a stage departs; None where it has no parts, or none departs by itself."""
     for finer in level.between():
         after = run_level(finer, arguments, noisy.generators, backward=noisy.backward)

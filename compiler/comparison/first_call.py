@@ -9,7 +9,7 @@ from ..base.errors import InternalError
 from ..base.events import Validated, record
 from ..base.torch_facts import without_dispatch_modes
 from .departure import compare_levels
-from .level import Level
+from .program_level import ProgramLevel
 
 
 class StageDeparture(InternalError):
@@ -34,7 +34,7 @@ class FirstCall:
     """
 
     part: str
-    levels: Callable[[], Sequence[Level]] | None
+    levels: Callable[[], Sequence[ProgramLevel]] | None
     report: Callable[[StageDeparture, Sequence[object]], None]
     strict: bool
     departed: bool = field(default=False)

@@ -14,8 +14,7 @@ import torch
 from torch import fx
 
 from ..autograd.dynamic_arguments import dynamic_arguments
-from ..autograd.joint import JointProgram, autocast_state, trace_call
-from ..autograd.levels import (
+from ..autograd.form_levels import (
     CAPTURED,
     DECOMPOSED,
     FUNCTIONAL,
@@ -27,11 +26,12 @@ from ..autograd.levels import (
     form_levels,
     halves_call,
 )
+from ..autograd.joint import JointProgram, autocast_state, trace_call
 from ..autograd.partition import JointGraph, partition
 from ..base.options import Options
 from ..comparison.departure import Departure, compare_levels
-from ..comparison.level import Level, LevelResult, run_level
 from ..comparison.private_inputs import GeneratorStates
+from ..comparison.program_level import LevelResult, ProgramLevel, run_level
 from ..graph.dynamic_sizes import is_symbolic, size_values
 from ..graph.node_values import placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
@@ -85,7 +85,7 @@ def first_departure(
     return compare_levels(levels, inputs, backward=None if backward else ()).departure
 
 
-def _levels(gm: fx.GraphModule, inputs: Sequence[object], options: Options) -> Iterator[Level]:
+def _levels(gm: fx.GraphModule, inputs: Sequence[object], options: Options) -> Iterator[ProgramLevel]:
     """Make the levels one by one, so that what fails is known by its place."""
     yield captured_level(gm)
     plain = _stages(gm, inputs, decomposed=False)
@@ -97,10 +97,10 @@ def _levels(gm: fx.GraphModule, inputs: Sequence[object], options: Options) -> I
     if stages.traced.signature.is_differentiable:
         stages = replace(stages, cut=partition(stages.joint, budget=options.save_budget))
     yield form_levels(stages)[4]
-    yield Level(LOWERING, halves_call(stages, lambda half: _loops(half, stages, lower_graph)))
-    yield Level(SCHEDULE, halves_call(stages, lambda half: _loops(half, stages, _scheduled(options))))
+    yield ProgramLevel(LOWERING, halves_call(stages, lambda half: _loops(half, stages, lower_graph)))
+    yield ProgramLevel(SCHEDULE, halves_call(stages, lambda half: _loops(half, stages, _scheduled(options))))
     compiled = options.replace(strict=True, verify=bool(options.verify))
-    yield Level(CODE, halves_call(stages, lambda half: _compiled(half, compiled)))
+    yield ProgramLevel(CODE, halves_call(stages, lambda half: _compiled(half, compiled)))
 
 
 def _stages(gm: fx.GraphModule, inputs: Sequence[object], *, decomposed: bool) -> FormStages:

@@ -12,8 +12,8 @@ from torch import fx
 
 from ..base.options import Options
 from ..base.torch_facts import lazy_module
-from ..comparison.level import Call, Level
 from ..comparison.private_inputs import GeneratorStates, strided_copy
+from ..comparison.program_level import Call, ProgramLevel
 from ..graph.dynamic_sizes import with_size_inputs
 from ..graph.fx_nodes import add_output, copy_node, map_nodes
 from ..graph.graph_interpreter import interpret
@@ -50,43 +50,43 @@ CAPTURED, TRACED, DECOMPOSED = "captured graph", "traced graph", "decomposed gra
 FUNCTIONAL, PASSES, PARTITION = "functionalised graph", "graph passes", "partition"
 
 
-def captured_level(gm: fx.GraphModule) -> Level:
+def captured_level(gm: fx.GraphModule) -> ProgramLevel:
     """Return the graph as it was captured, which PyTorch runs: eager's answer."""
-    return Level(CAPTURED, lambda arguments: interpret(gm, arguments))
+    return ProgramLevel(CAPTURED, lambda arguments: interpret(gm, arguments))
 
 
-def form_levels(stages: FormStages) -> list[Level]:
+def form_levels(stages: FormStages) -> list[ProgramLevel]:
     """Return the levels of a form, the captured graph first."""
     levels = [captured_level(stages.program.gm)]
     if stages.traced.recorded is not None:
         levels += _recorded_levels(stages)
     functional = stages.traced.joint.graph
-    levels.append(Level(FUNCTIONAL, _joint_call(stages, functional)))
-    levels.append(Level(PASSES, _joint_call(stages, stages.joint.graph), lambda: _passes(stages, functional)))
-    levels.append(Level(PARTITION, halves_call(stages, _interpreted)))
+    levels.append(ProgramLevel(FUNCTIONAL, _joint_call(stages, functional)))
+    levels.append(ProgramLevel(PASSES, _joint_call(stages, stages.joint.graph), lambda: _passes(stages, functional)))
+    levels.append(ProgramLevel(PARTITION, halves_call(stages, _interpreted)))
     return levels
 
 
-def _recorded_levels(stages: FormStages) -> list[Level]:
+def _recorded_levels(stages: FormStages) -> list[ProgramLevel]:
     """Return the recorded calls, writes and all; without decompositions only where somebody asks."""
     if not stages.program.decompositions:
-        return [Level(TRACED, recorded_call(stages))]
-    decomposed = Level(DECOMPOSED, recorded_call(stages))
+        return [ProgramLevel(TRACED, recorded_call(stages))]
+    decomposed = ProgramLevel(DECOMPOSED, recorded_call(stages))
     return [replace(decomposed, between=lambda: [traced_level(stages), decomposed])]
 
 
-def traced_level(stages: FormStages) -> Level:
+def traced_level(stages: FormStages) -> ProgramLevel:
     """Trace the program again, without decompositions."""
     again = trace_call(replace(stages.program, decompositions=None), stages.traced.joint.tangents)
-    return Level(TRACED, recorded_call(replace(stages, traced=again)))
+    return ProgramLevel(TRACED, recorded_call(replace(stages, traced=again)))
 
 
-def _passes(stages: FormStages, functional: fx.GraphModule) -> list[Level]:
+def _passes(stages: FormStages, functional: fx.GraphModule) -> list[ProgramLevel]:
     """Return the graph after each pass."""
     levels, gm = [], functional
     for name in SIMPLIFY:
         gm = run_passes(gm, (name,), Options(), stage="joint")
-        levels.append(Level(f"{PASSES}: {name}", _joint_call(stages, gm)))
+        levels.append(ProgramLevel(f"{PASSES}: {name}", _joint_call(stages, gm)))
     return levels
 
 

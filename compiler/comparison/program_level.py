@@ -12,7 +12,7 @@ Call = Callable[[Sequence[object]], tuple[object, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ProgramLevel:
     """The program as one stage has it.
 
     stage: the stage's name.  call: takes the arguments of the call, writes to them as the program does, and returns its
@@ -22,7 +22,7 @@ class Level:
 
     stage: str
     call: Call
-    between: Callable[[], "Sequence[Level]"] = field(default=tuple)
+    between: Callable[[], "Sequence[ProgramLevel]"] = field(default=tuple)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,11 @@ class LevelResult:
 
 
 def run_level(
-    level: Level, arguments: Sequence[object], generators: GeneratorStates, *, backward: Sequence[int] | None = None
+    level: ProgramLevel,
+    arguments: Sequence[object],
+    generators: GeneratorStates,
+    *,
+    backward: Sequence[int] | None = None,
 ) -> LevelResult:
     """Run a level on copies of the arguments; an error is part of the result.
 
