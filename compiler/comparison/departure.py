@@ -7,7 +7,7 @@ from functools import partial
 import torch
 
 from ..graph.node_values import type_text
-from .noise import REPLICAS, Noise
+from .noise import Noise
 from .private_inputs import GeneratorStates
 from .program_level import LevelResult, ProgramLevel, run_level
 from .values import value_difference
@@ -30,14 +30,12 @@ class NoisyRuns:
     arguments: Sequence[object]
     generators: GeneratorStates
     backward: Sequence[int] | None = None
-    _results: list[LevelResult] | None = field(default=None)
+    _results: list[LevelResult] = field(default_factory=list)
 
-    def results(self) -> list[LevelResult]:
-        """Return what the runs gave."""
-        if self._results is None:
-            runs = (self._run(seed) for seed in range(REPLICAS))
-            self._results = [result for result in runs if result.error is None]
-        return self._results
+    def results(self, count: int) -> list[LevelResult]:
+        """Return what the first runs gave."""
+        self._results += [self._run(seed) for seed in range(len(self._results), count)]
+        return [result for result in self._results[:count] if result.error is None]
 
     def _run(self, seed: int) -> LevelResult:
         noisy = ProgramLevel(self.level.stage, self.level.call)
@@ -138,7 +136,7 @@ def _difference(value: object, expected: object, noisy: NoisyRuns, pick: Pick, *
         return f"{type_text(value)}, the stage before gives {type_text(expected)}"
     if value.layout is not torch.strided or value.is_quantized or not value.numel():
         return None
-    found = value_difference(value, expected, lambda: _tensors(noisy, pick, expected))
+    found = value_difference(value, expected, lambda count: _tensors(noisy, pick, expected, count))
     return None if found is None else found.text
 
 
@@ -154,9 +152,9 @@ def _one_of_gradients(place: int, result: LevelResult) -> object:
     return result.gradients[place] if result.backward_error is None else None
 
 
-def _tensors(noisy: NoisyRuns, pick: Pick, expected: torch.Tensor) -> list[torch.Tensor]:
+def _tensors(noisy: NoisyRuns, pick: Pick, expected: torch.Tensor, count: int) -> list[torch.Tensor]:
     """Return one part of the noisy results, where noise left it the tensor that it was."""
-    parts = (pick(result) for result in noisy.results())
+    parts = (pick(result) for result in noisy.results(count))
     return [part for part in parts if isinstance(part, torch.Tensor) and part.shape == expected.shape]
 
 

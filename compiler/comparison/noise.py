@@ -9,7 +9,9 @@ the same formulas, and a fault moves values by more than their last digits.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -18,7 +20,7 @@ from ..base.torch_facts import OpOverload, TorchDispatchMode
 from ..graph.facts import QUESTIONS, OpKind, op_facts
 from ..graph.fx_nodes import map_leaves
 
-REPLICAS = 6
+FEW_REPLICAS, REPLICAS = 3, 8  # runs: enough where noise explains a difference at once, and where it does not
 SHARE = 0.25  # of the elements that are moved by one unit in the last place: their root mean square is half of it
 
 
@@ -51,7 +53,8 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
 
     def __init__(self, seed: int) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
-        self._generator = torch.Generator(device="cpu").manual_seed(seed)
+        self._generator = random.Random(seed)
+        self._table = _Steps()
 
     def __torch_dispatch__(
         self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
@@ -82,12 +85,13 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
         return map_leaves(value, lambda leaf: self._moved_value(leaf, None))
 
     def _moved_value(self, value: object, scale: Tensor | None) -> object:
-        if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
+        """Return a tensor with moved digits; scale: what the digits are of, where it is larger than the values."""
+        if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()) or not value.numel():
             return value
-        digit = torch.finfo(value.dtype).eps
-        size = value.abs() if scale is None or scale.shape != value.shape else torch.maximum(value.abs(), scale)
-        moved = value + (size * self._directions(value) * digit).to(value.dtype)
-        return torch.where(torch.isfinite(value), moved, value)
+        steps = self._table.steps(value, self._generator)
+        if scale is None or scale.shape != value.shape:
+            return torch.addcmul(value, value, steps)
+        return torch.where(torch.isfinite(value), value + (torch.maximum(value.abs(), scale) * steps), value)
 
     def _move_in_place(self, value: object) -> None:
         for part in value if isinstance(value, list | tuple) else (value,):
@@ -95,10 +99,30 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
             if isinstance(part, Tensor) and isinstance(moved, Tensor) and moved is not part:
                 part.copy_(moved)
 
-    def _directions(self, value: Tensor) -> Tensor:
-        """Return -1, 0 or 1 for each element."""
-        draws = torch.rand(value.shape, generator=self._generator, device="cpu").to(value.device)
-        return (draws < SHARE / 2).to(torch.float32) - (draws > 1 - SHARE / 2).to(torch.float32)
+
+@dataclass(slots=True, eq=False)
+class _Steps:
+    """Relative steps of one unit in the last place, by dtype: drawn once, read from a place that is drawn each time."""
+
+    drawn: dict[tuple[torch.dtype, torch.device], Tensor] = field(default_factory=dict)
+
+    def steps(self, value: Tensor, generator: random.Random) -> Tensor:
+        """Return a step for each element."""
+        key, count = (value.dtype, value.device), value.numel()
+        table = self.drawn.get(key)
+        if table is None or table.numel() < 2 * count:
+            table = self.drawn[key] = _draw(max(2 * count, _LEAST_TABLE), value)
+        start = generator.randrange(table.numel() - count)
+        return table[start : start + count].view(value.shape)
+
+
+_LEAST_TABLE = 10_007
+
+
+def _draw(count: int, like: Tensor) -> Tensor:
+    draws = torch.rand(count, generator=torch.Generator(device="cpu").manual_seed(count), device="cpu")
+    directions = (draws < SHARE / 2).to(torch.float32) - (draws > 1 - SHARE / 2).to(torch.float32)
+    return (directions * torch.finfo(like.dtype).eps).to(like.dtype).to(like.device)
 
 
 _REDUCTIONS = _names("mean sum addcmul addcdiv lerp")  # exact steps, but several of them

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .noise import FEW_REPLICAS, REPLICAS
+
 # One element may be this many units off: eight for each of the two stages that are compared.
 ALLOWED_UNITS = 16.0
 # So many units in the last place need no replicas.
@@ -19,7 +21,7 @@ LAST_ROUNDING, RELATIVE_FLOOR, NEIGHBOUR_FLOOR = 0.58, 0.5, 0.3
 # A position is undetermined when a unit is a quarter of the value's scale: no digit is certain.
 UNDETERMINED = 0.25
 
-Replicas = Callable[[], Sequence[Tensor]]
+Replicas = Callable[[int], Sequence[Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +44,39 @@ def same_bits(actual: Tensor, expected: Tensor) -> bool:
 def value_difference(actual: Tensor, expected: Tensor, replicas: Replicas) -> ValueDifference | None:
     """Return how a tensor departs from the one of the stage before, None where rounding explains it.
 
-    replicas: the same tensor in noisy runs of the program; asked for only where bits differ beyond the last digits.
+    replicas: the same tensor in so many noisy runs of the program; asked for only where bits differ beyond the last
+    digits, and for many only where few do not explain the difference.
     """
     actual, expected = _real(actual), _real(expected)
-    if same_bits(actual, expected):
+    if same_bits(actual, expected) or (actual.is_floating_point() and _is_near(actual, expected)):
         return None
-    if not actual.is_floating_point():
-        return _discrete_difference(actual, expected, [_real(each) for each in replicas()])
-    a, e = actual.double(), expected.double()
+    compare = _float_difference if actual.is_floating_point() else _discrete_difference
+    if compare(actual, expected, [_real(each) for each in replicas(FEW_REPLICAS)]) is None:
+        return None
+    return compare(actual, expected, [_real(each) for each in replicas(REPLICAS)])
+
+
+def _is_near(actual: Tensor, expected: Tensor) -> bool:
+    """Return whether all elements are equal but for their last digits."""
+    kind = torch.finfo(expected.dtype)
+    bound = expected.abs() * (NEAR * kind.eps) + kind.smallest_normal * kind.eps
+    near = ((actual - expected).abs() <= bound) & torch.isfinite(expected)
+    return bool((near | (actual == expected) | ((actual != actual) & (expected != expected))).all())
+
+
+def _float_difference(actual: Tensor, expected: Tensor, replicas: Sequence[Tensor]) -> ValueDifference | None:
+    kind = torch.finfo(expected.dtype)
+    a, e, rows = actual.double(), expected.double(), [each.double() for each in replicas]
     finite = torch.isfinite(a) & torch.isfinite(e)
     same = (a == e) | (torch.isnan(a) & torch.isnan(e))
-    roundoff, tiny = torch.finfo(expected.dtype).eps / 2, torch.finfo(expected.dtype).smallest_normal
-    gap = torch.where(finite, (a - e).abs(), 0.0)
-    if bool((finite | same).all()) and bool((gap <= NEAR * 2 * roundoff * e.abs() + roundoff * tiny).all()):
-        return None
-    rows = [_real(each).double() for each in replicas()]
     steady = torch.isfinite(e)
     for row in rows:
         steady = steady & torch.isfinite(row)
-    unit = _unit(e, rows, steady, roundoff) + tiny
-    level = float(e[steady].square().mean().sqrt()) if bool(steady.any()) else 0.0
     spread = _spread(e, rows, steady)
+    unit = _unit(e, spread, steady, kind.eps / 2) + kind.smallest_normal
+    level = float(e[steady].square().mean().sqrt()) if bool(steady.any()) else 0.0
     undetermined = (spread > UNDETERMINED * e.abs().clamp(min=level)) | (~steady & torch.isfinite(e))
-    distance = torch.where(finite, gap / unit, torch.inf)
+    distance = torch.where(finite, (a - e).abs() / unit, torch.inf)
     distance = torch.where(same | undetermined, 0.0, distance)
     worst = float(distance.max())
     if worst <= ALLOWED_UNITS:
@@ -84,9 +96,8 @@ def _spread(e: Tensor, rows: Sequence[Tensor], steady: Tensor) -> Tensor:
     return (total / max(len(rows), 1)).sqrt()
 
 
-def _unit(e: Tensor, rows: Sequence[Tensor], steady: Tensor, roundoff: float) -> Tensor:
+def _unit(e: Tensor, spread: Tensor, steady: Tensor, roundoff: float) -> Tensor:
     size = torch.where(steady, e.abs(), 0.0)
-    spread = _spread(e, rows, steady)
     moving = steady & (spread > 0)
     unit = spread
     relevant = moving & (size > 0)
