@@ -22,7 +22,7 @@ from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, 
 from ..base.locks import ForkedLock
 from ..base.options import Options
 from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
-from ..comparison.first_call import FirstCall, StageDeparture
+from ..comparison.first_call import StageDeparture
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
 from ..graph.effects.undo import effects_of, undoing
@@ -35,7 +35,8 @@ from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
-from .form_levels import FormStages, form_levels, tangent_layouts
+from .form_levels import FormStages, tangent_layouts
+from .form_validation import FormValidation
 from .function import CompiledBackward, CompiledPair, Pattern
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
@@ -217,10 +218,10 @@ class CompiledCall:
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             with stage("partition"):
                 cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
-            run = self._compile_pair(program, traced, joint, cut)
+            validation = self._validation(program, traced, joint, cut)
+            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint)
         else:
-            cut, run = None, self._compile_forward(traced, joint)
-        validation = self._validation(program, traced, joint, cut)
+            validation, run = self._validation(program, traced, joint, None), self._compile_forward(traced, joint)
         for label in traced.sizes.fixed():
             record(FellBack("dynamic sizes", f"the traced operations need {label} to be what it is in this call"))
         signature = traced.signature
@@ -271,20 +272,19 @@ class CompiledCall:
 
     def _validation(
         self, program: JointProgram, traced: Traced, joint: JointGraph, cut: Partition | None
-    ) -> FirstCall | None:
-        """Return what holds a form to the captured graph at its first call; None where the options do not ask."""
+    ) -> FormValidation | None:
+        """Return what holds a form to the captured graph; None where the options do not ask for it."""
         if not self.options.validates:
             return None
         stages = FormStages(program, traced, joint, cut, program.sizes)
-        return FirstCall("captured graph", lambda: form_levels(stages), self._report_departure, self.options.strict)
+        return FormValidation(stages, self._report_departure, self.options.strict)
 
     def _report_departure(self, error: StageDeparture, arguments: Sequence[object]) -> None:
         self.fallback_reason = error.what
         report_graph_failure(error.stage, self.gm, arguments, error, "aot_eager", self.options)
 
-    def _compile_pair(
-        self, program: JointProgram, traced: Traced, joint: JointGraph, cut: Partition
-    ) -> Callable[[Sequence[object], Sizes], Tensors]:
+    def _compile_pair(self, backwards: "_Backwards", joint: JointGraph) -> Callable[[Sequence[object], Sizes], Tensors]:
+        traced, cut = backwards.traced, backwards.cut
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
@@ -295,7 +295,7 @@ class CompiledCall:
             constants=traced.constants,
             tangents=joint.tangents,
             layouts=tangent_layouts(traced),
-            backward_for=_Backwards(self, program, traced, cut),
+            backward_for=backwards,
         )
 
     def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
@@ -317,6 +317,7 @@ class _Backwards:
     program: JointProgram
     traced: Traced
     cut: Partition
+    validation: FormValidation | None
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
     folder: Path | None = field(default_factory=open_folder)
     lock: ForkedLock = field(default_factory=ForkedLock)
@@ -348,6 +349,9 @@ class _Backwards:
             found = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
             graph = backward_graph(joint, [node for _, node in found])
             reads = tuple(index for index, _ in found)
+            if self.validation is not None:
+                stages = FormStages(self.program, traced, joint, self.cut, self.program.sizes, (graph, reads))
+                self.validation.check_backward(stages, pattern)
         gradients = list(graph.graph.output_node().args[0])  # type: ignore[arg-type]  # ours: a tuple
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)

@@ -4,7 +4,7 @@ docs/ir-checks.md is this table, rendered.
 """
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,13 +12,14 @@ from torch import fx
 
 from ..base.errors import InternalError
 from ..base.torch_facts import FakeTensor, OpOverload
-from .aliasing import written_nodes
+from .aliasing import memory_root, written_nodes
 from .fx_nodes import map_nodes
 from .graph_interpreter import run_node
-from .node_values import has_value, origin_of, output_node, placeholders, type_text, value_of
+from .node_values import has_value, origin_of, output_node, outputs, placeholders, type_text, value_of
 from .shape_rules import corrected
 
 Rule = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]
+PassRule = Callable[[fx.GraphModule, Sequence[int]], Iterator[tuple[fx.Node, str]]]
 
 
 class Holds(enum.Enum):
@@ -42,6 +43,18 @@ class GraphCheck:
         return str(getattr(self.rule, "__name__", self.rule))
 
 
+@dataclass(frozen=True, slots=True)
+class PassCheck:
+    """A named invariant of what a pass makes of a graph; the rule is also given `memory_groups` from before it."""
+
+    rule: PassRule
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return str(getattr(self.rule, "__name__", self.rule))
+
+
 def verify(gm: fx.GraphModule, *, functional: bool = False, costly: bool = False, after: str = "") -> None:
     """Run the named checks; raises InternalError naming the check, the node and its user line.
 
@@ -51,12 +64,36 @@ def verify(gm: fx.GraphModule, *, functional: bool = False, costly: bool = False
         if (check.holds is Holds.FUNCTIONAL and not functional) or (check.costly and not costly):
             continue
         for node, complaint in check.rule(gm):
-            origin = origin_of(node)
-            raise InternalError(
-                f"{complaint} (check {check.name}{' after ' + after if after else ''})",
-                where=origin.place() if origin else node.name,
-                hint="this is a bug of plumbline: report it with the graph",
-            )
+            raise _fault(node, complaint, check.name, after)
+
+
+def verify_pass(gm: fx.GraphModule, before: Sequence[int], after: str) -> None:
+    """Run the checks of passes; before: `memory_groups` of the graph that the pass was given.  Raises as `verify`."""
+    for check in PASS_CHECKS:
+        for node, complaint in check.rule(gm, before):
+            raise _fault(node, complaint, check.name, after)
+
+
+def _fault(node: fx.Node, complaint: str, check: str, after: str) -> InternalError:
+    origin = origin_of(node)
+    return InternalError(
+        f"{complaint} (check {check}{' after ' + after if after else ''})",
+        where=origin.place() if origin else node.name,
+        hint="this is a bug of plumbline: report it with the graph",
+    )
+
+
+def memory_groups(gm: fx.GraphModule) -> tuple[int, ...]:
+    """Return for each output the first output with the same memory."""
+    roots = [memory_root(part) if isinstance(part, fx.Node) else None for part in outputs(gm.graph)]
+    return tuple(place if root is None else roots.index(root) for place, root in enumerate(roots))
+
+
+def results_stay_apart(gm: fx.GraphModule, before: Sequence[int]) -> Iterator[tuple[fx.Node, str]]:
+    """A pass gives no two outputs the same memory that had memory of their own: the caller may write to one."""
+    for place, (first, earlier) in enumerate(zip(memory_groups(gm), before, strict=True)):
+        if first != earlier and first != place:
+            yield output_node(gm.graph), f"output {place} has become one tensor with output {first}"
 
 
 def every_argument_is_defined_before_use(gm: fx.GraphModule) -> Iterator[tuple[fx.Node, str]]:
@@ -168,3 +205,4 @@ CHECKS: tuple[GraphCheck, ...] = (
     GraphCheck(nothing_is_mutated, Holds.FUNCTIONAL),
     GraphCheck(example_values_are_what_the_operators_give, costly=True),
 )
+PASS_CHECKS: tuple[PassCheck, ...] = (PassCheck(results_stay_apart),)

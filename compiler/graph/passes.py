@@ -16,7 +16,7 @@ from ..base.events import PassDone, record
 from ..base.options import Options
 from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
-from .checks import verify
+from .checks import memory_groups, verify, verify_pass
 from .dynamic_sizes import is_symbolic, same_layout
 from .effects.data_failures import may_fail_on_data
 from .facts import OpKind, facts_of, is_random, op_facts
@@ -58,11 +58,13 @@ def run_passes(
     """Run the named passes on a copy of `gm`; each is timed and recorded, and verified under `options.verify`."""
     gm = lazy_module(gm, copy_graph(gm.graph))
     for name in names:
+        groups = memory_groups(gm) if options.verify else ()
         before, start = len(gm.graph.nodes), time.perf_counter()
         gm = PASSES[name](gm)
         record(PassDone(stage, name, before, len(gm.graph.nodes), time.perf_counter() - start))
         if options.verify:
             verify(gm, functional=functional, after=name)
+            verify_pass(gm, groups, after=name)
     gm.recompile()
     return gm
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from ..base.errors import InternalError
 from ..symbolic.expr import Expr, Symbol, bounds, symbols
@@ -98,6 +99,24 @@ def every_tensor_is_made_before_it_is_read(program: LoopProgram, _before: LoopPr
         yield from (Fault(f"{step.name} reads {name}", step) for name in sorted(step.reads - ready))
         ready |= step.writes
     yield from (Fault(f"output {name}") for name in sorted(program.output_names - ready))
+
+
+def every_tensor_is_whole_before_it_is_read(program: LoopProgram, _before: LoopProgram) -> Iterator[Fault]:
+    """A tensor that loops write piece by piece is read, called with or given out only when all pieces are there."""
+    missing: dict[str, int] = {}
+    for step in program.steps:
+        yield from (Fault(f"{step.name} reads {name}", step) for name in sorted(_partial(missing, step.reads)))
+        for store in step.stores if isinstance(step, Loop) else ():
+            if not store.whole:
+                name = store.access.buffer
+                used = frozenset[Symbol]().union(*map(symbols, store.access.index))
+                left = missing.get(name, hint_of(program.buffers[name].numel))
+                missing[name] = left - prod(hint_of(symbol.size) for symbol in used)
+    yield from (Fault(f"output {name}") for name in sorted(_partial(missing, program.output_names)))
+
+
+def _partial(missing: Mapping[str, int], names: frozenset[str]) -> Iterator[str]:
+    return (name for name in names if missing.get(name, 0) > 0)
 
 
 def every_buffer_is_known(program: LoopProgram, _before: LoopProgram) -> Iterator[Fault]:
@@ -240,6 +259,7 @@ _ALWAYS = frozenset(LoopStage)
 
 CHECKS: tuple[LoopCheck, ...] = (
     LoopCheck(every_tensor_is_made_before_it_is_read, _ALWAYS),
+    LoopCheck(every_tensor_is_whole_before_it_is_read, _ALWAYS),
     LoopCheck(every_buffer_is_known, _ALWAYS),
     LoopCheck(every_index_is_in_bounds, _ALWAYS),
     LoopCheck(every_index_variable_belongs_to_the_loop, _ALWAYS),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from plumbline.compiler.graph.checks import CHECKS as GRAPH_CHECKS
-from plumbline.compiler.graph.checks import GraphCheck
+from plumbline.compiler.graph.checks import PASS_CHECKS, GraphCheck, PassCheck
 from plumbline.compiler.loops.verify import CHECKS as LOOP_CHECKS
 from plumbline.compiler.loops.verify import LoopCheck, LoopStage
 
@@ -24,6 +24,7 @@ with it.
 def page() -> str:
     """Return the text of the page."""
     graphs = [f"| {_words(each)} | {_sentence(each)} | {each.holds.value} | {_when(each)} |" for each in GRAPH_CHECKS]
+    graphs += [f"| {_words(each)} | {_sentence(each)} | every ATen graph | after every pass |" for each in PASS_CHECKS]
     loops = [f"| {_words(each)} | {_sentence(each)} | {_marks(each)} |" for each in LOOP_CHECKS]
     stages = " | ".join(f"after {stage.value}" for stage in LoopStage)
     return "\n".join(
@@ -42,11 +43,11 @@ def page() -> str:
     )
 
 
-def _words(check: GraphCheck | LoopCheck) -> str:
+def _words(check: GraphCheck | PassCheck | LoopCheck) -> str:
     return check.name.replace("_", " ")
 
 
-def _sentence(check: GraphCheck | LoopCheck) -> str:
+def _sentence(check: GraphCheck | PassCheck | LoopCheck) -> str:
     return (check.rule.__doc__ or "").split("\n")[0].strip()
 
 

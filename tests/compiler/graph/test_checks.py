@@ -3,10 +3,13 @@ import torch
 from torch import fx
 
 from plumbline.compiler.base.errors import InternalError
+from plumbline.compiler.base.options import Options
 from plumbline.compiler.base.origin import Origin
+from plumbline.compiler.graph import passes
 from plumbline.compiler.graph.checks import CHECKS, verify
 from plumbline.compiler.graph.fx_nodes import add_call
 from plumbline.compiler.graph.node_values import value_of
+from plumbline.compiler.graph.passes import run_passes
 from plumbline.compiler.graph.tracer import trace
 
 aten = torch.ops.aten
@@ -85,6 +88,14 @@ def test_each_check_names_itself(spoil, name):
     with pytest.raises(InternalError, match=f"check {name} after planted"):
         verify(gm, functional=True, costly=True, after="planted")
     assert name in [check.name for check in CHECKS]
+
+
+def test_a_pass_may_not_give_two_results_one_memory(monkeypatch):
+    gm = trace(lambda x: (x.max(1).values, x.max(1).values), (torch.ones(3, 3),))
+    run_passes(gm, ("share_common_nodes",), Options(verify=True))
+    monkeypatch.setattr(passes, "_must_stay_apart", lambda *args: False)
+    with pytest.raises(InternalError, match=r"output 1 has become .* results_stay_apart after share_common_nodes"):
+        run_passes(gm, ("share_common_nodes",), Options(verify=True))
 
 
 def test_equal_names_are_found():

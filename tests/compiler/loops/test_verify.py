@@ -67,6 +67,15 @@ def test_a_broken_program_is_named(name: str) -> None:
         verify(broken()[name], "a test")
 
 
+def test_a_tensor_in_pieces_is_not_given_out_before_all_pieces_are_there() -> None:
+    program = lower_graph(trace(lambda x: torch.cat([x, x + 1]), (torch.zeros(2, 3),)))
+    pieces = [step for step in program.steps if isinstance(step, Loop) and not step.stores[0].whole]
+    assert len(pieces) == 2
+    without = dataclasses.replace(program, steps=tuple(step for step in program.steps if step is not pieces[0]))
+    with pytest.raises(InternalError, match="whole before it is read is broken: output cat"):
+        verify(without, "a test")
+
+
 def test_mixed_types_are_refused() -> None:
     program = sound()
     i, j = first(program).kept

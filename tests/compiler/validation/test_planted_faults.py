@@ -19,6 +19,7 @@ from plumbline.compiler import backends, native
 from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.autograd import functionalize
 from plumbline.compiler.autograd.functionalize import Functionalizer
+from plumbline.compiler.base.errors import InternalError
 from plumbline.compiler.base.events import CompilerFailed, Validated, recording
 from plumbline.compiler.comparison.first_call import StageDeparture
 from plumbline.compiler.graph import passes, tracer
@@ -93,11 +94,6 @@ def drops_factors(gm: fx.GraphModule) -> fx.GraphModule:
             node.replace_all_uses_with(node.args[0])
             gm.graph.erase_node(node)
     return gm
-
-
-def merges_visible_results(_original: Original) -> Original:
-    """W3 of the findings: two results that the caller sees become one tensor."""
-    return lambda first, second, escaping, mutated: False
 
 
 # -- the cut -----------------------------------------------------------------------------------------------------------
@@ -202,10 +198,6 @@ def to_an_input(x: torch.Tensor, w: torch.Tensor) -> object:
     return x.exp() * w
 
 
-def two_layers(x: torch.Tensor, w: torch.Tensor) -> object:
-    return F.layer_norm(x * w, (6,)), F.layer_norm(x * w, (6,))
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """plant: the fault in force.  program: what it hits, of x and w, which requires grad.  stage: the one to name."""
@@ -260,9 +252,6 @@ FAULTS = {
         lambda: passes.replace_pass("drop_identities", drops_factors),
         lambda x, w: (x * 3 * w).sum(),
         "graph passes: drop_identities",
-    ),
-    "graph pass, two results become one tensor": Fault(
-        patched(passes, "_must_stay_apart", merges_visible_results), two_layers, "graph passes: share_common_nodes"
     ),
     "partition, kept values change places": Fault(
         patched(autograd_compile, "partition", keeps_in_another_order), lambda x, w: x.exp() * w.sin(), "partition"
@@ -351,3 +340,40 @@ def test_a_departure_raises_where_errors_of_ours_do() -> None:
     message = r"lowering: aten\.relu\.default departs from lowering: aten\.mul\.Tensor: output 0"
     with plumbline.config.patch(verify="run", strict=True), fault.plant(), pytest.raises(StageDeparture, match=message):
         answer(plumbline.compile(fault.program))
+
+
+def test_a_backward_for_some_of_the_results_is_compared_when_it_first_runs() -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x * w, w.sin(), (x + w).exp()
+
+    plumbline.reset()
+    with plumbline.config.patch(verify="run", strict=True), recording() as events:
+        x, w = values()
+        plumbline.compile(program)(x, w)[1].sum().backward()
+    torch.testing.assert_close(w.grad, w.detach().cos())
+    parts = [event.part for event in events if isinstance(event, Validated)]
+    assert parts == ["captured graph", "ATen graph", "backward of some results", "ATen graph"]
+
+
+def test_a_wrong_backward_for_some_of_the_results_raises_and_later_calls_are_eagers() -> None:
+    def wrong(backward_graph: Original) -> Original:
+        def planted(joint: object, kept: object) -> object:
+            graph = backward_graph(joint, kept)
+            for node in graph.graph.nodes:
+                if node.target is aten.cos.default:
+                    node.target = aten.sin.default
+            return graph
+
+        return planted
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x * w, w.sin()
+
+    plumbline.reset()
+    x, w = values()
+    with plumbline.config.patch(verify="run"), patched(autograd_compile, "backward_graph", wrong)():
+        compiled = plumbline.compile(program)
+        with pytest.raises(InternalError, match="a backward departs"):
+            compiled(x, w)[1].sum().backward()
+        compiled(x, w)[1].sum().backward()
+    torch.testing.assert_close(w.grad, w.detach().cos())
