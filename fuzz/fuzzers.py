@@ -1,4 +1,4 @@
-"""The two fuzzers, each one object: what it draws, how an example is tried, simplified, written and read back."""
+"""The fuzzers, each one object: what it draws, how an example is tried, simplified, written and read back."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +14,11 @@ from .findings import TrialResult
 from .guard_scenarios.scenario_trial import try_scenario
 from .guard_scenarios.scenarios import Scenario, check_scenario, scenarios, simpler_scenarios
 from .program_data import from_plain
+from .python_programs.generation import python_programs
+from .python_programs.program_trial import try_python_program
+from .python_programs.programs import PythonProgram, check_python_program
+from .python_programs.script import python_program_script
+from .python_programs.shrinking import simpler_python_programs
 from .scripts import program_script, scenario_script
 from .transform_programs.generation import programs
 from .transform_programs.program_trial import try_program
@@ -59,9 +64,23 @@ def _read_scenario(plain: object) -> Scenario:
     return scenario
 
 
+def _read_python_program(plain: object) -> PythonProgram:
+    program = from_plain(PythonProgram, plain)
+    check_python_program(program)
+    return program
+
+
 FUZZERS = {
     "transforms": Fuzzer("transforms", programs(), _try_program, simpler_programs, program_script, _read_program),
     "guards": Fuzzer("guards", scenarios(), try_scenario, simpler_scenarios, scenario_script, _read_scenario),
+    "programs": Fuzzer(
+        "programs",
+        python_programs(),
+        try_python_program,
+        simpler_python_programs,
+        python_program_script,
+        _read_python_program,
+    ),
 }
 
 

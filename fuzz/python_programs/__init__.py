@@ -1,0 +1,1 @@
+"""Random Python programs compiled by a compiler and compared with plain Python."""

@@ -1,0 +1,280 @@
+"""One random program on trial: played in plain Python and compiled, each in a module of its own, and compared.
+
+Every call is judged by what it returns or raises, what it prints and warns of, the state of the program and of the
+random generators after it, and the modes of torch.  An error of the compiler's own is a failure even where it was
+handled and the answer is right.
+"""
+
+import contextlib
+import functools
+import gc
+import hashlib
+import io
+import random
+import re
+import signal
+import sys
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+import torch
+
+from plumbline.compiler.base.config import CONFIG
+from plumbline.compiler.controls import disable, graph_break
+from plumbline.compiler.pipeline import compile_callable, make_family
+from plumbline.oracle.harness.compilers import CompileRequest, CompilerUnderTest, CompileStatistics
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
+
+from ..findings import FuzzSignature, TrialResult
+from ..generated_source import functions_of
+from .observation import Observer, difference, plain_text, without_addresses
+from .programs import CALL, PythonProgram
+
+PLAIN_SECONDS = 3.0
+COMPILED_SECONDS = 60.0
+TOLERANCE = 1e-4
+"""How far numbers of kernels and traced graphs may be from eager's; the eager backend has to be exact."""
+
+ASPECTS = ("result", "printed text", "warnings", "random numbers", "modes", "state")
+Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _TooSlow(BaseException):
+    """The time of a play is over; not an Exception, so that no handler of the program takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What one call left behind: a description by aspect, and its statement."""
+
+    statement: str
+    observed: tuple[Any, ...]
+
+
+def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, backend: str) -> TrialResult:
+    """Play a program in plain Python and compiled; the verdict names the first difference."""
+    try:
+        expected = play(program, _plain, _plain, PLAIN_SECONDS)
+    except _TooSlow:
+        return _vacuous("does not end in plain Python")
+    if expected is None:
+        return _vacuous("is not a program in plain Python")
+    compiler.reset()
+    candidates: list[Any] = []
+
+    def wrap(step: Callable[..., Any]) -> Callable[..., Any]:
+        candidate = compiler.compile(step, backend, CompileRequest(), rng="eager")
+        candidates.append(candidate)
+        return _function_around(step, candidate)
+
+    try:
+        actual = play(program, wrap, functools.partial(_compiled_inside, compiler.name, backend), COMPILED_SECONDS)
+    except _TooSlow:
+        finding = Finding(VerdictKind.CRASH, "hang", "step", f"does not end within {COMPILED_SECONDS:g} s")
+        return _result(program, finding, "", candidates)
+    finally:
+        compiler.reset()
+    finding, detail = _first_difference(expected, actual or [], 0.0 if backend == "eager" else TOLERANCE)
+    if finding is None:
+        finding, detail = _own_error(candidates)
+    return _result(program, finding, detail, candidates)
+
+
+def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> list[CallRecord] | None:
+    """Run the whole history in a new module and return what each call left; None if the module itself raises.
+
+    wrap: compiles `step`.  inside: compiles functions that the program marks.  Raises _TooSlow.
+    """
+    with _surroundings(), _time_limit(seconds):
+        try:
+            namespace = _module(program, inside)
+        except Exception:
+            return None
+        if "step" not in namespace:
+            return None
+        namespace["step"] = wrap(namespace["step"])
+        records = []
+        for statement in program.history:
+            if CALL in statement:
+                records.append(CallRecord(statement, _call(statement, namespace)))
+            else:
+                _change(statement, namespace)
+        records.append(CallRecord("the end", _observed(("nothing",), "", [], namespace)))
+        return records
+
+
+_TOOLS = ("disable", "shallow_disable", "compiled", "graph_break", "reference", "step", "__builtins__")
+
+
+def _module(program: PythonProgram, inside: Wrap) -> dict[str, Any]:
+    return functions_of(
+        program.module,
+        {
+            "disable": disable,
+            "shallow_disable": functools.partial(disable, recursive=False),
+            "compiled": inside,
+            "graph_break": graph_break,
+            "reference": weakref.ref,
+        },
+    )
+
+
+def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...]:
+    """Run a statement that calls `step` and return what is observed of it."""
+    printed = io.StringIO()
+    target = statement.partition(" = ")[0]
+    namespace[target] = None
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            exec(statement, namespace)
+            outcome: tuple[Any, ...] = ("returns", namespace[target])
+        except Exception as error:
+            outcome = ("raises", error.with_traceback(None))
+    return _observed(outcome, printed.getvalue(), warned, namespace)
+
+
+def _observed(outcome: tuple[Any, ...], printed: str, warned: list[Any], namespace: dict[str, Any]) -> tuple[Any, ...]:
+    observer = Observer()
+    words = tuple((entry.category.__name__, plain_text(entry.message)) for entry in warned)
+    state = [(name, value) for name, value in namespace.items() if name not in _TOOLS]
+    return (
+        (outcome[0], *(observer.describe(part) for part in outcome[1:])),
+        without_addresses(printed),
+        words,
+        _random_states(),
+        (torch.is_grad_enabled(), str(torch.get_default_dtype()), torch.is_autocast_enabled("cpu")),
+        ("globals", *observer.named(sorted(state, key=lambda entry: entry[0]))),
+    )
+
+
+def _change(statement: str, namespace: dict[str, Any]) -> None:
+    """Run a statement between two calls; one that raises does the same in every play."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            exec(statement, namespace)
+        except Exception as error:
+            namespace["failed_change"] = type(error).__name__
+
+
+def _random_states() -> tuple[str, ...]:
+    arrays = numpy.random.get_state(legacy=True)[1:3]
+    states = (torch.get_rng_state().numpy().tobytes(), repr(random.getstate()).encode())
+    states += (numpy.asarray(arrays[0]).tobytes() + str(arrays[1]).encode(),)
+    return tuple(hashlib.blake2s(state, digest_size=6).hexdigest() for state in states)
+
+
+@contextlib.contextmanager
+def _surroundings() -> Iterator[None]:
+    """Seed all generators, warn always, and put the modes of torch back afterwards."""
+    random.seed(0)
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+    always, grad, dtype = torch.is_warn_always_enabled(), torch.is_grad_enabled(), torch.get_default_dtype()
+    collecting = gc.isenabled()
+    gc.disable()  # what is freed, and when, is part of a program
+    torch.set_warn_always(True)
+    try:
+        yield
+    finally:
+        torch.set_warn_always(always)
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        if collecting:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    if sys.platform == "win32":
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise _TooSlow
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _function_around(function, function)
+
+
+def _function_around(function: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def around(*args: Any, **kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+    return around
+
+
+def _compiled_inside(compiler: str, backend: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function that the program marks; only ours offers that inside of what it compiles."""
+    if compiler != "plumbline":
+        return _plain(function)
+    compiled: Callable[..., Any] = compile_callable(
+        function, make_family(backend, CONFIG.over_environment(), fullgraph=False, dynamic=None)
+    )
+    return compiled
+
+
+def _first_difference(
+    expected: list[CallRecord], actual: list[CallRecord], tolerance: float
+) -> tuple[Finding | None, str]:
+    for number, (left, right) in enumerate(zip(expected, actual, strict=False)):
+        for aspect, one, other in zip(ASPECTS, left.observed, right.observed, strict=True):
+            found = difference(one, other, tolerance)
+            if found:
+                sentence = f"{aspect} of call {number + 1} ({left.statement}){found}"
+                return Finding(VerdictKind.WRONG, aspect, left.statement, sentence), _detail(one, other, found)
+    return None, ""
+
+
+def _detail(expected: Any, actual: Any, found: str) -> str:
+    """Return what tells one difference from another: the exceptions, or the type of the place."""
+    if isinstance(expected, tuple) and expected and expected[0] in ("returns", "raises"):
+        kinds = [f"{one[0]} {one[1][0]}" if one[0] == "raises" else one[0] for one in (expected, actual)]
+        if kinds != ["returns", "returns"]:
+            return f"{kinds[1]} for {kinds[0]}"
+    return " ".join(re.findall(r"\('(\w+)'", found)[:2])
+
+
+def _own_error(candidates: list[Any]) -> tuple[Finding | None, str]:
+    """Return the first error of the compiler's own that it recorded and survived."""
+    for event in _statistics(candidates).events:
+        if event.kind == "internal_error":
+            text = re.sub(r"0x[0-9a-f]+|\d+|<fuzz program[^>]*>", "", event.what)
+            return Finding(VerdictKind.CRASH, "internal error", "step", event.what[:300]), text[:70]
+    return None, ""
+
+
+def _statistics(candidates: list[Any]) -> CompileStatistics:
+    return sum((candidate.statistics() for candidate in candidates), CompileStatistics())
+
+
+def _result(program: PythonProgram, finding: Finding | None, detail: str, candidates: list[Any]) -> TrialResult:
+    done = _statistics(candidates)
+    if finding is None:
+        kind = VerdictKind.EQUAL if done.ops else VerdictKind.VACUOUS
+        sentence = "every call is plain Python's" if done.ops else "nothing was compiled, so nothing was tested"
+        verdict, signature = Verdict(kind, sentence), None
+    else:
+        verdict = Verdict(finding.kind, finding.sentence, (finding,))
+        signature = FuzzSignature(finding.kind.value, finding.aspect, detail, program.names)
+    verdict = replace(verdict, graphs=done.graphs, ops=done.ops, breaks=done.breaks, recompiles=done.recompiles)
+    return TrialResult(verdict, signature)
+
+
+def _vacuous(sentence: str) -> TrialResult:
+    return TrialResult(Verdict(VerdictKind.VACUOUS, sentence))
