@@ -1,6 +1,7 @@
 """Values that are wholly known while capturing: literals, and objects known by identity."""
 
 import enum
+import inspect
 import operator
 import types
 from collections.abc import Callable, Hashable
@@ -88,6 +89,7 @@ class Constant(KnownObject):
             return RangeIterator(self.value)
         iterator: Any = ctx.known(tuple(self.value)).iterate(ctx)
         iterator.kind = type(iter(self.value))
+        iterator.made_by = iter, self
         return iterator  # type: ignore[no-any-return]  # a SequenceIterator
 
     def reversed(self, ctx: CaptureContext) -> Value:
@@ -96,7 +98,10 @@ class Constant(KnownObject):
             return ctx.known(self.value[::-1]).iterate(ctx)
         if not isinstance(self.value, str | bytes):
             self.refuse(ctx, "reversed", reversed)
-        return ctx.known(tuple(self.value[::-1])).iterate(ctx)
+        iterator: Any = ctx.known(tuple(self.value[::-1])).iterate(ctx)
+        iterator.kind = reversed
+        iterator.made_by = reversed, self
+        return iterator  # type: ignore[no-any-return]  # a SequenceIterator
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the known length."""
@@ -202,6 +207,11 @@ class Known(KnownObject):
         return ctx.known(attribute)
 
     def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
+        written = ctx.effects.written_global(vars(module), name)
+        if written is not None:
+            if written[0] is None:
+                ctx.throw(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
+            return ctx.realize(written[0])
         try:
             attribute = getattr(module, name)
         except AttributeError as error:
@@ -290,12 +300,18 @@ class MethodOf(Value):
         self.source = source
 
     def python_type(self) -> type:
-        """Return the type of bound builtins."""
-        return types.BuiltinMethodType
+        """Return the type of such a bound method: slots of C types are wrapped, some of torch's are Python's."""
+        raw = inspect.getattr_static(self.owner.python_type(), self.name, None)
+        if isinstance(raw, types.WrapperDescriptorType):
+            return types.MethodWrapperType
+        return types.MethodType if isinstance(raw, types.FunctionType) else types.BuiltinMethodType
 
     def stand_in(self) -> object:
-        """Return a bound builtin."""
-        return [].append
+        """Return a bound method of the type."""
+        kind = self.python_type()
+        if kind is types.MethodType:
+            return types.MethodType(inspect.getattr_static(self.owner.python_type(), self.name), None)
+        return [].__len__ if kind is types.MethodWrapperType else [].append
 
     def describe(self) -> str:
         """Return `type.name`."""

@@ -453,6 +453,10 @@ class SideEffects(ABC):
         """Return what a namespace has under a name, builtins left out; None if nothing."""
 
     @abstractmethod
+    def written_global(self, namespace: dict[str, object], name: str) -> "tuple[Value | None] | None":
+        """Return what was assigned to a global name in this capture, (None,) if it was deleted; None if neither."""
+
+    @abstractmethod
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign a global name; None deletes it."""
 

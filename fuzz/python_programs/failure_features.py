@@ -123,9 +123,7 @@ try:
 except Problem as error:
     error.add_note(<str>)
     log.append(error.__notes__)
-
-raise Problem(<str>) if <int> > 6 else Deeper('rare') if len(log) > 9 else Problem(<str>, <int>) if <bool> and <bool> and <bool> else Problem('x')
-""".rsplit("\n\n", 1)[0],
+""",
         changes="""
 risky = lambda n, t: t
 Problem.__str__ = lambda self: 'changed'

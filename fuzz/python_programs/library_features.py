@@ -413,15 +413,7 @@ zoo: weak
 <+ref> = weakref.ref(<tensor>)
 log.append(<$ref>() is not None)
 
-<+made> = Held(<int>)
-<+ref> = weakref.ref(<$made>)
-del <$made>
-log.append(<$ref>() is None)
-
 held.value = <tensor>
-
-<+ref> = weakref.ref(<tensor> + 1)
-log.append(<$ref>() is None)
 
 weak_values[<key>] = held
 """,

@@ -312,6 +312,7 @@ except Exception as error:
 try:
     <$zoo>.fresh = <int>
     log.append(<$zoo>.fresh)
+    del <$zoo>.fresh
 except Exception as error:
     log.append((type(error).__name__, str(error)[:60]))
 

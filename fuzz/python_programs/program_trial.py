@@ -107,7 +107,16 @@ def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> li
         return records
 
 
-_TOOLS = ("disable", "shallow_disable", "compiled", "graph_break", "reference", "step", "__builtins__")
+_TOOLS = (
+    "disable",
+    "shallow_disable",
+    "compiled",
+    "graph_break",
+    "reference",
+    "step",
+    "__builtins__",
+    "__warningregistry__",
+)
 
 
 def _module(program: PythonProgram, inside: Wrap) -> dict[str, Any]:

@@ -40,7 +40,7 @@ _COMMON = frozenset({"step", "log", "append", "torch", "Import", "ImportFrom", "
 
 
 def constructs(text: str) -> tuple[str, ...]:
-    """Return the kinds of syntax, the attributes and the free names in a text, sorted; empty where it does not parse."""
+    """Return the kinds of syntax, the attributes and the free names in a text, sorted; none where it does not parse."""
     try:
         tree = ast.parse(text)
     except SyntaxError:

@@ -63,6 +63,14 @@ class EffectList(SideEffects):
             return None
         return self.global_value(namespace, name)
 
+    def written_global(self, namespace: dict[str, object], name: str) -> tuple[Value | None] | None:
+        """Return what was assigned to a global name in this capture, (None,) if it was deleted; None if neither."""
+        key = (id(namespace), name)
+        if key not in self.written_globals:
+            return None
+        written = self.globals[key]
+        return (written if isinstance(written, Value) else None,)
+
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign or delete a global; replayed after the graph."""
         key = (id(namespace), name)

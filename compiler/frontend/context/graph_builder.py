@@ -1,6 +1,7 @@
 """The graph under construction: operations run on fake tensors and become nodes; graphs inside it, for transforms."""
 
 import operator
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -294,7 +295,10 @@ class GraphBuilder(GraphInProgress):
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         try:
             symbolic = self.sizes.environment is not None
-            with self.fake_mode, enable_python_dispatcher() if symbolic else nullcontext(), self.happens.watch():
+            dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
+            # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
+            quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
+            with self.fake_mode, dispatcher, quiet, self.happens.watch():
                 if kind == "call_method":
                     return getattr(args[0], str(target))(*args[1:], **kwargs)
                 return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction

@@ -4,7 +4,7 @@ from ...bytecode.instruction import Instruction
 from ...bytecode.versions import OPCODES, RUNNING
 from ...values.constant import Constant
 from ...values.python.containers.tuples import TupleValue
-from ...values.python.objects.attributes import class_lookup
+from ...values.python.objects.attributes import class_lookup, name_in_errors
 from ...values.python.objects.classes import ClassValue
 from ...values.python.objects.exception_groups import match_group, what_remains
 from ...values.python.objects.exceptions import ExceptionValue, TracebackValue
@@ -118,7 +118,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
         frame.push(block.enter(frame.ctx))
         return
     if not isinstance(manager, ObjectValue) and not hasattr(manager.python_type(), "__enter__"):
-        words = f"'{manager.python_type().__name__}' object does not support the context manager protocol"
+        words = f"'{name_in_errors(manager.python_type())}' object does not support the context manager protocol"
         frame.ctx.throw(TypeError, words)
     if not isinstance(manager, ObjectValue):
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
@@ -127,7 +127,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
     if leave is None or enter is None:
         for name, words in (("__enter__", ""), ("__exit__", " (missed __exit__ method)")):
             if class_lookup(manager.kind, name)[0] is None:
-                what = f"'{manager.kind.__name__}' object does not support the context manager protocol{words}"
+                what = f"'{name_in_errors(manager.kind)}' object does not support the context manager protocol{words}"
                 frame.ctx.throw(TypeError, what)
         raise Break(UNSUPPORTED_OBJECT, f"with {manager.describe()}")
     frame.push(leave)

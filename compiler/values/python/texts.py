@@ -13,7 +13,7 @@ from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .containers.mappings import DictValue
 from .containers.tuples import TupleValue
-from .objects.attributes import MISSING, class_lookup
+from .objects.attributes import MISSING, class_lookup, name_in_errors
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue
 from .objects.exceptions import ExceptionValue, native_of
@@ -213,7 +213,7 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
             return text_of(ctx, value, "__str__")
         if isinstance(value.contents, Constant):
             return fold(ctx, format, value.contents.value, specification)
-        words = f"unsupported format string passed to {value.kind.__name__}.__format__"
+        words = f"unsupported format string passed to {name_in_errors(value.kind)}.__format__"
         ctx.throw(TypeError, words)
     if not value.has_text:
         raise Break(TEXT, f"formatting of {value.describe()}")

@@ -261,8 +261,8 @@ class TensorValue(Value):
         return SequenceIterator(rows)
 
     def reversed(self, ctx: CaptureContext) -> Value:
-        """Iterate over the rows from the last."""
-        return SequenceIterator(TupleValue(ctx.unpack(self)[::-1]))
+        """Return the tensor flipped, as `Tensor.__reversed__` does: its rows are copies."""
+        return ctx.graph.call("call_method", "flip", [self, Constant(0)], {}) if self.fake.dim() else self
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Break: the data is not known."""

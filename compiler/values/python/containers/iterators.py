@@ -84,7 +84,7 @@ class IteratorValue(Value):
         """Make an iterator over the remaining elements, if taking them early changes nothing."""
         if not self.pure and not self.parts:
             self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
-        if not self.pure:
+        if self.parts:
             return self._rest_by_parts(out)
         rest = TupleValue(list(self.steps))
         self.steps = iter(rest.items)

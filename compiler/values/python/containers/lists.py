@@ -9,7 +9,7 @@ from ...reasons import BUILTIN_METHOD, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
-from .sequences import SequenceIterator, SequenceValue
+from .sequences import ReversedIterator, SequenceIterator, SequenceValue
 from .tuples import TupleValue
 
 
@@ -84,8 +84,11 @@ class ListValue(SequenceValue):
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
+        if self.kind is not collections.deque:
+            return ReversedIterator(self)
         iterator = SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
-        iterator.kind = type(reversed(collections.deque() if self.kind is collections.deque else []))
+        iterator.kind = type(reversed(collections.deque()))
+        iterator.made_by = reversed, self
         return iterator
 
     def sliced(self, items: list[Value]) -> Value:

@@ -102,7 +102,7 @@ class DictView(SetOperand):
 
     def stand_in(self) -> object:
         """Return a view of nothing."""
-        return getattr({}, self.part)()
+        return self._empty()
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method, or what is viewed."""
@@ -116,7 +116,7 @@ class DictView(SetOperand):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
-        return MappingIterator(self.owner, self.elements(ctx), type(iter(self._empty())))
+        return MappingIterator(self, self.elements(ctx), iter)
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last entry."""
@@ -139,7 +139,7 @@ class DictView(SetOperand):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate explicit special methods and isdisjoint."""
         if name == "__reversed__":
-            return MappingIterator(self.owner, self.elements(ctx)[::-1], type(reversed(self._empty())))
+            return MappingIterator(self, self.elements(ctx)[::-1], reversed)
         if name == "isdisjoint" and len(args) == 1:
             return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
         if hasattr(self.python_type(), name):
@@ -156,10 +156,11 @@ class DictView(SetOperand):
 class MappingIterator(SequenceIterator):
     """An iterator over a dictionary, which must not change size meanwhile."""
 
-    def __init__(self, mapping: MappingValue, elements: list[Value], kind: type) -> None:
+    def __init__(self, view: DictView, elements: list[Value], function: Callable[[Any], Any]) -> None:
         super().__init__(TupleValue(elements))
-        self.kind = kind
-        self.mapping = mapping
+        self.kind = type(function(view.stand_in()))
+        self.made_by = function, view
+        self.mapping = view.owner
         self.size = len(elements)
 
     def next(self, ctx: CaptureContext) -> Value:

@@ -3,6 +3,7 @@
 import collections
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -82,6 +83,8 @@ class SequenceIterator(Value):
         self.owner = owner
         self.position = position
         self.kind: type | None = None  # where it is not that of lists or tuples
+        self.made_by: tuple[Callable[[Any], Any], Value] | None = None
+        """What gives such an iterator, called with what, where that is not `iter` of the owner."""
 
     def python_type(self) -> type:
         """Return the iterator type."""
@@ -104,6 +107,9 @@ class SequenceIterator(Value):
 
     def stand_in(self) -> object:
         """Return an iterator over nothing."""
+        if self.made_by is not None:
+            function, over = self.made_by
+            return function(over.stand_in())
         if self.owner.kind is collections.deque:
             return iter(collections.deque())
         return iter(()) if issubclass(self.owner.kind, tuple) else iter([])
@@ -125,11 +131,47 @@ class SequenceIterator(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position."""
         name = out.fresh()
-        out.line(f"{name} = {out.inject(iter)}({out.value(self.owner)})")
+        function, over = self.made_by or (iter, self.owner)
+        out.line(f"{name} = {out.inject(function)}({out.value(over)})")
         if self.position:
             position = min(self.position, len(self.owner.items))
             step = out.fresh()
             out.line(f"for {step} in {out.inject(range)}({position}): {out.inject(next)}({name})")
+        return name
+
+
+class ReversedIterator(SequenceIterator):
+    """An iterator over a list or tuple from its last element; sees later changes, as Python's does.
+
+    position: how many elements it has given; it counts down from the length that the sequence had at first.
+    """
+
+    def __init__(self, owner: "SequenceValue") -> None:
+        super().__init__(owner)
+        self.made_by = reversed, owner
+        self.last = len(owner.items) - 1
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the element before the one given last; there is none after the sequence has become too short."""
+        place = self.last - self.position
+        if not 0 <= place < len(self.owner.items):
+            self.position = 1 << 62
+            ctx.throw(StopIteration)
+        self.position += 1
+        return self.owner.element(ctx, place)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the explicit special methods; the length is what is left to count down."""
+        if name == "__length_hint__":
+            left = max(0, self.last + 1 - self.position)
+            return Constant(left if left <= len(self.owner.items) else 0)
+        return super().call_method(ctx, name, args, kwargs)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator at the same position."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(reversed)}({out.value(self.owner)})")
+        out.line(f"{name}.__setstate__({max(-1, self.last - self.position)})")
         return name
 
 

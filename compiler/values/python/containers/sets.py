@@ -269,6 +269,7 @@ class SetIterator(SequenceIterator):
     def __init__(self, owner: SetValue, elements: list[Value]) -> None:
         super().__init__(TupleValue(elements))
         self.members = owner
+        self.made_by = iter, owner
         self.size = len(elements)
 
     def python_type(self) -> type:

@@ -9,7 +9,7 @@ from ...constant import MethodOf, fold
 from ...reasons import ATTRIBUTE
 from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
-from .sequences import SequenceIterator, SequenceValue
+from .sequences import ReversedIterator, SequenceValue
 
 
 class TupleValue(SequenceValue):
@@ -47,9 +47,7 @@ class TupleValue(SequenceValue):
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
-        iterator = SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
-        iterator.kind = reversed
-        return iterator
+        return ReversedIterator(self)
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a plain tuple; a slice of a Size is a Size."""

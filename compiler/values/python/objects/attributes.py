@@ -46,6 +46,14 @@ def is_native(kind: type) -> bool:
     return not kind.__flags__ & HEAP_TYPE or isinstance(kind.__dict__.get("__new__"), types.BuiltinFunctionType)
 
 
+def name_in_errors(kind: type) -> str:
+    """Return the name that C gives a class in texts of errors: that of one written in C has its module in front."""
+    written_in_c = is_native(kind) or kind.__module__ in sys.builtin_module_names
+    if not written_in_c or kind.__module__ == "builtins":
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 class _Watch(threading.local):
     """The capture going on in this thread, and the look-ups that it has guarded."""
 
