@@ -1,5 +1,6 @@
 """Breaks while an exception is being handled: it stays the handled one, with its traceback and context."""
 
+import re
 import sys
 import traceback
 
@@ -242,4 +243,5 @@ def failing_twice(x):
 
 
 def test_traceback_names_the_lines_that_raised():
-    assert compiled(failing_twice)(A)[1] == failing_twice(A)[1].replace("    ^^^^^^^^^\n", "")
+    marks = re.compile(r"^ *[~^]+\n", re.MULTILINE)  # where in the line, which 3.13 says more often
+    assert compiled(failing_twice)(A)[1] == marks.sub("", failing_twice(A)[1])

@@ -7,6 +7,7 @@ closed fails its test until the entry is taken out, so the file only shrinks.
 import contextlib
 import copy
 import io
+import sys
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -114,6 +115,9 @@ def compiled(function: Any, backend: Any = "eager", **settings: Any) -> Any:
     return compile_callable(function, make_family(backend, options, fullgraph=fullgraph, dynamic=dynamic))
 
 
+_OF_TORCH = ("Guards may run slower on Python", "CUDA initialization:")  # said of the machine, once, by eager too
+
+
 def outcome(
     function: Callable[..., Any], arguments: tuple[Any, ...], state: Callable[[], Any] | None, backward: bool = False
 ) -> Any:
@@ -128,7 +132,8 @@ def outcome(
                 _run_backward(result[1])
         except Exception as error:
             result = ("raises", type(error), str(error) if not isinstance(error, RuntimeError) else "")
-    words = [(entry.category, str(entry.message)) for entry in warned]
+    messages = [(entry.category, str(entry.message)) for entry in warned]
+    words = [said for said in messages if not said[1].startswith(_OF_TORCH)]
     modes = (torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.get_default_dtype())
     return result, arguments, copy.deepcopy(state()) if state else None, printed.getvalue(), words, modes, torch.rand(1)
 
@@ -200,6 +205,9 @@ class Gap:
     costs: tuple[int, int, int, int]
 
 
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # an entry may be of one version only
+
+
 def read_gaps() -> dict[str, Gap]:
     """Return the listed gaps by program."""
     if not GAPS_FILE.exists():
@@ -210,6 +218,7 @@ def read_gaps() -> dict[str, Gap]:
         Gap(kind, entry["program"], entry["now"], entry["reason"], tuple(entry.get("costs", (0, 0, 0, 0))))
         for kind, entries in table.items()
         for entry in entries
+        if entry.get("python", _PYTHON) == _PYTHON
     ]
     assert len({gap.program for gap in gaps}) == len(gaps), "a program is listed twice"
     return {gap.program: gap for gap in gaps}

@@ -224,7 +224,9 @@ class ObjectValue(Value):
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
         self.guard_missing(ctx, name)
-        ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        slot = isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType)
+        kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else self.kind.__name__
+        ctx.throw(AttributeError, f"'{kind}' object has no attribute '{name}'")
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
@@ -315,7 +317,7 @@ class ObjectValue(Value):
         elif name == "__class__" or name == "__dict__":
             self.unsupported(f"setting {name}", ATTRIBUTE)
         elif not _has_namespace(self.kind):
-            words = f"'{self.kind.__name__}' object has no attribute '{name}'"
+            words = f"'{self.kind.__name__}' object has no attribute '{name}'{_NO_NAMESPACE}"
             if owner is not None:
                 words = f"'{self.kind.__name__}' object attribute '{name}' is read-only"
             ctx.throw(AttributeError, words)
@@ -349,8 +351,9 @@ class ObjectValue(Value):
                 self.unsupported(f"deleting attribute {name!r} through a descriptor", ATTRIBUTE)
             ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
         elif self.namespace.find(ctx, Constant(name)) is None:
-            fixed = owner is not None and not _has_namespace(self.kind)
-            words = f"attribute '{name}' is read-only" if fixed else f"has no attribute '{name}'"
+            words = f"has no attribute '{name}'"
+            if not _has_namespace(self.kind):
+                words = f"attribute '{name}' is read-only" if owner is not None else words + _NO_NAMESPACE
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object {words}")
         else:
             self.namespace.del_item(ctx, Constant(name))
@@ -551,6 +554,15 @@ def _from_the_end(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
 
 def _is_plain_space(kind: type) -> bool:
     return class_lookup(kind, "__eq__")[0] is types.SimpleNamespace
+
+
+_NO_NAMESPACE = " and no __dict__ for setting new attributes" if sys.version_info >= (3, 13) else ""
+
+
+def _full_name(kind: type) -> str:
+    """Return a class's name in the words of Python 3.13: with its module, unless that goes without saying."""
+    plain = kind.__module__ in ("builtins", "__main__")
+    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _has_namespace(kind: type) -> bool:
