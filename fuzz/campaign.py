@@ -1,37 +1,36 @@
-"""A campaign: hypothesis draws examples, each is tried; failures are shrunk, told apart and saved."""
+"""A campaign: examples are drawn from seeds and tried; failures are told apart, shrunk, staged and saved.
+
+Example `number` of seed `s` is drawn by a generator of its own, so that any example can be drawn again by its number,
+and a campaign that was cut short goes on where it was (`CampaignReport.next_number`).
+"""
 
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
-from hypothesis.errors import HypothesisException
-
-from plumbline.oracle.harness.compilers import CompilerUnderTest
+from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
 from plumbline.oracle.verdict import Verdict
 
 from .corpus import save
-from .even_draws import BACKEND, seed_draws
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
-from .generated_source import forget_sources
 from .isolation import Workshop
+from .shrinker import ShrinkBudget, same_failure, shrink
 
 SHRINK_TRIES = 200
 SHRINK_SECONDS = 60.0
-ROUND_STRIDE = 1_000_003  # between the seeds of two rounds of one campaign; larger than any seed that users give
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
     """How long and on what a campaign runs.
 
-    examples: how many are drawn, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
+    examples: how many are judged, shrinking not counted.  seed: repeats the campaign.  folder: where failures are
     saved, None to keep them in memory only.  most_failures: the campaign ends after this many distinct failures.
+    seconds: of wall time, None without a limit.  known: signatures that are not reported again.
     """
 
     examples: int
@@ -40,13 +39,16 @@ class CampaignSettings:
     most_failures: int = 20
     shrink_tries: int = SHRINK_TRIES
     shrink_seconds: float = SHRINK_SECONDS
+    seconds: float | None = None
+    known: tuple[FuzzSignature, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DistinctFailure:
     """One distinct failure, shrunk.
 
-    repeats: it failed again when it was tried once more.  file: where it is saved, None when it is not.
+    repeats: it failed again when it was tried once more.  stage: the first backend of the ladder that fails so.
+    number: of the example it was found in.  file: where it is saved, None when it is not.
     """
 
     signature: FuzzSignature
@@ -54,6 +56,8 @@ class DistinctFailure:
     verdict: Verdict
     script: str
     repeats: bool
+    stage: str = ""
+    number: int = 0
     file: Path | None = None
 
 
@@ -61,8 +65,9 @@ class DistinctFailure:
 class CampaignReport:
     """The results of a campaign; filled while it runs, so that an interruption loses nothing.
 
-    verdicts: how often each kind was the verdict of a drawn example.  duplicates: failures that an earlier one
-    explains.  notes: remarks that are not failures, with counts.
+    examples: how many programs were judged.  verdicts: how many had each kind.  duplicates: failures that an earlier
+    one explains.  notes: remarks that are not failures, with counts.  next_number: of the example to go on with.
+    cpu_seconds: of the attempts and the compilers they started, shrinking included.
     """
 
     mode: str
@@ -75,25 +80,36 @@ class CampaignReport:
     duplicates: int = 0
     notes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
     shrink_tries: int = 0
+    next_number: int = 0
     interrupted: bool = False
+
+    @property
+    def per_cpu_minute(self) -> float:
+        """Return how many programs one minute of processor time judges."""
+        return 60 * self.examples / self.cpu_seconds if self.cpu_seconds else 0.0
+
+    def progress(self) -> str:
+        """Return the campaign so far as one line."""
+        rate = self.examples / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.examples} programs in {self.seconds:.0f} s ({rate:.1f}/s, {self.per_cpu_minute:.0f} a CPU minute), "
+            f"{len(self.failures)} failures, {self.duplicates} duplicates"
+        )
 
     def summary(self) -> str:
         """Return the campaign as a few lines for a person."""
-        rate = self.examples / self.seconds if self.seconds else 0.0
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(self.verdicts.items()))
+        rate = self.examples / self.seconds if self.seconds else 0.0
         lines = [
-            f"{self.examples} examples in {self.seconds:.1f} s ({rate:.1f}/s), "
+            f"{self.examples} examples in {self.seconds:.1f} s ({rate:.1f}/s, {self.per_cpu_minute:.0f} a CPU minute), "
             f"{len(self.failures)} failures, {self.duplicates} duplicates, {self.shrink_tries} tries to shrink"
             + (" (interrupted)" if self.interrupted else ""),
             f"verdicts: {kinds or 'none'}",
         ]
         lines += [f"{count}x {note}" for note, count in self.notes.most_common(10)]
         return "\n".join(lines)
-
-
-class _Failing(Exception):
-    """Tells hypothesis that an example fails; one class and one line, so that it sees one bug and shrinks it."""
 
 
 def run_campaign(
@@ -103,159 +119,131 @@ def run_campaign(
     options: CampaignSettings,
     *,
     on_failure: Callable[[DistinctFailure], None] = lambda failure: None,
+    on_progress: Callable[[CampaignReport], None] = lambda report: None,
+    report: CampaignReport | None = None,
 ) -> CampaignReport:
-    """Run a campaign to its end or to Ctrl-C and return the report; never raises what an example raises.
+    """Run a campaign to its end or to an interrupt and return the report; never raises what an example raises.
 
-    on_failure: called with each distinct failure when it is shrunk (and saved).
+    on_failure: called with each distinct failure when it is shrunk (and saved).  on_progress: after each example.
+    report: of a campaign that was cut short, to go on with.
     """
-    report = CampaignReport(mode.name, compiler.name, backend, options.seed)
-    started = time.monotonic()
-    workshop = Workshop(lambda example: mode.attempt(example, compiler, backend))
-    hunt = _Hunt(mode, workshop, options, report)
+    report = report or CampaignReport(mode.name, compiler.name, backend, options.seed)
+    hunt = _Hunt(mode, compiler, options, report, on_failure)
+    before, started = report.seconds, time.monotonic()
     try:
-        while report.examples < options.examples and len(report.failures) < options.most_failures:
-            before = report.examples
-            hunt = _Hunt(mode, workshop, options, report)
-            hunt.search(options.seed * ROUND_STRIDE + len(report.failures))
-            if hunt.best is not None:
-                failure = hunt.conclude()
-                report.failures.append(failure)
-                on_failure(failure)
-            if hunt.best is None or report.examples == before:
-                break  # everything is drawn, or there is nothing new to draw
+        while not _is_over(report, options, started):
+            hunt.next_example()
+            report.seconds = before + time.monotonic() - started
+            on_progress(report)
     except KeyboardInterrupt:
         report.interrupted = True
-        unshrunk = hunt.unshrunk()
-        if unshrunk is not None:
-            report.failures.append(unshrunk)
-            on_failure(unshrunk)
+        hunt.keep_unshrunk()
     finally:
-        workshop.close()
-    report.seconds = time.monotonic() - started
-    forget_sources()
+        hunt.workshop.close()
+    report.seconds = before + time.monotonic() - started
     return report
 
 
+def _is_over(report: CampaignReport, options: CampaignSettings, started: float) -> bool:
+    late = options.seconds is not None and time.monotonic() - started > options.seconds
+    return late or report.examples >= options.examples or len(report.failures) >= options.most_failures
+
+
 class _Hunt:
-    """One round: examples until the first new failure, then that one shrunk."""
+    """The examples of one campaign, one after the other; a new failure is shrunk before the next example."""
 
-    def __init__(self, mode: Fuzzer, workshop: Workshop, options: CampaignSettings, report: CampaignReport) -> None:
-        self.mode, self.workshop, self.options, self.report = mode, workshop, options, report
-        self.trials: dict[Any, TrialResult] = {}
-        self.best: tuple[Any, TrialResult] | None = None
-        self.first_failure = 0.0
-        self.tries = 0
+    def __init__(
+        self,
+        mode: Fuzzer,
+        compiler: CompilerUnderTest,
+        options: CampaignSettings,
+        report: CampaignReport,
+        on_failure: Callable[[DistinctFailure], None],
+    ) -> None:
+        self.mode, self.compiler, self.options, self.report = mode, compiler, options, report
+        self.on_failure = on_failure
+        self.workshop = Workshop(lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw)
+        self.shrinking: TrialResult | None = None
 
-    def search(self, number: int) -> None:
-        """Draw examples until one fails in a new way, and let hypothesis shrink it."""
-        drawn = settings(
-            max_examples=self.options.examples - self.report.examples,
-            database=None,
-            deadline=None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-            print_blob=False,
-            verbosity=Verbosity.quiet,
-            backend=BACKEND,
-        )
+    @property
+    def known(self) -> tuple[FuzzSignature, ...]:
+        """Return the signatures that are not reported again."""
+        return (*self.options.known, *(failure.signature for failure in self.report.failures))
 
-        seed_draws(number)
+    def next_example(self) -> None:
+        """Draw and try one example; shrink and report what fails in a new way."""
+        report = self.report
+        number = report.next_number
+        avoided = tuple(signature.involved for signature in self.known)
+        trial = self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend)
+        report.next_number += 1
+        report.examples += trial.programs
+        report.cpu_seconds += trial.cpu_seconds
+        report.verdicts.update(dict(trial.kinds) or {trial.verdict.kind.value: 1})
+        report.notes.update(trial.notes)
+        for failing in (trial, *trial.others):
+            if failing.signature is not None and len(report.failures) < self.options.most_failures:
+                self._consider(failing, number)
 
-        @seed(number)
-        @drawn
-        @given(self.mode.examples)
-        def failing(example: Any) -> None:
-            if self._fails(example):
-                raise _Failing
-
-        with suppress(
-            _Failing, HypothesisException
-        ):  # HypothesisException: it could not repeat the failure; `conclude` says so
-            failing()
-
-    def _fails(self, example: Any) -> bool:
-        if self.best is None:
-            return self._is_new(example)
-        return self._shrinks(example)
-
-    def _is_new(self, example: Any) -> bool:
-        trial = self._try(example)
-        self.report.examples += 1
-        self.report.verdicts[trial.verdict.kind.value] += 1
-        self.report.notes.update(trial.notes)
-        if trial.signature is None:
-            return False
-        if any(failure.signature.explains(trial.signature) for failure in self.report.failures):
+    def _consider(self, trial: TrialResult, number: int) -> None:
+        """Shrink a failure that no earlier one explains, and report it unless it has become one of them."""
+        trial = self._with_names(trial)
+        if self._is_known(trial):
             self.report.duplicates += 1
-            return False
-        self.best = (example, trial)
-        self.trials[example] = trial
-        self.first_failure = time.monotonic()
-        return True
+            return
+        budget = ShrinkBudget(self.options.shrink_tries, self.options.shrink_seconds)
+        self.shrinking = trial
+        smallest = shrink(trial, self._try, self.mode.simpler, budget, self._keep)
+        self.report.shrink_tries += budget.used
+        if self._is_known(smallest):
+            self.report.duplicates += 1
+        else:
+            self.workshop.close()  # the last try runs in a fresh process
+            repeats = same_failure(self._try(smallest.example), smallest)
+            self._report(smallest, repeats, self._stage(smallest), number)
+        self.shrinking = None
 
-    def _shrinks(self, example: Any) -> bool:
-        """Return whether a smaller example fails in the same way; beyond the budget only known examples do."""
-        assert self.best is not None
-        target = self.best[1].signature
-        assert target is not None
-        if example not in self.trials:
-            late = time.monotonic() - self.first_failure > self.options.shrink_seconds
-            if late or self.tries >= self.options.shrink_tries:
-                return False
-            self.tries += 1
-            self.report.shrink_tries += 1
-            self.trials[example] = self._try(example)
-        trial = self.trials[example]
-        same = trial.signature is not None and trial.signature.same_failure(target)
-        if same:
-            self.best = (example, trial)  # hypothesis keeps the smallest and ends with it
-        return same
+    def _keep(self, trial: TrialResult) -> None:
+        self.shrinking = trial
 
-    def _try(self, example: Any) -> TrialResult:
-        trial = self.workshop.try_one(example)
-        if (
-            trial.signature is not None and not trial.signature.involved
-        ):  # a dead process cannot say what its example was
-            return replace(trial, signature=replace(trial.signature, involved=example.names))
-        return trial
-
-    def conclude(self) -> DistinctFailure:
-        """Return the failure after the last simplifications, try it once more, and save it."""
-        self.first_failure = time.monotonic()  # a budget of its own
-        self.tries = 0
-        self._simplify()
-        assert self.best is not None
-        example, trial = self.best
-        self.workshop.close()  # the last try runs in a fresh process
-        again = self._try(example)
+    def _is_known(self, trial: TrialResult) -> bool:
         assert trial.signature is not None
-        repeats = again.signature is not None and again.signature.same_failure(trial.signature)
-        return self._saved(example, trial, repeats)
+        return any(known.explains(trial.signature) for known in self.known)
 
-    def unshrunk(self) -> DistinctFailure | None:
-        """Return the failure as far as it was shrunk when the campaign was interrupted."""
-        if self.best is None or any(failure.example == self.best[0] for failure in self.report.failures):
-            return None
-        return self._saved(*self.best, repeats=True)
+    def _try(self, example: Any, backend: str | None = None) -> TrialResult:
+        trial = self.workshop.try_one(example, backend or self.report.backend)
+        self.report.cpu_seconds += trial.cpu_seconds
+        return self._with_names(replace(trial, example=example))
 
-    def _simplify(self) -> None:
-        """Remove what hypothesis could not, greedily, until nothing more can be removed."""
-        assert self.best is not None
-        again = True
-        while again:
-            again = False
-            for smaller in self.mode.simpler(self.best[0]):
-                if smaller not in self.trials and self._shrinks(smaller):
-                    again = True
-                    break
+    def _with_names(self, trial: TrialResult) -> TrialResult:
+        """Return the trial with a signature that names its example: a dead process cannot say what its example was."""
+        if trial.signature is None or trial.signature.involved:
+            return trial
+        return replace(trial, signature=replace(trial.signature, involved=trial.example.names))
 
-    def _saved(self, example: Any, trial: TrialResult, repeats: bool) -> DistinctFailure:
+    def _stage(self, trial: TrialResult) -> str:
+        """Return the first backend of the ladder that fails in this way, the campaign's own if no earlier one does."""
+        backend = self.report.backend
+        for lower in LADDER[: LADDER.index(backend)] if backend in LADDER else ():
+            if lower in self.compiler.backends and same_failure(self._try(trial.example, lower), trial):
+                return lower
+        return backend
+
+    def keep_unshrunk(self) -> None:
+        """Report the failure as far as it was shrunk when the campaign was interrupted."""
+        if self.shrinking is not None:
+            trial, self.shrinking = self.shrinking, None
+            self._report(trial, True, "", self.report.next_number - 1)
+
+    def _report(self, trial: TrialResult, repeats: bool, stage: str, number: int) -> None:
         assert trial.signature is not None
-        compiler, backend = self.report.compiler, self.report.backend
-        place = (self.mode.name, compiler, backend)
-        script = self.mode.script(example, compiler, backend, trial.verdict)
+        report = self.report
+        verdict = replace(trial.verdict, stage=stage or None)
+        script = self.mode.script(trial.example, report.compiler, stage or report.backend, verdict)
         file = None
         if self.options.folder is not None:
-            file = save(self.options.folder, trial.signature, example, script, trial.verdict, place)
-        return DistinctFailure(trial.signature, example, trial.verdict, script, repeats, file)
+            place = (self.mode.name, report.compiler, report.backend)
+            file = save(self.options.folder, trial.signature, trial.example, script, verdict, place)
+        failure = DistinctFailure(trial.signature, trial.example, verdict, script, repeats, stage, number, file)
+        report.failures.append(failure)
+        self.on_failure(failure)

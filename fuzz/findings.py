@@ -30,6 +30,11 @@ class FuzzSignature:
         return self.same_failure(other) and set(self.involved) <= set(other.involved)
 
     @property
+    def is_missing_error(self) -> bool:
+        """Return whether only an error that eager raises does not come: of low rank."""
+        return self.detail.startswith("missing ")
+
+    @property
     def name(self) -> str:
         """Return a short name for files: words of the signature and six digits."""
         text = "|".join((self.kind, self.aspect, self.detail, *self.involved))
@@ -50,6 +55,9 @@ class TrialResult:
     verdict: of the judge, the worst of all its calls.  signature: of the failure, None without one.
     notes: remarks that are not failures, such as over-guarding.  tainted: the process may be damaged.
     details: plain data that an attempt hands back besides its verdict, None for nothing.
+    example: what failed; smaller than what was tried where a part of it fails alone.  programs: how many were judged.
+    kinds: how many programs had each kind of verdict, where there were several.  others: further failures.
+    cpu_seconds: of this attempt and the processes it started.
     """
 
     verdict: Verdict
@@ -57,6 +65,11 @@ class TrialResult:
     notes: tuple[str, ...] = ()
     tainted: bool = False
     details: dict[str, Any] | None = None
+    example: Any = None
+    programs: int = 1
+    kinds: tuple[tuple[str, int], ...] = ()
+    others: tuple["TrialResult", ...] = ()
+    cpu_seconds: float = 0.0
 
 
 def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature | None:
@@ -69,4 +82,9 @@ def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature |
     if worst is not None and aspect == "exceptions":
         raised = re.match(r"raises (\w+)", worst.sentence)
         detail = raised.group(1) if raised else ""
+        if detail == "nothing":  # an error of eager's that does not come: of low rank, and told apart by eager's class
+            eagers = re.search(r"eager raises (\w+)", worst.sentence)
+            detail = f"missing {eagers.group(1) if eagers else ''}"
+    elif worst is not None and aspect == "internal_error":
+        detail = " ".join(re.findall(r"in (\w+): (\w+)", worst.sentence)[0]) if ": " in worst.sentence else ""
     return FuzzSignature(verdict.kind.value, aspect, detail, involved)

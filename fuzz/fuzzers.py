@@ -1,30 +1,35 @@
 """The fuzzers, each one object: what it draws, how an example is tried, simplified, written and read back."""
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
-
-from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.harness.compilers import CompilerUnderTest
 from plumbline.oracle.verdict import Verdict
 
 from .findings import TrialResult
+from .graph_programs.batch_trial import try_batch
+from .graph_programs.drawing import draw_batch
+from .graph_programs.graph_program import ProgramBatch, check_batch
+from .graph_programs.graph_simplification import simpler_batches
 from .guard_scenarios.scenario_trial import try_scenario
 from .guard_scenarios.scenarios import Scenario, check_scenario, scenarios, simpler_scenarios
 from .program_data import from_plain
-from .python_programs.generation import python_programs
+from .python_programs.generation import draw_program
 from .python_programs.program_trial import try_python_program
 from .python_programs.programs import PythonProgram, check_python_program
 from .python_programs.script import python_program_script
 from .python_programs.shrinking import simpler_python_programs
-from .scripts import program_script, scenario_script
+from .scripts import batch_script, program_script, scenario_script
 from .transform_programs.generation import programs
 from .transform_programs.program_trial import try_program
 from .transform_programs.programs import TransformProgram, check_program
 from .transform_programs.simplification import simpler_programs
 
+Avoided = Callable[[frozenset[str]], bool]
+PROGRAMS_IN_A_BATCH = 10
 LAW_EVERY = 4
 """Laws look at eager alone, which changes with torch only: every fourth program is enough."""
 
@@ -33,12 +38,13 @@ LAW_EVERY = 4
 class Fuzzer:
     """One fuzzer.
 
-    examples: what hypothesis draws.  attempt: judges one example.  simpler: smaller variants of a shrunk one.
+    draw: draws an example; it may leave out programs whose names are avoided.  attempt: judges one example.
+    simpler: smaller variants of a shrunk one.
     script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
     """
 
     name: str
-    examples: st.SearchStrategy[Any]
+    draw: Callable[[random.Random, Avoided], Any]
     attempt: Callable[[Any, CompilerUnderTest, str], TrialResult]
     simpler: Callable[[Any], Iterable[Any]]
     script: Callable[[Any, str, str, Verdict], str]
@@ -70,17 +76,43 @@ def _read_python_program(plain: object) -> PythonProgram:
     return program
 
 
+def _read_batch(plain: object) -> ProgramBatch:
+    batch = from_plain(ProgramBatch, plain)
+    check_batch(batch)
+    return batch
+
+
+def _draw_program(draw: random.Random, avoided: Avoided) -> TransformProgram:
+    del avoided  # one program is one example: the campaign draws again
+    return programs(draw)
+
+
+def _draw_scenario(draw: random.Random, avoided: Avoided) -> Scenario:
+    del avoided
+    return scenarios(draw)
+
+
+def _draw_python_program(draw: random.Random, avoided: Avoided) -> PythonProgram:
+    del avoided
+    return draw_program(draw.randrange(2**32))
+
+
+def _draw_batch(draw: random.Random, avoided: Avoided) -> ProgramBatch:
+    return draw_batch(draw, PROGRAMS_IN_A_BATCH, avoided)
+
+
 FUZZERS = {
-    "transforms": Fuzzer("transforms", programs(), _try_program, simpler_programs, program_script, _read_program),
-    "guards": Fuzzer("guards", scenarios(), try_scenario, simpler_scenarios, scenario_script, _read_scenario),
+    "transforms": Fuzzer("transforms", _draw_program, _try_program, simpler_programs, program_script, _read_program),
+    "guards": Fuzzer("guards", _draw_scenario, try_scenario, simpler_scenarios, scenario_script, _read_scenario),
     "programs": Fuzzer(
         "programs",
-        python_programs(),
+        _draw_python_program,
         try_python_program,
         simpler_python_programs,
         python_program_script,
         _read_python_program,
     ),
+    "graphs": Fuzzer("graphs", _draw_batch, try_batch, simpler_batches, batch_script, _read_batch),
 }
 
 

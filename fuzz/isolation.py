@@ -9,11 +9,13 @@ import faulthandler
 import functools
 import logging
 import multiprocessing
+import os
+import random
 import signal
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Any
@@ -30,18 +32,34 @@ from .leftovers import clear_leftovers
 ATTEMPT_SECONDS = 180.0
 """A first compile takes seconds; a program of a dozen operators that takes this long hangs."""
 
-Attempt = Callable[[Any], TrialResult]
+MOST_DRAWS = 8
+"""Draws of one example at most, to get one without what is known to fail."""
+
+Attempt = Callable[[Any, str], TrialResult]
+Avoided = Callable[[frozenset[str]], bool]
+Draw = Callable[[random.Random, Avoided], Any]
+Involved = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A request to draw an example from a seed and, unless only the example is wanted, to try it."""
+
+    seed: str
+    avoided: Involved
+    tried: bool = True
 
 
 class Workshop:
-    """Makes attempts in a child process, and starts a new child whenever one is dead or may be damaged.
+    """Draws and tries examples in a child process, and starts a new one whenever it is dead or may be damaged.
 
-    A context manager.  attempt: from an example to its result; the child inherits it, so it need not be picklable.
-    Without fork (Windows) attempts run in this process.
+    A context manager.  attempt: from an example and a backend to its result; draw: from a generator to an example; the
+    child inherits both, so they need not be picklable.  Without fork (Windows) all happens in this process.
     """
 
-    def __init__(self, attempt: Attempt, seconds: float = ATTEMPT_SECONDS) -> None:
+    def __init__(self, attempt: Attempt, seconds: float = ATTEMPT_SECONDS, draw: Draw | None = None) -> None:
         self._attempt = attempt
+        self._draw = draw
         self._seconds = seconds
         self._child: tuple[ForkProcess, Connection] | None = None
 
@@ -62,23 +80,37 @@ class Workshop:
             process.kill()
             process.join()
 
-    def try_one(self, example: Any) -> TrialResult:
+    def try_one(self, example: Any, backend: str = "") -> TrialResult:
         """Return the result of an example; a dead or hanging child is a crash of the program.
 
         Raises KeyboardInterrupt when the attempt was interrupted, never what the attempt raises otherwise.
         """
-        if sys.platform == "win32":
-            return _attempted(self._attempt, example)
-        trial = self._in_child(example)
+        trial: TrialResult = self._asked(example, backend)
         if trial.tainted:
             self.close()
         return trial
 
-    def _in_child(self, example: Any) -> TrialResult:
+    def try_drawn(self, seed: str, avoided: Involved, backend: str = "") -> TrialResult:
+        """Draw the example of a seed and try it; the result has the example where it fails.
+
+        avoided: sets of names, each of which failed before; examples that hold one of them are drawn again.
+        """
+        trial: TrialResult = self._asked(_Drawn(seed, avoided), backend)
+        if trial.tainted:
+            self.close()
+        if trial.signature is not None and trial.example is None:  # the child died before it could say
+            example = self._asked(_Drawn(seed, avoided, tried=False), backend)
+            self.close()
+            return trial if isinstance(example, TrialResult) else replace(trial, example=example)
+        return trial
+
+    def _asked(self, request: Any, backend: str) -> Any:
+        if sys.platform == "win32":
+            return _answer(self._attempt, self._draw, request, backend)
         process, connection = self._child or self._fork()
         self._child = process, connection
         try:
-            connection.send(example)
+            connection.send((request, backend))
             if not connection.poll(self._seconds):
                 self.close()
                 return _crash("process", "hang", f"does not end within {self._seconds:g} s")
@@ -93,14 +125,13 @@ class Workshop:
         if answer is None:
             self.close()
             raise KeyboardInterrupt
-        trial: TrialResult = answer
-        return trial
+        return answer
 
     def _fork(self) -> tuple[ForkProcess, Connection]:
         _warm_up()
         context: ForkContext = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, ours, self._attempt), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, ours, self._attempt, self._draw), daemon=True)
         with warnings.catch_warnings():  # Python 3.12 warns of forks with threads; the parent runs no kernels of torch
             warnings.simplefilter("ignore")
             process.start()
@@ -122,30 +153,68 @@ def _warm_up() -> None:
         judge_call(torch.sin, torch.cos, (one,), {}, JudgeOptions(), {"x": one})
 
 
-def _serve(connection: Connection, other_end: Connection, attempt: Attempt) -> None:
+def _serve(connection: Connection, other_end: Connection, attempt: Attempt, draw: Draw | None) -> None:
     """Answer examples until the parent closes its end; the child's whole life."""
     other_end.close()
     faulthandler.disable()  # the parent reports a crash, with its example
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent handles interrupts, and kills this process
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")  # generated programs warn of much
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             try:
-                connection.send(_attempted(attempt, connection.recv()))
+                connection.send(_answer(attempt, draw, *connection.recv()))
             except KeyboardInterrupt:
                 connection.send(None)
 
 
-def _attempted(attempt: Attempt, example: Any) -> TrialResult:
+def _answer(attempt: Attempt, draw: Draw | None, request: Any, backend: str) -> Any:
+    """Return the example or the result that a request asks for."""
+    if not isinstance(request, _Drawn):
+        return _attempted(attempt, request, backend)
+    assert draw is not None
+    started = _cpu_seconds()
+    example = drawn_example(draw, request.seed, request.avoided)
+    if not request.tried:
+        return example
+    trial = _attempted(attempt, example, backend)
+    if trial.signature is not None and trial.example is None:
+        trial = replace(trial, example=example)
+    return replace(trial, cpu_seconds=_cpu_seconds() - started)
+
+
+def drawn_example(draw: Draw, seed: str, avoided: Involved = ()) -> Any:
+    """Return the example of a seed: the first that holds none of the avoided sets, or the last of a few attempts."""
+    sets = [frozenset(one) for one in avoided if one]
+
+    def is_avoided(names: frozenset[str]) -> bool:
+        return any(one <= names for one in sets)
+
+    example = None
+    for attempt in range(MOST_DRAWS):
+        example = draw(random.Random(f"{seed}:{attempt}"), is_avoided)
+        if not is_avoided(frozenset(example.names)):
+            break
+    return example
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _attempted(attempt: Attempt, example: Any, backend: str) -> TrialResult:
+    started = _cpu_seconds()
     try:
-        trial = attempt(example)
+        trial = attempt(example, backend)
     except Exception as error:  # a failure of the judge must neither end a campaign nor pass unseen
         text = str(error).splitlines()[0][:200] if str(error) else ""
         trial = _crash("judge", type(error).__name__, f"raises {type(error).__name__}: {text}")
     left = clear_leftovers()
     raised = trial.signature is not None and trial.signature.aspect == "exceptions"
-    return replace(trial, notes=(*trial.notes, *left), tainted=trial.tainted or raised or bool(left))
+    cpu_seconds = _cpu_seconds() - started
+    return replace(trial, notes=(*trial.notes, *left), tainted=trial.tainted or raised or bool(left), cpu_seconds=cpu_seconds)
 
 
 def _crash(aspect: str, detail: str, sentence: str) -> TrialResult:

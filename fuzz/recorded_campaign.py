@@ -1,8 +1,12 @@
 """A campaign as the command line runs it: checked before it starts, failures stored as they occur."""
 
+import signal
 import sys
-from collections.abc import Callable
-from dataclasses import fields
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +20,14 @@ from plumbline.reports.rows import CaseRow, Measurements, identify_case
 from plumbline.reports.store import open_store
 
 from .campaign import CampaignReport, CampaignSettings, DistinctFailure, run_campaign
+from .campaign_state import CampaignState
 from .corpus import load, prepare_folder
+from .findings import FuzzSignature
 from .fuzzers import Fuzzer, find_fuzzer
 from .isolation import Workshop
 
 Say = Callable[[str], None]
+SHOW_SECONDS = 2.0
 
 
 def preferred_compiler() -> str:
@@ -29,16 +36,31 @@ def preferred_compiler() -> str:
 
 
 def run_recorded(
-    mode_name: str, compiler_name: str, backend: str, options: CampaignSettings, database: str, say: Say
+    mode_name: str,
+    compiler_name: str,
+    backend: str,
+    options: CampaignSettings,
+    database: str,
+    say: Say,
+    show: Say = lambda line: None,
+    *,
+    resume: bool = False,
 ) -> CampaignReport:
     """Run a campaign, report each failure at once, and store rows; names are checked before anything starts.
 
+    show: gets the line of progress, every few seconds.  resume: go on with the campaign of this seed that was cut
+    short, with what it found known; its state is in the folder.
     Raises UserError for an unknown mode, compiler or backend, an unwritable folder, a database that cannot be opened.
     """
     mode = find_fuzzer(mode_name)
     compiler = find_compiler(compiler_name, backend)
+    state = None
     if options.folder is not None:
         prepare_folder(options.folder)
+        state = CampaignState(options.folder, mode.name, compiler.name, backend, options.seed)
+    report = CampaignReport(mode.name, compiler.name, backend, options.seed)
+    if resume and state is not None:
+        report, options = state.resumed(report, options)
     with open_store(database, write=True) as store:
         run = describe_run(sys.argv, Path.cwd(), threads=torch.get_num_threads())
         store.begin_run(run)
@@ -46,12 +68,57 @@ def run_recorded(
         def on_failure(one: DistinctFailure) -> None:
             say(_failure_text(one))
             store.append([failure_row(one, run.run_id, mode.name, compiler.name, backend)])
+            progress.end(report)
 
-        report = run_campaign(mode, compiler, backend, options, on_failure=on_failure)
+        progress = _Progress(show, state, options.known)
+        with _terminated_as_interrupt():
+            run_campaign(
+                mode, compiler, backend, options, on_failure=on_failure, on_progress=progress.advance, report=report
+            )
+        progress.end(report)
         store.append([campaign_row(report, run.run_id)])
         if not report.interrupted:
             store.finish_run(run.run_id)
     return report
+
+
+@dataclass(slots=True)
+class _Progress:
+    """Shows a campaign as it goes, and writes its state so that it can be gone on with."""
+
+    show: Say
+    state: CampaignState | None
+    known: tuple[FuzzSignature, ...]
+    shown: float = field(default_factory=time.monotonic)
+
+    def advance(self, report: CampaignReport) -> None:
+        """Show and write, every few seconds."""
+        if time.monotonic() - self.shown >= SHOW_SECONDS:
+            self.shown = time.monotonic()
+            self.end(report)
+
+    def end(self, report: CampaignReport) -> None:
+        """Show and write now."""
+        self.show(report.progress())
+        if self.state is not None:
+            self.state.write(report, self.known)
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM, which `timeout` and job schedulers send, end the campaign as Ctrl-C does: with its summary."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say) -> bool:
@@ -64,8 +131,8 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
     example = mode.read(saved.example)
     backend = backend or saved.backend
     compiler: CompilerUnderTest = find_compiler(compiler_name or saved.compiler, backend)
-    with Workshop(lambda example: mode.attempt(example, compiler, backend)) as workshop:
-        trial = workshop.try_one(example)
+    with Workshop(lambda example, backend: mode.attempt(example, compiler, backend)) as workshop:
+        trial = workshop.try_one(example, backend)
     say(str(trial.verdict))
     for note in trial.notes:
         say(f"note: {note}")
@@ -76,6 +143,10 @@ def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say)
 
 def _failure_text(failure: DistinctFailure) -> str:
     lines = [str(failure.signature), f"  {failure.verdict.sentence}"]
+    if failure.stage:
+        lines.append(f"  stage: {failure.stage}")
+    if failure.signature.is_missing_error:
+        lines.append("  low rank: an error that eager raises does not come")
     if not failure.repeats:
         lines.append("  did not fail again when it was tried once more")
     if failure.file is not None:
@@ -99,6 +170,7 @@ def failure_row(failure: DistinctFailure, run_id: str, mode: str, compiler: str,
         sentence=verdict.sentence,
         aspect=worst.aspect if worst else "",
         where=worst.where if worst else "",
+        stage=failure.stage or None,
         user_file=str(failure.file.with_suffix(".py")) if failure.file else "",
         judged_calls=1,
         boundaries=1,
@@ -126,7 +198,8 @@ def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:
         compiler=report.compiler,
         backend=report.backend,
         outcome=outcome,
-        sentence=f"{len(report.failures)} distinct failures in {report.examples} examples of seed {report.seed}",
+        sentence=f"{len(report.failures)} distinct failures in {report.examples} examples of seed {report.seed}, "
+        f"{report.per_cpu_minute:.0f} a CPU minute",
         judged_calls=report.examples,
         test_seconds=report.seconds,
         notes=(*verdicts, *(f"{count}x {note}" for note, count in report.notes.most_common())),

@@ -1,7 +1,11 @@
-"""A failure as a stand-alone Python script: the program, compiled and eager side by side; it exits 1 if they differ."""
+"""A failure as a stand-alone Python script: the judge compares the program eager and compiled, call after call.
+
+It exits with 1 if a call differs from eager's in anything that the judge looks at, exceptions among it.
+"""
 
 from plumbline.oracle.verdict import Verdict
 
+from .graph_programs.graph_program import ProgramBatch
 from .guard_scenarios.guard_slots import CALL
 from .guard_scenarios.scenarios import Scenario
 from .transform_programs.programs import TransformProgram
@@ -13,9 +17,10 @@ _COMPILE = {
 
 
 def _head(verdict: Verdict, compiler: str) -> list[str]:
-    said = [f"# {line}" for line in f"{verdict.kind.value}: {verdict.sentence}".splitlines()]
-    imports = ["import plumbline"] if compiler == "plumbline" else []
-    return ["# Found by plumbline fuzz.", *said, "import sys", "", "import torch", *imports, ""]
+    stage = f" (stage {verdict.stage})" if verdict.stage else ""
+    said = f"# Found by plumbline fuzz{stage}. {verdict.kind.value}: {' '.join(verdict.sentence.split())[:300]}"
+    imports = ["import torch, plumbline" if compiler == "plumbline" else "import torch"]
+    return [said, *imports, "from plumbline.fuzz.scripted_judgement import demand_equal"]
 
 
 def _compile_text(target: str, compiler: str, backend: str) -> str:
@@ -24,44 +29,47 @@ def _compile_text(target: str, compiler: str, backend: str) -> str:
 
 
 def program_script(program: TransformProgram, compiler: str, backend: str, verdict: Verdict) -> str:
-    """Return a script that runs a program eager and compiled and compares values, dtypes and strides."""
-    inputs = ",\n".join(f"        {spec.expression()}" for spec in program.inputs)
+    """Return a script that judges a program with transforms."""
+    inputs = ", ".join(spec.expression() for spec in program.inputs)
     compiled = f"f{program.compiled}"
-    lines = [
-        *_head(verdict, compiler),
-        program.source(),
-        "def inputs():",
-        f"    return (\n{inputs},\n    )\n\n",
-        f"expected = {program.entry}(*inputs())",
-        f"{compiled} = {_compile_text(compiled, compiler, backend)}",
-        f"actual = {program.entry}(*inputs())",
-        "print('eager:', expected)",
-        "print('compiled:', actual)",
-        "try:",
-        "    torch.testing.assert_close(actual, expected, equal_nan=True, check_stride=True)",
-        "except AssertionError as error:",
-        "    sys.exit(str(error))",
-    ]
+    lines = [*_head(verdict, compiler), program.source().replace("\n\n", "\n").rstrip()]
+    if program.compiled == len(program.nest):
+        lines.append(f"compiled = {_compile_text(compiled, compiler, backend)}")
+    else:  # eager transforms around it look the compiled function up in these globals
+        lines.append(f"scope = {{**globals(), {compiled!r}: {_compile_text(compiled, compiler, backend)}}}")
+        lines.append(f"compiled = type({program.entry})({program.entry}.__code__, scope)")
+        between = range(program.compiled + 1, len(program.nest))
+        lines += [f"scope['f{n}'] = type(f{n})(f{n}.__code__, scope)" for n in between]
+    lines.append(f"demand_equal({program.entry}, compiled, {inputs})")
     return "\n".join(lines) + "\n"
 
 
 def scenario_script(scenario: Scenario, compiler: str, backend: str, verdict: Verdict) -> str:
-    """Return a script that plays a history twice, in processes of its own, and compares what the calls print."""
-    play = [event.text or f"print({CALL})" for event in scenario.events]
-    lines = [
-        *_head(verdict, compiler),
-        "if len(sys.argv) == 1:  # play the history eager, then compiled, and compare",
-        "    import subprocess",
-        "",
-        "    plays = [subprocess.run([sys.executable, __file__, way], stdout=subprocess.PIPE, text=True)",
-        "             for way in ('eager', 'compiled')]",
-        "    print('eager:', plays[0].stdout, 'compiled:', plays[1].stdout, sep='\\n')",
-        "    sys.exit((plays[0].stdout, plays[0].returncode) != (plays[1].stdout, plays[1].returncode))",
-        "",
-        scenario.source(),
-        "if sys.argv[1] == 'compiled':",
-        f"    step = {_compile_text('step', compiler, backend)}",
-        "",
-        *play,
-    ]
+    """Return a script that plays a history and judges each of its calls."""
+    used = scenario.short_source()
+    lines = [*_head(verdict, compiler), used.rstrip(), f"compiled = {_compile_text('step', compiler, backend)}"]
+    call = CALL.replace("step(", "demand_equal(step, compiled, ", 1)
+    lines += [event.text if event.slot else call for event in scenario.events]
+    return "\n".join(lines) + "\n"
+
+
+def batch_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verdict) -> str:
+    """Return a script that judges the calls of a batch; most batches have one program by then."""
+    if len(batch.programs) > 1:
+        return _company_script(batch, compiler, backend, verdict)
+    program = batch.programs[0]
+    lines = [*_head(verdict, compiler), program.source("f").rstrip()]
+    lines.append(f"compiled = {_compile_text('f', compiler, backend)}")
+    for call in range(len(program.calls)):
+        before, arguments = program.arguments_lines(call)
+        lines += ["; ".join(before), f"demand_equal(f, compiled, *{arguments})"]
+    return "\n".join(lines) + "\n"
+
+
+def _company_script(batch: ProgramBatch, compiler: str, backend: str, verdict: Verdict) -> str:
+    lines = [*_head(verdict, compiler), batch.source().rstrip()]
+    lines.append(f"compiled = {_compile_text('step', compiler, backend)}")
+    for call in range(batch.calls):
+        made = " + ".join(f"arguments_{number}_{call}()" for number in range(len(batch.programs)))
+        lines.append(f"demand_equal(step, compiled, *({made}))")
     return "\n".join(lines) + "\n"

@@ -125,7 +125,7 @@ def gate(
 
 
 @plumbline.command()
-@click.argument("mode", required=False, metavar="transforms|guards")
+@click.argument("mode", required=False, metavar="graphs|transforms|guards")
 @click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="Number of programs.")
 @click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline]")
 @click.option("--backend", metavar="NAME", help="Backend of the compiler.  [default: inductor]")
@@ -142,6 +142,8 @@ def gate(
     help="Where to save failures: JSON for --replay, and a standalone script.",
 )
 @click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Run a saved failure again.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="End after this time.  [default: none]")
+@click.option("--resume", is_flag=True, help="Go on with the campaign of this seed that was cut short.")
 def fuzz(
     mode: str | None,
     examples: int,
@@ -151,9 +153,12 @@ def fuzz(
     db: str | None,
     save: Path,
     replay: Path | None,
+    minutes: float | None,
+    resume: bool,
 ) -> int:
     """Search for programs that a compiler gets wrong; exit with 1 if one is found.
 
+    graphs: random programs of ATen operators: views, writes, casts, reductions, numbers and sizes that change.
     transforms: random programs under nests of grad, vjp, jvp, vmap and Jacobians.  guards: functions whose globals,
     attributes and containers change between calls.
     """
@@ -163,11 +168,29 @@ def fuzz(
     if replay is not None:
         return int(recorded_campaign.replay(replay, compiler, backend, print))
     if mode is None:
-        raise UserError("no fuzzer named", hint="run plumbline fuzz transforms, or plumbline fuzz guards")
+        raise UserError(
+            "no fuzzer named", hint="run plumbline fuzz graphs, plumbline fuzz transforms, or plumbline fuzz guards"
+        )
     chosen = compiler or recorded_campaign.preferred_compiler()
-    options = CampaignSettings(examples, seed, save)
-    report = recorded_campaign.run_recorded(mode, chosen, backend or "inductor", options, database_place(db), print)
-    print(report.summary())
+    options = CampaignSettings(examples, seed, save, seconds=60 * minutes if minutes else None)
+    place = database_place(db)
+    live = sys.stderr.isatty()
+
+    def show(line: str) -> None:
+        """Show the progress on one line of a terminal."""
+        if live:
+            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def say(text: str) -> None:
+        """Print a failure below the line of progress."""
+        if live:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print(text, flush=True)
+
+    report = recorded_campaign.run_recorded(
+        mode, chosen, backend or "inductor", options, place, say, show, resume=resume
+    )
+    say(report.summary())
     return 130 if report.interrupted else int(bool(report.failures))
 
 

@@ -1,9 +1,8 @@
 """A guard scenario as plain data: a function that reads some state, and a sequence of changes and calls."""
 
+import random
 from dataclasses import dataclass, replace
 from typing import Any
-
-from hypothesis import strategies as st
 
 from plumbline.compiler.base.errors import UserError
 
@@ -73,6 +72,10 @@ class Scenario:
                 lines += SLOTS[slot.name].reads[slot.way].splitlines()
         return "\n\n".join([*pieces, "\n    ".join([*lines, "return total"])]) + "\n"
 
+    def short_source(self) -> str:
+        """Return the text for a script: without blank lines, and without definitions that the scenario does not use."""
+        return "\n".join(line for line in self.source().splitlines() if line.strip()) + "\n"
+
     def namespace(self) -> dict[str, Any]:
         """Return new globals with every slot at its first value."""
         return functions_of(self.source())
@@ -88,27 +91,28 @@ def _setup(name: str) -> str:
     return slot.setup if slot.setup == first else f"{slot.setup}\n{first}"
 
 
-@st.composite
-def scenarios(draw: st.DrawFn, judged: bool = True, among: tuple[str, ...] = ()) -> Scenario:
+def scenarios(draw: random.Random, judged: bool = True, among: tuple[str, ...] = ()) -> Scenario:
     """Draw a scenario: one to four slots, some of them unread, and a history that begins and ends with a call.
 
     judged: only slots that the judge can rewind.  among: only these slots, if any are named.
     """
     drawn_from = sorted(name for name, slot in SLOTS.items() if slot.rewound or not judged)
     drawn_from = [name for name in drawn_from if not among or name in among]
-    names = draw(st.lists(st.sampled_from(drawn_from), min_size=1, max_size=MOST_SLOTS, unique=True))
+    names = draw.sample(drawn_from, min(draw.randint(1, MOST_SLOTS), len(drawn_from)))
     slots = []
     for name in names:
-        unread = draw(st.integers(0, 3)) == 3
-        slots.append(UsedSlot(name, -1 if unread else draw(st.integers(0, len(SLOTS[name].reads) - 1))))
-    change = st.sampled_from(names).flatmap(_change)
-    event = st.one_of(st.just(ScenarioEvent()), change, change)
-    middle = draw(st.lists(event, min_size=1, max_size=MOST_EVENTS))
+        unread = draw.randint(0, 3) == 3
+        slots.append(UsedSlot(name, -1 if unread else draw.randint(0, len(SLOTS[name].reads) - 1)))
+    middle = [_drawn_event(draw, names) for _ in range(draw.randint(1, MOST_EVENTS))]
     return Scenario(tuple(slots), _tidied((ScenarioEvent(), *middle, ScenarioEvent())))
 
 
-def _change(name: str) -> st.SearchStrategy[ScenarioEvent]:
-    return st.integers(0, len(SLOTS[name].values) - 1).map(lambda value: ScenarioEvent(name, value))
+def _drawn_event(draw: random.Random, names: list[str]) -> ScenarioEvent:
+    """Draw a call, or twice as often a change of one slot."""
+    if draw.random() < 1 / 3:
+        return ScenarioEvent()
+    name = draw.choice(names)
+    return ScenarioEvent(name, draw.randrange(len(SLOTS[name].values)))
 
 
 def _tidied(events: tuple[ScenarioEvent, ...]) -> tuple[ScenarioEvent, ...]:

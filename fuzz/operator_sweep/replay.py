@@ -66,7 +66,8 @@ class TaskChild:
         """End the child."""
         self._workshop.close()
 
-    def _attempt(self, request: TaskRequest) -> TrialResult:
+    def _attempt(self, request: TaskRequest, backend: str) -> TrialResult:
+        del backend  # the task names its own
         torch.set_num_threads(1)
         compiler = find_compiler(self._compiler, request.task.backend)
         row = try_task(request, compiler, self.where.say)

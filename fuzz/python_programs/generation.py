@@ -8,7 +8,6 @@ import random
 import re
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
 
 from .class_features import CLASS_FEATURES
 from .core_features import CORE
@@ -307,8 +306,3 @@ def _call(draws: random.Random, parameters: list[str], number: int) -> str:
             break
         arguments.append(f"{name}={value}" if chance < 0.3 or "=" in arguments[-1] else value)
     return f"r{number} = step({', '.join(arguments)})"
-
-
-def python_programs() -> st.SearchStrategy[PythonProgram]:
-    """Return the strategy of programs; each is drawn from one number."""
-    return st.integers(0, 2**32 - 1).map(draw_program)

@@ -1,16 +1,16 @@
-"""Random programs under random nests of transforms, drawn by hypothesis: they shrink, and a seed repeats them.
+"""Random programs under random nests of transforms, drawn from one seeded generator.
 
 Bodies are typed by torch's own meta functions: an operator is proposed, tried on tensors without elements, and kept
 when torch accepts it.  Shapes of the nest follow from the transforms' definitions.
 """
 
+import random
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
 import torch
-from hypothesis import strategies as st
 
 from .programs import CONTAINERS, OperatorStep, TransformLevel, TransformProgram, output_access, step_text
 from .tensors import DTYPES, FLOATS, SIZES, TensorSpec, shapes, tensor_specs
@@ -87,19 +87,19 @@ class _Body:
                 self.fresh.add(len(self.values) - 1)
 
 
-def _draw_step(draw: st.DrawFn, body: _Body, operator: Operator) -> None:
+def _draw_step(draw: random.Random, body: _Body, operator: Operator) -> None:
     if "fresh" in operator.takes and not body.fresh:
         floats = body.fitting("float")
         if not floats:
             return
-        clone = OperatorStep("clone", (draw(st.sampled_from(floats)),))
+        clone = OperatorStep("clone", (draw.choice(floats),))
         body.keep(clone, body.values[clone.operands[0]].clone())
     operands: list[int] = []
     for kind in operator.takes:
         fitting = body.fitting(kind)
         if not fitting:
             return
-        operands.append(draw(st.sampled_from(fitting[:1] * 3 + fitting)))  # long chains, so that little is dead
+        operands.append(draw.choice(fitting[:1] * 3 + fitting))  # long chains, so that little is dead
     attributes = _draw_attributes(draw, operator, body.values[operands[0]])
     if attributes is None:
         return
@@ -114,14 +114,14 @@ def _draw_step(draw: st.DrawFn, body: _Body, operator: Operator) -> None:
 
 
 def _draw_attributes(
-    draw: st.DrawFn, operator: Operator, first: torch.Tensor
+    draw: random.Random, operator: Operator, first: torch.Tensor
 ) -> tuple[tuple[str, Attribute], ...] | None:
     chosen: list[tuple[str, Attribute]] = []
     for name, choose in operator.attributes:
-        strategy = choose(first)
-        if strategy is None:
+        options = choose(first)
+        if options is None:
             return None
-        chosen.append((name, draw(strategy)))
+        chosen.append((name, draw.choice(options)))
     return tuple(chosen)
 
 
@@ -141,55 +141,54 @@ class _Interface:
     reads: tuple[frozenset[int], ...]
 
 
-@st.composite
-def programs(draw: st.DrawFn, *, most_levels: int = MOST_LEVELS) -> TransformProgram:
+def programs(draw: random.Random, *, most_levels: int = MOST_LEVELS) -> TransformProgram:
     """Draw a program: shared sizes, inputs, a body, a nest of transforms, and what of it is compiled."""
-    sizes = tuple(draw(st.lists(st.sampled_from(SIZES), min_size=1, max_size=3)))
+    sizes = tuple(draw.choice(SIZES) for _ in range(draw.randint(1, 3)))
     # The first input is a float: most operators and all transforms but vmap need one.
-    first = draw(tensor_specs(draw(shapes(sizes)), FLOATS))
-    count = draw(st.integers(0, MOST_INPUTS - 1))
-    rest = [draw(tensor_specs(draw(shapes(sizes)), (*FLOATS[:1] * 4, *DTYPES))) for _ in range(count)]
+    first = tensor_specs(draw, shapes(draw, sizes), FLOATS)
+    count = draw.randint(0, MOST_INPUTS - 1)
+    rest = [tensor_specs(draw, shapes(draw, sizes), (*FLOATS[:1] * 4, *DTYPES)) for _ in range(count)]
     inputs = (first, *rest)
     body = _Body(inputs)
-    for name in draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=MOST_STEPS)):
+    for name in [draw.choice(_NAMES) for _ in range(draw.randint(1, MOST_STEPS))]:
         _draw_step(draw, body, VOCABULARY[name])
     outputs, container = _draw_outputs(draw, body, len(inputs))
     shaped = tuple((tuple(body.values[n].shape), body.values[n].is_floating_point()) for n in outputs)
     interface = _Interface(inputs, shaped, container, tuple(body.reads[n] for n in outputs))
     nest: list[TransformLevel] = []
-    for _ in range(min(draw(st.sampled_from((0, 1, 2, 3, 1, 2))), most_levels)):
+    for _ in range(min(draw.choice((0, 1, 2, 3, 1, 2)), most_levels)):
         grown = _draw_level(draw, interface)
         if grown is None:
             break
         level, interface = grown
         nest.append(level)
-    compiled = draw(st.sampled_from([len(nest)] * 3 + list(range(len(nest) + 1))))
+    compiled = draw.choice([len(nest)] * 3 + list(range(len(nest) + 1)))
     specs = _draw_grads(draw, interface.inputs)
     return TransformProgram(specs, len(inputs), tuple(body.steps), outputs, container, tuple(nest), compiled)
 
 
-def _draw_outputs(draw: st.DrawFn, body: _Body, inputs: int) -> tuple[tuple[int, ...], str]:
+def _draw_outputs(draw: random.Random, body: _Body, inputs: int) -> tuple[tuple[int, ...], str]:
     """Draw what the body returns: its newest value, or all that nothing reads in a container."""
-    container = draw(st.sampled_from(("one", *CONTAINERS)))
+    container = draw.choice(("one", *CONTAINERS))
     last = len(body.values) - 1
     more = body.unused()[:MOST_OUTPUTS] if container != "one" else []
     return tuple(dict.fromkeys([*more, last][:MOST_OUTPUTS])) if last >= inputs else (last,), container
 
 
-def _draw_grads(draw: st.DrawFn, specs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+def _draw_grads(draw: random.Random, specs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
     """Let some inputs require gradients, which the judge then takes through the whole nest."""
-    return tuple(replace(spec, requires_grad=spec.is_float and draw(st.integers(0, 3)) == 3) for spec in specs)
+    return tuple(replace(spec, requires_grad=spec.is_float and draw.randint(0, 3) == 3) for spec in specs)
 
 
-def _draw_level(draw: st.DrawFn, below: _Interface) -> tuple[TransformLevel, _Interface] | None:
+def _draw_level(draw: random.Random, below: _Interface) -> tuple[TransformLevel, _Interface] | None:
     floats_in = [n for n, spec in enumerate(below.inputs) if spec.is_float]
     floats_out = [n for n, (_, is_float) in enumerate(below.outputs) if is_float]
-    if draw(st.booleans()) or not floats_in or not floats_out:
+    if (draw.random() < 0.5) or not floats_in or not floats_out:
         return _draw_vmap(draw, below)
-    argument = draw(st.sampled_from(floats_in))
-    output = draw(st.sampled_from(floats_out))
+    argument = draw.choice(floats_in)
+    output = draw.choice(floats_out)
     shape_in, shape_out = below.inputs[argument].shape, below.outputs[output][0]
-    transform = draw(st.sampled_from(_affordable(shape_in, shape_out)))
+    transform = draw.choice(_affordable(shape_in, shape_out))
     level = TransformLevel(
         transform, len(below.inputs), argument, output_access(below.container, output), scalar=not shape_out
     )
@@ -199,7 +198,7 @@ def _draw_level(draw: st.DrawFn, below: _Interface) -> tuple[TransformLevel, _In
     if level.takes_vector:
         shape = shape_out if transform == "vjp" else shape_in
         dtype = below.inputs[argument].dtype if transform == "jvp" else _out_dtype(below)
-        inputs = (*inputs, draw(tensor_specs(shape, (dtype,), plain_values=True)))
+        inputs = (*inputs, tensor_specs(draw, shape, (dtype,), plain_values=True))
     outputs = {
         "grad": [shape_in],
         "grad_and_value": [shape_in, ()],
@@ -228,21 +227,21 @@ def _affordable(shape_in: Shape, shape_out: Shape) -> list[str]:
     return names
 
 
-def _draw_vmap(draw: st.DrawFn, below: _Interface) -> tuple[TransformLevel, _Interface] | None:
-    size = draw(st.sampled_from(BATCHES))
+def _draw_vmap(draw: random.Random, below: _Interface) -> tuple[TransformLevel, _Interface] | None:
+    size = draw.choice(BATCHES)
     if any(prod(shape) * size > MOST_VALUE_ELEMENTS for shape, _ in below.outputs):
         return None
-    mapped = draw(st.integers(0, len(below.inputs) - 1))
+    mapped = draw.randint(0, len(below.inputs) - 1)
     in_dims: list[int | None] = []
     inputs: list[TensorSpec] = []
     for number, spec in enumerate(below.inputs):
         places = [*range(len(spec.shape) + 1), -1]
-        place = draw(st.sampled_from([*places, None] if number != mapped else places))
+        place = draw.choice([*places, None] if number != mapped else places)
         in_dims.append(place)
         inputs.append(spec if place is None else replace(spec, shape=_inserted(spec.shape, place, size)))
     batched = frozenset(n for n, place in enumerate(in_dims) if place is not None)
-    out_dim = draw(st.sampled_from(_out_dims(below, batched)))
-    chunk_size = draw(st.sampled_from([None, None, None, 1, 2]))
+    out_dim = draw.choice(_out_dims(below, batched))
+    chunk_size = draw.choice([None, None, None, 1, 2])
     level = TransformLevel("vmap", len(below.inputs), in_dims=tuple(in_dims), out_dim=out_dim, chunk_size=chunk_size)
     outputs = tuple((_inserted(shape, out_dim, size), is_float) for shape, is_float in below.outputs)
     return level, _Interface(tuple(inputs), outputs, below.container, below.reads)

@@ -1,12 +1,12 @@
 """Input tensors as plain data: shape, dtype, layout and values, and the expression that makes them."""
 
+import random
 from dataclasses import dataclass
 
 import torch
-from hypothesis import strategies as st
 
 SIZES = (1, 2, 3, 0, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
-"""Sizes around the widths of vectors and tiles, small ones first: hypothesis shrinks towards the front."""
+"""Sizes around the widths of vectors and tiles."""
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
 DTYPES = (*FLOATS, "int64", "bool", "int32", "uint8")
@@ -89,29 +89,27 @@ def _elements(spec: TensorSpec, shape: tuple[int, ...]) -> str:
     return texts[spec.values] + cast
 
 
-@st.composite
 def tensor_specs(
-    draw: st.DrawFn, shape: tuple[int, ...], dtypes: tuple[str, ...] = DTYPES, *, plain_values: bool = False
+    draw: random.Random, shape: tuple[int, ...], dtypes: tuple[str, ...] = DTYPES, *, plain_values: bool = False
 ) -> TensorSpec:
     """Draw a tensor of a shape; plain_values: no NaN, infinities or huge ranges (for tangents and cotangents)."""
     values = VALUES[:5] if plain_values else VALUES
     return TensorSpec(
         shape,
-        draw(st.sampled_from(dtypes)),
-        draw(st.sampled_from(LAYOUTS)),
-        draw(st.sampled_from(values)),
-        draw(st.integers(0, 9)),
+        draw.choice(dtypes),
+        draw.choice(LAYOUTS),
+        draw.choice(values),
+        draw.randint(0, 9),
     )
 
 
-@st.composite
-def shapes(draw: st.DrawFn, sizes: tuple[int, ...], most_dims: int = 3) -> tuple[int, ...]:
+def shapes(draw: random.Random, sizes: tuple[int, ...], most_dims: int = 3) -> tuple[int, ...]:
     """Draw a shape of sizes that the program shares, or 1, so that operands broadcast and multiply."""
-    dims = min(draw(st.sampled_from((0, 1, 2, 3, 1, 2, 2))), most_dims)
+    dims = min(draw.choice((0, 1, 2, 3, 1, 2, 2)), most_dims)
     shape: list[int] = []
     elements = 1
     for _ in range(dims):
-        size = draw(st.sampled_from((*sizes, 1)))
+        size = draw.choice((*sizes, 1))
         if elements * size > MOST_ELEMENTS:
             size = 1
         elements *= max(size, 1)

@@ -4,14 +4,14 @@ An operator is a text with places: `{0}`, `{1}` are earlier values, `{name}` are
 Whether operands go together is asked of torch itself, on meta tensors; nothing here repeats shape rules.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import torch
-from hypothesis import strategies as st
 
 Attribute = int | bool | float | tuple[int, ...]
-Choose = Callable[[torch.Tensor], st.SearchStrategy[Attribute] | None]
+Choose = Callable[[torch.Tensor], Sequence[Attribute] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Operator:
 
     name: how programs as data call it.  text: how it is written.  takes: the kind of each operand ("float", "int",
     "bool", "number", "any", or "fresh" for a float that may be written in place).
-    attributes: name -> strategy for it, given the first operand (None: the operator does not fit).
+    attributes: name -> what it may be, given the first operand (None: the operator does not fit).
     statement: the text changes its first operand and is written as a statement.
     """
 
@@ -50,70 +50,70 @@ def _add(
 # -- attributes that fit an operand ------------------------------------------------------------------------------------
 
 
-def _dim(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
+def _dim(tensor: torch.Tensor) -> Sequence[Attribute] | None:
     dims = tensor.dim()
-    return st.sampled_from([*range(dims), *range(-dims, 0)]) if dims else None
+    return [*range(dims), *range(-dims, 0)] if dims else None
 
 
-def _filled_dim(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
+def _filled_dim(tensor: torch.Tensor) -> Sequence[Attribute] | None:
     dims = [dim for dim in range(tensor.dim()) if tensor.shape[dim]]
-    return st.sampled_from(dims + [dim - tensor.dim() for dim in dims]) if dims else None
+    return dims + [dim - tensor.dim() for dim in dims] if dims else None
 
 
-def _new_dim(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
-    return st.sampled_from([*range(tensor.dim() + 1), -1])
+def _new_dim(tensor: torch.Tensor) -> Sequence[Attribute]:
+    return [*range(tensor.dim() + 1), -1]
 
 
-def _order(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
-    return st.permutations(range(tensor.dim())).map(tuple) if tensor.dim() else None
+def _order(tensor: torch.Tensor) -> Sequence[Attribute] | None:
+    return list(permutations(range(tensor.dim()))) if tensor.dim() else None
 
 
-def _view_shape(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
+def _view_shape(tensor: torch.Tensor) -> Sequence[Attribute]:
     shape = tuple(tensor.shape)
     options: list[Attribute] = [(tensor.numel(),), (1, *shape), (*shape, 1)]
     if len(shape) > 1:
         options += [(shape[0] * shape[1], *shape[2:]), (*shape[1:], shape[0])]
     if shape and shape[-1] % 2 == 0 and shape[-1]:
         options.append((*shape[:-1], shape[-1] // 2, 2))
-    return st.sampled_from(options)
+    return options
 
 
-def _last_shape(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
-    return st.just((tensor.shape[-1],)) if tensor.dim() and tensor.shape[-1] else None
+def _last_shape(tensor: torch.Tensor) -> Sequence[Attribute] | None:
+    return ((tensor.shape[-1],),) if tensor.dim() and tensor.shape[-1] else None
 
 
-def _last_index(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
+def _last_index(tensor: torch.Tensor) -> Sequence[Attribute] | None:
     size = tensor.shape[-1] if tensor.dim() else 0
-    return st.sampled_from([0, size - 1, -1]) if size else None
+    return [0, size - 1, -1] if size else None
 
 
-def _sizes_to_expand(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
-    return st.sampled_from([2, 3, 1]).map(lambda size: (size, *tensor.shape))
+def _sizes_to_expand(tensor: torch.Tensor) -> Sequence[Attribute]:
+    return [(size, *tensor.shape) for size in (2, 3, 1)]
 
 
-def _small(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
+def _small(tensor: torch.Tensor) -> Sequence[Attribute]:
     del tensor
-    return st.sampled_from([1, -1, 2, 0])
+    return [1, -1, 2, 0]
 
 
-def _flag(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
+def _flag(tensor: torch.Tensor) -> Sequence[Attribute]:
     del tensor
-    return st.booleans()
+    return (False, True)
 
 
-def _zero(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
+def _zero(tensor: torch.Tensor) -> Sequence[Attribute]:
     del tensor
-    return st.just(0)
+    return (0,)
 
 
-def _has_dims(tensor: torch.Tensor) -> st.SearchStrategy[Attribute] | None:
+def _has_dims(tensor: torch.Tensor) -> Sequence[Attribute] | None:
     """Say that the operator needs a dimension; the text does not use the value."""
-    return st.just(0) if tensor.dim() else None
+    return (0,) if tensor.dim() else None
 
 
-def _factor(tensor: torch.Tensor) -> st.SearchStrategy[Attribute]:
+def _factor(tensor: torch.Tensor) -> Sequence[Attribute]:
     del tensor
-    return st.sampled_from([2.0, -0.5, 0.0, 3, 1e-3])
+    return [2.0, -0.5, 0.0, 3, 1e-3]
 
 
 # -- pointwise ---------------------------------------------------------------------------------------------------------

@@ -62,7 +62,9 @@ WORDS = {re.split(r"\W", place)[0] for place in (*FROZEN_PLACES, *FROZEN_ARGUMEN
 TOUCHED = tuple(
     name for name, slot in SLOTS.items() if WORDS & set(re.findall(r"\w+", " ".join((*slot.values, *slot.reads))))
 )
-ON_TOUCHED = replace(GUARDS, examples=scenarios(among=TOUCHED))  # all slots together would dilute what is looked for
+ON_TOUCHED = replace(
+    GUARDS, draw=lambda draw, avoided: scenarios(draw, among=TOUCHED)
+)  # all slots together would dilute what is looked for
 
 
 @pytest.mark.parametrize("place", [*QUICK, *SLOWER])

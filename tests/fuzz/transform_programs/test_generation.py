@@ -1,12 +1,11 @@
 """Generated programs run, differ, repeat by seed, and cover what they are made for."""
 
+import random
 import warnings
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 
-from plumbline.fuzz.even_draws import BACKEND, EvenDraws, seed_draws
 from plumbline.fuzz.generated_source import functions_of
 from plumbline.fuzz.transform_programs.generation import programs
 from plumbline.fuzz.transform_programs.programs import TransformProgram
@@ -15,23 +14,8 @@ from plumbline.fuzz.transform_programs.vocabulary import VOCABULARY
 
 
 def drawn(count: int, seed: int) -> list[TransformProgram]:
-    found: list[TransformProgram] = []
-    seed_draws(seed)
-
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        backend=BACKEND,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(programs())
-    def collect(program: TransformProgram) -> None:
-        found.append(program)
-
-    collect()
-    return found
+    draw = random.Random(seed)
+    return [programs(draw) for _ in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +54,3 @@ def test_simpler_programs_are_smaller_and_still_text(many):
         for smaller in simpler_programs(program):
             assert len(smaller.source()) <= len(program.source()) + 2 * len(program.steps) + 20
             compile(smaller.source(), "smaller", "exec")
-
-
-def test_even_draws_refuse_what_they_do_not_know():
-    provider = EvenDraws(None)
-    assert {provider.draw_integer(2, 4) for _ in range(100)} == {2, 3, 4}
-    with pytest.raises(NotImplementedError):
-        provider.draw_integer()
-    for refused in (provider.draw_float, provider.draw_string, provider.draw_bytes):
-        with pytest.raises(NotImplementedError):
-            refused()

@@ -58,7 +58,7 @@ def test_without_a_transform_a_wrong_vmap_rule_cannot_show():
 
 
 def test_stock_eager_runs_clean_on_a_few():
-    report = run_campaign(TRANSFORMS, find_compiler("torch", "eager"), "eager", CampaignSettings(8, seed=3))
+    report = run_campaign(TRANSFORMS, find_compiler("torch", "eager"), "eager", CampaignSettings(8, seed=5))
     assert report.failures == [], report.failures[0].script
     assert report.verdicts["EQUAL"] >= 4
 

@@ -1,0 +1,123 @@
+"""Tensors and numbers that a graph program is called with, as plain data and as the expressions that make them."""
+
+from dataclasses import dataclass
+
+import torch
+
+FLOAT_DTYPES = ("float32", "float64", "float16", "bfloat16")
+INT_DTYPES = ("int64", "int32", "uint8", "int8", "int16")
+DTYPES = (*FLOAT_DTYPES, *INT_DTYPES, "bool")
+INPUT_DTYPES = (*("float32",) * 6, "float64", "float64", "float16", "bfloat16", "int64", "int64", "int32", "uint8",
+                "int8", "bool", "bool")  # fmt: skip
+LAYOUTS = ("contiguous", "transposed", "every_second", "offset", "expanded", "channels_last")
+VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
+VIEWS = ("", ".view_as(a{n})", ".reshape(-1)", "[1:]", ".t()", "[..., ::2]", ".unsqueeze(0)", "[0]", ".detach()")
+"""How an argument may be made from an earlier one whose memory it shares; `{n}` is that one's number."""
+
+_SPECIAL = "[0.0, -0.0, 1.0, -1.0, 0.5, float('inf'), -float('inf'), float('nan'), 1e-40, 3e38, 1e-45, 65504.0]"
+_SPECIAL_INTEGERS = {
+    "int64": [0, 1, -1, 2, -(2**63), 2**63 - 1, 2**53 + 1, 100],
+    "int32": [0, 1, -1, 2, -(2**31), 2**31 - 1, 2**24 + 1, 100],
+    "int16": [0, 1, -1, 2, -(2**15), 2**15 - 1, 300, 100],
+    "int8": [0, 1, -1, 2, -128, 127, 100, -100],
+    "uint8": [0, 1, 255, 2, 128, 127, 100, 200],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """One tensor argument.
+
+    shape: sizes; a negative entry -k is the k-th dynamic size of the call.  dtype: torch's name.  layout, values: one
+    of LAYOUTS and VALUES.  shares: number of an earlier argument whose memory this one has, -1 for its own; from the
+    call `shares_from` on, before that it is a copy.  view: one of VIEWS.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    layout: str = "contiguous"
+    values: str = "normal"
+    requires_grad: bool = False
+    shares: int = -1
+    shares_from: int = 0
+    view: str = ""
+
+    @property
+    def is_float(self) -> bool:
+        """Return whether gradients can flow through it."""
+        return self.dtype in FLOAT_DTYPES or self.dtype == "complex64"
+
+    def expression(self, plan: "CallPlan", call: int, number: int) -> str:
+        """Return the tensor for one call as an expression that needs `torch` and the arguments before it."""
+        if self.shares >= 0:
+            text = f"a{self.shares}{self.view.format(n=self.shares)}"
+            return text if call >= self.shares_from else f"{text}.detach().clone()"
+        shape = tuple(size if size >= 0 else plan.sizes[-size - 1] for size in self.shape)
+        text = self._laid_out(shape, plan.seed * 31 + number)
+        return f"{text}.requires_grad_()" if self.requires_grad and self.is_float else text
+
+    def _laid_out(self, shape: tuple[int, ...], seed: int) -> str:
+        dims = len(shape)
+        if self.layout == "transposed" and dims > 1:
+            order = tuple(reversed(range(dims)))
+            return f"{self._elements(shape[::-1], seed)}.permute({order})"
+        if self.layout == "channels_last" and dims > 2:
+            order = (0, dims - 1, *range(1, dims - 1))
+            inner = (shape[0], *shape[2:], shape[1])
+            return f"{self._elements(inner, seed)}.permute({order})"
+        if self.layout == "every_second" and shape:
+            return f"{self._elements((*shape[:-1], 2 * shape[-1]), seed)}[..., ::2]"
+        if self.layout == "offset" and shape:
+            return f"{self._elements((shape[0] + 1, *shape[1:]), seed)}[1:]"
+        if self.layout == "expanded" and shape:
+            return f"{self._elements((1, *shape[1:]), seed)}.expand({shape})"
+        return self._elements(shape, seed)
+
+    def _elements(self, shape: tuple[int, ...], seed: int) -> str:
+        drawn = f"generator=torch.Generator().manual_seed({seed})"
+        if self.dtype == "bool":
+            return f"torch.randint(0, 2, {shape}, {drawn}).bool()"
+        if self.dtype in INT_DTYPES:
+            return self._integers(shape, drawn)
+        normal = f"torch.randn({shape}, {drawn})"
+        texts = {
+            "normal": normal,
+            "ties": f"torch.randint(-2, 3, {shape}, {drawn}).float()",
+            "positive": f"(torch.rand({shape}, {drawn}) + 0.5)",
+            "zeros": f"(torch.zeros({shape}) * {normal})",  # zeros of both signs
+            "constant": f"torch.full({shape}, 0.75)",
+            "wide": f"({normal} * 1e4 ** {normal})",
+            "special": f"torch.tensor({_SPECIAL})[torch.randint(0, 12, {shape}, {drawn})]",
+        }
+        return texts[self.values] + ("" if self.dtype == "float32" else f".to(torch.{self.dtype})")
+
+    def _integers(self, shape: tuple[int, ...], drawn: str) -> str:
+        dtype = f"torch.{self.dtype}"
+        if self.values == "special":
+            listed = f"torch.tensor({_SPECIAL_INTEGERS[self.dtype]}, dtype={dtype})"
+            return f"{listed}[torch.randint(0, 8, {shape}, {drawn})]"
+        low, high = {"wide": (-100, 128), "zeros": (0, 2), "constant": (1, 2), "positive": (1, 9)}.get(
+            self.values, (-4, 5)
+        )
+        return (
+            f"torch.randint({low if self.dtype != 'uint8' else max(low, 0)}, {high}, {shape}, {drawn}, dtype={dtype})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """What changes from call to call: the seed of the elements, the dynamic sizes, the Python numbers."""
+
+    seed: int = 0
+    sizes: tuple[int, ...] = ()
+    numbers: tuple[int | float | bool, ...] = ()
+
+
+def number_text(number: float) -> str:
+    """Return a number as an expression; infinities and NaN have no literal."""
+    return repr(number) if number == number and abs(number) != float("inf") else f"float('{number}')"
+
+
+def is_grad_leaf(value: object) -> bool:
+    """Return whether a gradient can be asked for with respect to this argument."""
+    return isinstance(value, torch.Tensor) and value.requires_grad and value.is_leaf
