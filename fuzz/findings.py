@@ -86,5 +86,6 @@ def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature |
             eagers = re.search(r"eager raises (\w+)", worst.sentence)
             detail = f"missing {eagers.group(1) if eagers else ''}"
     elif worst is not None and aspect == "internal_error":
-        detail = " ".join(re.findall(r"in (\w+): (\w+)", worst.sentence)[0]) if ": " in worst.sentence else ""
+        named = re.search(r"in ([\w ]+): (\w+)", worst.sentence)
+        detail = f"{named.group(1)} {named.group(2)}" if named else ""
     return FuzzSignature(verdict.kind.value, aspect, detail, involved)

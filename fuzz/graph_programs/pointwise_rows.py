@@ -2,7 +2,7 @@
 
 from .operator_row import add_rows
 
-_ONE = "abs neg sign square logical_not isnan isfinite isinf isposinf isneginf signbit positive bitwise_not"
+_ONE = "abs neg sign square logical_not isnan isfinite isinf isposinf isneginf positive bitwise_not"
 _FLOAT_ONE = (
     "sin cos tan tanh sigmoid exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal erf erfc erfinv lgamma digamma "
     "atan asin acos asinh acosh atanh sinh cosh floor ceil trunc frac round deg2rad rad2deg"
@@ -12,7 +12,7 @@ _ACTIVATIONS = (
     "tanhshrink softshrink hardshrink"
 )
 _TWO = "add sub mul div maximum minimum fmin fmax fmod remainder floor_divide eq ne lt le gt ge"
-_FLOAT_TWO = "atan2 hypot copysign nextafter pow logaddexp logaddexp2 xlogy"
+_FLOAT_TWO = "atan2 hypot nextafter pow logaddexp logaddexp2 xlogy"
 _BITS = "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor bitwise_left_shift bitwise_right_shift"
 
 add_rows("pointwise", _ONE, "torch.NAME({x})")
@@ -28,6 +28,9 @@ add_rows("pointwise", "logit", "torch.logit({f}, eps={pos})")
 add_rows("binary", _TWO, "torch.NAME({x}, {y})")
 add_rows("binary", _FLOAT_TWO, "torch.NAME({f}, {g})")
 add_rows("binary", _BITS, "torch.NAME({i}, {y})")
+# The sign and the payload of a NaN are nobody's promise.
+add_rows("pointwise", "signbit", "torch.signbit(torch.nan_to_num({x}))")
+add_rows("binary", "copysign", "torch.copysign({f}, torch.nan_to_num({g}))")
 add_rows("binary", "pow", "torch.pow({x}, {y})", suffix="_of_any")
 add_rows("binary", "heaviside", "torch.heaviside({x}, {y})")
 add_rows("binary", "ldexp", "torch.ldexp({f}, {i})")
@@ -85,7 +88,8 @@ add_rows("cast", "to", "torch.nan_to_num({f}).clamp(-100, 100).to(torch.int8)", 
 add_rows("cast", "to", "{f}.to({fdtype}).to({fdtype2})", suffix="_twice")
 add_rows("cast", "to", "{b}.to({dtype})", suffix="_of_bool")
 add_rows("cast", "type_as", "{i}.type_as({y})")
-add_rows("cast", "view_bits", "{x}.view({dtype})")
+add_rows("cast", "view_bits", "{i}.view({idtype})")
+add_rows("cast", "view_bits", "torch.nan_to_num({f}).view({dtype})", suffix="_of_float")
 add_rows("cast", "result_type", "{x}.to(torch.promote_types({x}.dtype, {y}.dtype))")
 add_rows("cast", "complex", "torch.complex({f}, {g})")
 add_rows("cast", "real imag", "torch.view_as_complex(torch.stack([{f}, {f}], -1)).NAME")
