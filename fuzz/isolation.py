@@ -214,7 +214,9 @@ def _attempted(attempt: Attempt, example: Any, backend: str) -> TrialResult:
     left = clear_leftovers()
     raised = trial.signature is not None and trial.signature.aspect == "exceptions"
     cpu_seconds = _cpu_seconds() - started
-    return replace(trial, notes=(*trial.notes, *left), tainted=trial.tainted or raised or bool(left), cpu_seconds=cpu_seconds)
+    return replace(
+        trial, notes=(*trial.notes, *left), tainted=trial.tainted or raised or bool(left), cpu_seconds=cpu_seconds
+    )
 
 
 def _crash(aspect: str, detail: str, sentence: str) -> TrialResult:

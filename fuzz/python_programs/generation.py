@@ -8,7 +8,6 @@ import random
 import re
 from dataclasses import dataclass
 
-
 from .class_features import CLASS_FEATURES
 from .core_features import CORE
 from .failure_features import FAILURE_FEATURES
