@@ -375,7 +375,17 @@ class Functionalizer:
         same = mine.dtype == wanted.dtype and mine.shape == wanted.shape
         if same and (handle.parent is not None or _same_steps(mine, wanted)):
             return new
+        if 0 in wanted.shape and mine.shape != wanted.shape:
+            return self._grown(handle, new)
         return self._emit(aten.copy.default, (self._read(handle), new), {}, wanted)
+
+    def _grown(self, handle: Handle, new: fx.Node) -> fx.Node:
+        """Let a tensor without elements, an intermediate, have the size that `out=` gives it."""
+        mine = tensor_of(new)
+        if handle.parent is not None or handle.region.root.op == "placeholder" or mine.dtype != handle.example.dtype:
+            raise Unsupported("a tensor changes its size", why="graphs hold values", hint="expected: it runs eagerly")
+        handle.example = mine
+        return new
 
     def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
         if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:

@@ -17,23 +17,44 @@ DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # ar
 _HALF = frozenset({torch.float16, torch.bfloat16})
 
 
+# A rule divides by the number of elements where there are none, views what has no such view, asks for dimensions; the
+# kernel knows better, or refuses too. What a rule means to refuse is a RuntimeError.
+_FAILURES_OF_RULES = (ArithmeticError, AssertionError, LookupError, ValueError)
+_MOST_ELEMENTS = 1_000_000
+
+
 def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
     try:
         result = target(*args, **kwargs)
-    except ZeroDivisionError:  # a rule that divides by the number of elements, where there are none
+    except _FAILURES_OF_RULES:
+        if not _is_small((args, kwargs)):
+            raise
         result = _as_the_kernel_gives(target, args, kwargs)
     return corrected(target, args, result)
 
 
+def _is_small(args: object) -> bool:
+    """Return whether the kernel can be asked: it is on the CPU, sizes are known, and the tensors fit."""
+    tensors: list[torch.Tensor] = []
+
+    def note(value: object) -> None:
+        if isinstance(value, torch.Tensor):
+            tensors.append(value)
+
+    map_leaves(args, note)
+    known = all(type(size) is int for tensor in tensors for size in (*tensor.shape, *tensor.stride()))
+    on_cpu = all(isinstance(tensor, FakeTensor) and tensor.device.type == "cpu" for tensor in tensors)
+    return bool(tensors) and known and on_cpu and sum(tensor.numel() for tensor in tensors) <= _MOST_ELEMENTS
+
+
 def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
-    """Return empty tensors like those that the kernel gives on zeros; the sizes must be known."""
+    """Return fake tensors like those that the kernel gives on zeros."""
 
     def real(value: object) -> object:
         if not isinstance(value, torch.Tensor):
             return value
-        sizes, strides = [int(size) for size in value.shape], [int(stride) for stride in value.stride()]
-        return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device).zero_()
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value.device).zero_()
 
     modes = []
 

@@ -207,6 +207,9 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its _
         node_args, node_kwargs = map_leaves((fake_args, fake_kwargs), self._as_argument)
         if _METADATA_CHANGES in func.tags and isinstance(fake_args[0], torch.Tensor):
             self._keep_value(fake_args[0])
+        for value in fake_kwargs.values():
+            if isinstance(value, torch.Tensor) and 0 in value.shape and _writes_out(func):
+                self._keep_value(value)  # it may grow, and then its earlier size is nowhere else
         result = fake_result(func, fake_args, fake_kwargs)
         node = add_call(self.graph, func, node_args, node_kwargs)
         self._describe(node, result)
@@ -298,6 +301,10 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its _
                     set_value(node, value.detach())
                 elif isinstance(value, (tuple, list)):
                     set_value(node, map_leaves(tuple(value), _detached))
+
+
+def _writes_out(func: OpOverload) -> bool:
+    return any(argument.is_out for argument in func._schema.arguments)
 
 
 def _no_origin() -> Origin | None:

@@ -147,13 +147,14 @@ class _Writer:
         result = None
         if self.context.uses == "out" or self.context.after is not None or self._undetermined:
             result = self._result()
-            if result is None:
+            if result is None or (self.context.uses == "out" and not list(tensors_of(result))):
                 return None
         call = self.names.call(function, self.sample.args, kwargs)
         if self.context.uses == "out":
             call = f"{call[:-1]}, out={self._outputs(result)})"
         if self.context.calls == 2:
-            return self._prepared([f"return {call}, {call}"])
+            result = f"{call}.fill_(1)" if self._undetermined else call
+            return self._prepared([f"return {result}, {result}"])
         if self._undetermined:
             lines = [f"r = {call}", "return r.fill_(1)"]
         elif self.context.after is None:
@@ -166,7 +167,7 @@ class _Writer:
 
     @property
     def _undetermined(self) -> bool:
-        return self.case.task.operator in UNINITIALISED and self.context.calls == 1
+        return self.case.task.operator in UNINITIALISED
 
     @property
     def _addable(self) -> bool:

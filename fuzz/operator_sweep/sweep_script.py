@@ -49,7 +49,7 @@ def _own_program(fault: CaseFault, prepared: PreparedCase) -> list[str] | None:
         lines += [
             "with recording() as events, contextlib.suppress(Exception):",
             f"    plumbline.compile(f, backend={task.backend!r}, dynamic={task.dynamic})(a)",
-            "raise SystemExit(any(type(e) is CompilerFailed or getattr(e, 'operation', '') == 'graph' for e in events))",
+            "raise SystemExit(any(isinstance(event, CompilerFailed) for event in events))",
         ]
     else:
         lines[1:1] = [

@@ -1,5 +1,6 @@
 """One task in the child process: its cases prepared, screened in eager, and tried."""
 
+import contextlib
 import random
 import resource
 import time
@@ -120,15 +121,24 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
         say(f"{EAGER} {name}")
         runnable = build([prepared])
         try:
-            runnable.program(runnable.arguments())
+            results = runnable.program(runnable.arguments())
         except Exception as error:
             kind = (prepared.case.context, type(error).__name__, str(error)[:20])
             if request.only or (kind not in seen and len(refused) < MOST_REFUSED):
                 seen.add(kind)
                 refused.append(prepared)
         else:
+            _run_backward(results)
             works.append(prepared)
     return works, refused
+
+
+def _run_backward(results: Any) -> None:
+    """Run eager's backward, which may end the process; what it raises is compared later."""
+    outputs = [tensor for tensor in tensors_of(results) if tensor.requires_grad and tensor.grad_fn is not None]
+    if outputs:
+        with contextlib.suppress(Exception):
+            torch.autograd.grad(outputs, outputs, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
 
 
 def prepared_cases(request: TaskRequest) -> list[PreparedCase]:

@@ -24,7 +24,7 @@ def reached_by_writing(program: Callable[[list[Any]], Any], args: list[Any]) -> 
 
 
 def _reached(result: Any, inputs: Sequence[torch.Tensor]) -> Reached:
-    outputs = [tensor.detach() for tensor in tensors_of(result)]
+    outputs = [tensor.detach() for tensor in tensors_of(result) if tensor.layout == torch.strided]
     looked_at = [(f"output {number}", tensor) for number, tensor in enumerate(outputs)]
     looked_at += [(f"input {number}", tensor.detach()) for number, tensor in enumerate(inputs)]
     changed: set[tuple[int, str]] = set()

@@ -94,7 +94,7 @@ class Describer:
             if not again:
                 self.records[id(value)] = self._tensor(value)
             return Node(kind, path, type_name, identity, self.records[id(value)], again=again)
-        if again and not inside:
+        if again and not inside and kind != "tuple":  # which of two equal tuples it is, Python does not promise
             return Node(kind, path, type_name, identity, again=True)
         if kind in ("closed", "forward-only", "generator") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)

@@ -54,3 +54,26 @@ def test_an_operator_that_does_not_show_its_write_runs_in_plain_python(backend):
         lambda: torch.full((1,), 7),
         backend=backend,
     )
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_composite_operator_may_grow_tensors_of_its_own(backend):
+    torch.manual_seed(0)
+    a, b = torch.randn(3, 3) + 3 * torch.eye(3), torch.randn(3, 2)
+    expected, actual = torch.zeros(3, 2), torch.zeros(3, 2)
+    torch.linalg.solve(a, b, out=expected)
+    with recording() as events:
+        plumbline.compile(lambda a, b, out: torch.linalg.solve(a, b, out=out), backend=backend)(a, b, actual)
+    assert [event.error for event in events if isinstance(event, CompilerFailed)] == []
+    torch.testing.assert_close(actual, expected)
+
+
+def test_several_outputs_may_grow():
+    def histogram(x, counts, edges):
+        return torch.histogram(x, 2, out=(counts, edges))
+
+    outputs = torch.empty(0), torch.empty(0)
+    with recording() as events:
+        plumbline.compile(histogram, backend="aot_eager")(torch.arange(4.0), *outputs)
+    assert [event.error for event in events if isinstance(event, CompilerFailed)] == []
+    assert [tensor.tolist() for tensor in outputs] == [[2, 2], [0, 1.5, 3]]

@@ -133,7 +133,7 @@ class GraphBuilder(GraphInProgress):
         result = self._fake_run(kind, target, fake_args, fake_kwargs)
         for (shape, version), now in zip(outputs, _shapes_and_versions(fake_kwargs.get("out")), strict=True):
             name = target if isinstance(target, str) else getattr(target, "__name__", target)
-            if now[0] != shape:
+            if now[0] != shape or 0 in shape:  # not every shape rule lets it grow
                 raise Break(TENSOR_STATE, f"{name} gives the tensor of its argument out= another size")
             if now[1] == version:  # matrix_rank does not write there while anybody watches
                 raise Break(TORCH_CALL_FORM, f"{name} does not say that it writes to its argument out=")
@@ -371,7 +371,7 @@ def _version(value: TensorValue) -> int:
     return 0 if value.fake.is_inference() else value.fake._version
 
 
-def _shapes_and_versions(outputs: object) -> list[tuple[object, int]]:
+def _shapes_and_versions(outputs: object) -> list[tuple[tuple[Any, ...], int]]:
     """Return the shapes of what was passed as `out=`, and how often it was changed: a tensor, several, or None."""
     several = outputs if isinstance(outputs, tuple | list) else (outputs,)
     tensors = [output for output in several if isinstance(output, torch.Tensor) and not output.is_inference()]
