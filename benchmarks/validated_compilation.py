@@ -3,7 +3,8 @@
     python benchmarks/validated_compilation.py [--runs N] [--parts]
 
 Both in one process, alternating, without the disk cache, after another program has warmed up torch and plumbline.  CPU
-seconds count this process and its children (the C compiler); each figure is the median of the runs.  The LSTM, the
+seconds count this process and its children; each figure is the median of the runs.  A library that was built once in a
+process stays loaded, so the C compiler is not counted, which would make the ratios smaller.  The LSTM, the
 frame stack and the others are those of `examples/`, in the sizes they have there.  --parts prints the seconds of each
 stage and of the comparisons.
 """

@@ -1,7 +1,7 @@
 """The meaning of a loop program: run it with torch tensors, one scalar operation at a time over all points.
 
-Slow and plain on purpose.  Each scalar operation runs as its table entry says, on tensors that span the loop's
-points, so a difference from eager is a fault of lowering and a difference from C is a fault of code generation.
+Plain on purpose.  Each scalar operation runs as its table entry says, on tensors that span the loop's points, so a
+difference from eager is a fault of lowering and a difference from C is a fault of code generation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .body import Scalar
 from .instance import at_sizes
 from .ir import Buffer, Extern, Loop, LoopProgram, LoopStore, Ref, Step
 from .scalar_ops import SCALAR_OPS, identity
+from .strided_access import strided_view
 
 
 def interpret_program(program: LoopProgram, inputs: Sequence[torch.Tensor | float]) -> tuple[object, ...]:
@@ -108,7 +109,8 @@ def _value(
             raise IndexError(f"index out of range for a dimension of size {scalar.detail}")
         return args[0]
     if scalar.name == "load":
-        return _load(scalar, args, tensors, grid)
+        loaded = _load(scalar, args, tensors, grid)
+        return loaded.clone() if scalar.access.buffer in loop.writes else loaded  # it may be a view
     if scalar.name == "reduce":
         return reduce_points(scalar, args, loop)
     if scalar.name == "trunc_div" and bool((args[1] == 0).any()):
@@ -152,6 +154,9 @@ def _load(
     tensor = tensors[access.buffer].detach()
     if not tensor.dim():
         return tensor.reshape([1] * len(grid))
+    view = None if access.looked_up else strided_view(tensor, access.index, list(grid))
+    if view is not None:
+        return view
     index = [_place(part, places) for part in access.index]
     shape = _common_shape([*(part.shape for part in index), torch.Size((1,) * len(grid))])
     return tensor[tuple(part.expand(shape) for part in index)]
@@ -204,6 +209,10 @@ def _store(
     if not target.dim():
         if value.numel():
             target.copy_(value.reshape(()))
+        return
+    view = strided_view(target, store.access.index, list(grid))
+    if view is not None and _common_shape([view.shape, value.shape]) == view.shape:
+        view.copy_(value)
         return
     index = [_place(part, grid) for part in store.access.index]
     shape = _common_shape([*(part.shape for part in index), value.shape])

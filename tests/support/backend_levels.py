@@ -12,7 +12,7 @@ from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
 
-STRICT = Options(strict=True, verify=True)
+STRICT = Options(strict=True, verify="run")
 
 
 def as_tuple(value: object) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ from plumbline.compiler.schedule.schedule import schedule
 from plumbline.compiler.symbolic.symbolic_sizes import assumptions
 
 Shape = tuple[int | str, ...]
-STRICT = Options(strict=True, verify=True)
+STRICT = Options(strict=True, verify="run")
 
 
 @dataclass(slots=True)
