@@ -28,4 +28,4 @@ def test_what_may_leave_the_tensor_or_is_no_sum_is_looked_up() -> None:
     assert strided_view(T, (as_expr(ROW) - 1, as_expr(COLUMN)), (ROW, COLUMN)) is None
     assert strided_view(T, (as_expr(2) - as_expr(ROW), as_expr(COLUMN)), (ROW, COLUMN)) is None
     assert strided_view(T, (remainder(as_expr(COLUMN), 3), as_expr(ROW)), (ROW, COLUMN)) is None
-    assert strided_view(T, (as_expr(Symbol("empty", 0)), as_expr(COLUMN)), (Symbol("empty", 0), J)) is None
+    assert strided_view(T, (as_expr(Symbol("empty", 0)), as_expr(COLUMN)), (Symbol("empty", 0), COLUMN)) is None
