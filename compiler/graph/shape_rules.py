@@ -11,6 +11,7 @@ import torch
 
 from ..base.torch_facts import FakeTensor, without_dispatch_modes
 from .fx_nodes import map_leaves
+from .indexed_layout import with_indexed_strides
 
 aten = torch.ops.aten
 DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # arguments -> dtypes of some results
@@ -78,7 +79,9 @@ def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], 
 
 
 def corrected(target: object, args: Sequence[object], result: object) -> object:
-    """Return what torch's shape rule gave, with the dtypes that a CPU kernel gives."""
+    """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
+    if target is aten.index.Tensor:
+        return with_indexed_strides(args[0], args[1], result)
     rule = _RULES.get(target)
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result

@@ -294,7 +294,7 @@ class GraphBuilder(GraphInProgress):
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         try:
-            symbolic = self.sizes.environment is not None
+            symbolic = self.sizes.environment is not None and not _is_idle_dropout(target, args, kwargs)
             dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
             # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
             quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
@@ -354,6 +354,16 @@ class GraphBuilder(GraphInProgress):
         constants: Any = args  # flags, dtypes and device names
         node = self.fx.call_function(change, constants)
         node.meta["origin"] = self.frames.here()
+
+
+def _is_idle_dropout(target: object, args: list[object], kwargs: dict[str, object]) -> bool:
+    """Return whether this is a dropout that drops nothing: the kernel gives its input, torch's Python rule a copy."""
+    if target not in (torch.nn.functional.dropout, torch.dropout):
+        return False
+    names = ("input", "p", "training" if target is torch.nn.functional.dropout else "train")
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    chance = given.get("p", 0.5)
+    return given.get(names[2], True) is False or (type(chance) in (int, float) and chance == 0)
 
 
 def _repeats_elements(value: object) -> bool:
