@@ -143,8 +143,11 @@ def lower_argmin(call: LoweringCall) -> LoopTensor:
 
 def _truths(call: LoweringCall, kind: str) -> LoopTensor:
     source = call.tensor("self")
-    dims = dimensions(call, "dim", len(source.shape))
     wide = opmath(source.dtype)
+    given = call.arguments.get("dim")
+    if isinstance(given, list | tuple) and not given:  # nothing is reduced, unlike in a sum
+        return call.elements(lambda b, i: b.cast(truth(b, b.cast(source.at(b, i), wide)), call.dtype))
+    dims = dimensions(call, "dim", len(source.shape))
     return call.reduction(
         Reduction(source.shape, dims, kind, torch.bool, lambda b, i: truth(b, b.cast(source.at(b, i), wide)))
     )
