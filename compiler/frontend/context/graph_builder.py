@@ -298,7 +298,7 @@ class GraphBuilder(GraphInProgress):
             dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
             # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
             quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
-            with self.fake_mode, dispatcher, quiet, self.happens.watch():
+            with self.fake_mode, dispatcher, quiet, self.happens.watch:
                 if kind == "call_method":
                     return getattr(args[0], str(target))(*args[1:], **kwargs)
                 return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction

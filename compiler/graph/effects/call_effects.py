@@ -6,14 +6,15 @@ does not depend on the names of the functions that made them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 from torch import fx
 
-from ...base.torch_facts import OpOverload, TorchDispatchMode, decomposes_by_itself, storage_key
+from ...base.torch_facts import OpOverload, QuickDispatchMode, decomposes_by_itself, storage_key
 from ..facts import QUESTIONS, is_random, op_facts
-from .data_failures import may_fail_on_data
-from .kernel_refusals import demand_kernel
+from .data_failures import ever_fails_on_data, may_fail_on_data
+from .kernel_refusals import demand_kernel, has_kernels_to_ask
 
 Drawn = torch.device | torch.Generator  # a device stands for its default generator
 
@@ -50,6 +51,7 @@ class EffectLog:
     events: list[CallEffect] = field(default_factory=list)
     inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
     fakes: list[tuple[fx.Node, torch.Tensor, object]] = field(default_factory=list)  # with the history it came with
+    watch: "CallWatch" = field(init=False)  # the mode that notes the ATen calls inside it
 
     def note_input(self, fake: torch.Tensor, node: fx.Node) -> None:
         """Remember whose memory a storage stands for."""
@@ -61,9 +63,8 @@ class EffectLog:
         if event.writes or event.draws or event.may_fail:
             self.events.append(event)
 
-    def watch(self) -> "CallWatch":
-        """Return a mode that notes the ATen calls inside it."""
-        return CallWatch(self)
+    def __post_init__(self) -> None:
+        self.watch = CallWatch(self)
 
     def summary(self, placeholders: Sequence[fx.Node]) -> Effects:
         """Return what the graph with these placeholders does."""
@@ -78,7 +79,47 @@ class EffectLog:
         )
 
 
-class CallWatch(TorchDispatchMode):
+@dataclass(frozen=True, slots=True)
+class OperatorEffects:
+    """What the calls of one operator can do.
+
+    is_composite: a composition of smaller calls.  has_kernels_to_ask: it is elementwise.  writes: arguments that it
+    writes to, as (position, name).  draws: from a generator.  dropout: place and default of the probability of dropout.
+    may_fail: on data, in some call.
+    """
+
+    is_question: bool
+    is_composite: bool
+    has_kernels_to_ask: bool
+    writes: tuple[tuple[int, str], ...]
+    draws: bool
+    dropout: tuple[int, object] | None
+    may_fail: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no call has an effect."""
+        return not (self.writes or self.draws or self.may_fail)
+
+
+@cache
+def operator_effects(operator: OpOverload) -> OperatorEffects:
+    """Return what the calls of an operator can do, read from its schema once."""
+    arguments = operator._schema.arguments
+    mutated = op_facts(operator).mutates or _UNDECLARED_WRITES.get(operator._schema.name, ())
+    dropout = [(place, each.default_value) for place, each in enumerate(arguments) if each.name == "dropout_p"]
+    return OperatorEffects(
+        is_question=operator in QUESTIONS,
+        is_composite=decomposes_by_itself(operator),
+        has_kernels_to_ask=has_kernels_to_ask(operator),
+        writes=tuple((place, arguments[place].name) for place in mutated),
+        draws=is_random(operator),
+        dropout=dropout[0] if dropout else None,
+        may_fail=ever_fails_on_data(operator),
+    )
+
+
+class CallWatch(QuickDispatchMode):
     """Notes the effects of each ATen call and lets it pass."""
 
     supports_higher_order_operators = True
@@ -95,28 +136,31 @@ class CallWatch(TorchDispatchMode):
         Raises what eager raises for dtypes that an elementwise call has no kernel for.
         """
         kwargs = dict(kwargs or {})
-        if func in QUESTIONS:
-            return func(*args, **kwargs)
         if not isinstance(func, OpOverload):  # flex_attention, cond: what they call is not seen, so they may fail
             self.log.note(CallEffect(may_fail=True))
             return func(*args, **kwargs)
-        if decomposes_by_itself(func):
+        effects = operator_effects(func)
+        if effects.is_question:
+            return func(*args, **kwargs)
+        if effects.is_composite:
             with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        demand_kernel(func, args, kwargs)
+        if effects.has_kernels_to_ask:
+            demand_kernel(func, args, kwargs)
         result = func(*args, **kwargs)
-        self.log.note(self._event(func, args, kwargs, result))
+        if not effects.is_silent:
+            self.log.note(self._event(func, args, kwargs, result))
         return result
 
     def _event(
         self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object
     ) -> CallEffect:
+        effects = operator_effects(func)
         arguments = (*args, *kwargs.values())
-        written = [*_written(func, args, kwargs)]
-        nodes = (self.log.inputs.get(storage_key(tensor)) for tensor in written)
-        draws = _generators(arguments, result) if is_random(func) and _dropout(func, args, kwargs) != 0.0 else ()
+        nodes = (self.log.inputs.get(storage_key(tensor)) for tensor in _written(effects, args, kwargs))
+        draws = _generators(arguments, result) if effects.draws and _dropout(effects, args, kwargs) != 0.0 else ()
         writes = frozenset(node for node in nodes if node is not None)
         return CallEffect(writes, draws, may_fail_on_data(func, arguments))
 
@@ -128,23 +172,23 @@ _UNDECLARED_WRITES = {  # running statistics, which are written where `training`
 }
 
 
-def _written(func: OpOverload, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Iterable[torch.Tensor]:
+def _written(
+    effects: OperatorEffects, args: tuple[object, ...], kwargs: Mapping[str, object]
+) -> Iterable[torch.Tensor]:
     """Yield the tensors that a call writes to."""
-    names = [argument.name for argument in func._schema.arguments]
-    mutated = op_facts(func).mutates or _UNDECLARED_WRITES.get(func._schema.name, ())
-    for place in mutated:
-        value = args[place] if place < len(args) else kwargs.get(names[place])
+    for place, name in effects.writes:
+        value = args[place] if place < len(args) else kwargs.get(name)
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, torch.Tensor):
                 yield part
 
 
-def _dropout(func: OpOverload, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
-    """Return the probability of dropout that a fused operator takes; None if it takes none."""
-    for place, argument in enumerate(func._schema.arguments):
-        if argument.name == "dropout_p":
-            return args[place] if place < len(args) else kwargs.get("dropout_p", argument.default_value)
-    return None
+def _dropout(effects: OperatorEffects, args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
+    """Return the probability of dropout that a call of a fused operator takes; None if it takes none."""
+    if effects.dropout is None:
+        return None
+    place, default = effects.dropout
+    return args[place] if place < len(args) else kwargs.get("dropout_p", default)
 
 
 def _generators(arguments: Iterable[object], result: object) -> tuple[Drawn, ...]:

@@ -70,6 +70,13 @@ def may_fail_on_data(operator: OpOverload, arguments: Iterable[object]) -> bool:
 
 
 @cache
+def ever_fails_on_data(operator: OpOverload) -> bool:
+    """Return whether some call of an operator can raise because of what its tensors hold."""
+    name = _plain_name(operator)
+    return name in _OF_WHOLE_NUMBERS or name in _ONLY_WITH_NUMBERS or _may_fail(operator, name)
+
+
+@cache
 def _plain_name(operator: OpOverload) -> str:
     """Return the name of the operation without what says that it is done in place, to a list or with grad mode on."""
     name = operator._schema.name.partition("::")[2].removeprefix("_foreach_").removeprefix("with_grad_")

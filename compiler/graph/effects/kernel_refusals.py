@@ -6,7 +6,7 @@ combination of dtypes and numbers; its error then stands where the program made 
 
 import math
 from bisect import bisect_right
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import torch
 
@@ -16,14 +16,19 @@ _Key = tuple[object, ...]
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
 
 
+@cache
+def has_kernels_to_ask(operator: OpOverload) -> bool:
+    """Return whether an operator is elementwise, so that `demand_kernel` has an answer."""
+    return torch.Tag.pointwise in operator.tags and operator._schema.name not in _NOT_ASKED
+
+
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
-    if torch.Tag.pointwise not in operator.tags or operator._schema.name in _NOT_ASKED:
+    keys = tuple([_key(value) for value in args])
+    named = tuple([(name, _key(value)) for name, value in kwargs.items()]) if kwargs else ()
+    if None in keys or any(key is None for _, key in named):
         return
-    keys = tuple(map(_key, args)), tuple((name, _key(value)) for name, value in kwargs.items())
-    if None in keys[0] or any(key is None for _, key in keys[1]):
-        return
-    error = _refusal(operator, *keys)
+    error = _refusal(operator, keys, named)
     if error is not None:
         raise type(error)(*error.args)
 
@@ -31,7 +36,7 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
 def _key(value: object) -> _Key | None:
     """Return what the kernel may ask of an argument beside elements and sizes; None if it is not asked."""
     if isinstance(value, FakeTensor):
-        plain = value.device.type == "cpu" and value.layout is torch.strided and not value.is_conj()
+        plain = value.fake_device.type == "cpu" and value.layout is torch.strided and not value.is_conj()
         return ("tensor", value.dtype, value.dim() == 0) if plain else None
     if type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]  # a number
         return ("constant", type(value), _like(value))  # type: ignore[arg-type]  # as above
