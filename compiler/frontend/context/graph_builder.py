@@ -12,7 +12,7 @@ from torch import fx
 
 from ...base.dense_order import dense_order
 from ...base.torch_facts import (
-    FakeTensorMode,
+    WatchedFakeMode,
     enable_python_dispatcher,
     fake_run_failure,
     load_fake_modes,
@@ -75,7 +75,7 @@ class GraphBuilder(GraphInProgress):
         self.placeholders: dict[fx.Node, tuple[Source, object]] = {}  # inputs of the graph, as (source, real)
         self.sizes = Sizes(attempt.symbolic, self.fx, self.placeholders, frames.here, attempt.varying_numbers)
         load_fake_modes()
-        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
+        self.fake_mode = WatchedFakeMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
         self.mutates_inputs = False
@@ -293,12 +293,13 @@ class GraphBuilder(GraphInProgress):
         return value.constant() if self.is_apart() else self.sizes.argument(value)
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
+        outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
         try:
             symbolic = self.sizes.environment is not None and not _is_idle_dropout(target, args, kwargs)
             dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
             # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
             quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
-            with self.fake_mode, dispatcher, quiet, self.happens.watch:
+            with self.fake_mode, dispatcher, quiet:
                 if kind == "call_method":
                     return getattr(args[0], str(target))(*args[1:], **kwargs)
                 return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction
@@ -311,6 +312,8 @@ class GraphBuilder(GraphInProgress):
             if failure == "value":
                 raise Break(DATA_DEPENDENT_VALUE, f"{name}") from None
             raise Break(OPERATION_FAILED, f"{name}: {first}") from None
+        finally:
+            self.fake_mode.watcher = outer
 
     def _from_graph(self, result: object, node: fx.Node) -> Value:
         if isinstance(result, torch.Tensor):

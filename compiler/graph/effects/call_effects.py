@@ -11,7 +11,7 @@ from functools import cache
 import torch
 from torch import fx
 
-from ...base.torch_facts import OpOverload, QuickDispatchMode, decomposes_by_itself, storage_key
+from ...base.torch_facts import OpOverload, WatchedFakeMode, decomposes_by_itself, storage_key
 from ..facts import QUESTIONS, is_random, op_facts
 from .data_failures import ever_fails_on_data, may_fail_on_data
 from .kernel_refusals import demand_kernel, has_kernels_to_ask
@@ -51,7 +51,6 @@ class EffectLog:
     events: list[CallEffect] = field(default_factory=list)
     inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
     fakes: list[tuple[fx.Node, torch.Tensor, object]] = field(default_factory=list)  # with the history it came with
-    watch: "CallWatch" = field(init=False)  # the mode that notes the ATen calls inside it
 
     def note_input(self, fake: torch.Tensor, node: fx.Node) -> None:
         """Remember whose memory a storage stands for."""
@@ -63,8 +62,49 @@ class EffectLog:
         if event.writes or event.draws or event.may_fail:
             self.events.append(event)
 
-    def __post_init__(self) -> None:
-        self.watch = CallWatch(self)
+    def watch(
+        self,
+        mode: WatchedFakeMode,
+        operator: object,
+        types: object,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+    ) -> object:
+        """Run one call and note its effects; a composite one by its parts, where autograd has not taken it apart.
+
+        Raises what eager raises for dtypes that an elementwise call has no kernel for.
+        """
+        if not isinstance(operator, OpOverload):  # flex_attention, cond: what they call is not seen, so they may fail
+            self.note(CallEffect(may_fail=True))
+            return mode.run(operator, types, args, kwargs)
+        effects = operator_effects(operator)
+        if effects.is_question:
+            return mode.run(operator, types, args, kwargs)
+        if effects.is_composite:
+            with mode:
+                result: object = operator.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        if effects.has_kernels_to_ask:
+            demand_kernel(operator, args, kwargs)
+        result = mode.run(operator, types, args, kwargs)
+        if not effects.is_silent:
+            self.note(self._event(operator, effects, args, kwargs, result))
+        return result
+
+    def _event(
+        self,
+        operator: OpOverload,
+        effects: "OperatorEffects",
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        result: object,
+    ) -> CallEffect:
+        arguments = (*args, *kwargs.values())
+        nodes = (self.inputs.get(storage_key(tensor)) for tensor in _written(effects, args, kwargs))
+        draws = _generators(arguments, result) if effects.draws and _dropout(effects, args, kwargs) != 0.0 else ()
+        writes = frozenset(node for node in nodes if node is not None)
+        return CallEffect(writes, draws, may_fail_on_data(operator, arguments))
 
     def summary(self, placeholders: Sequence[fx.Node]) -> Effects:
         """Return what the graph with these placeholders does."""
@@ -117,52 +157,6 @@ def operator_effects(operator: OpOverload) -> OperatorEffects:
         dropout=dropout[0] if dropout else None,
         may_fail=ever_fails_on_data(operator),
     )
-
-
-class CallWatch(QuickDispatchMode):
-    """Notes the effects of each ATen call and lets it pass."""
-
-    supports_higher_order_operators = True
-
-    def __init__(self, log: EffectLog) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
-        self.log = log
-
-    def __torch_dispatch__(
-        self, func: OpOverload, types: object, args: tuple[object, ...] = (), kwargs: Mapping[str, object] | None = None
-    ) -> object:
-        """Note one call; a composite one by its parts, where autograd has not taken it apart.
-
-        Raises what eager raises for dtypes that an elementwise call has no kernel for.
-        """
-        kwargs = dict(kwargs or {})
-        if not isinstance(func, OpOverload):  # flex_attention, cond: what they call is not seen, so they may fail
-            self.log.note(CallEffect(may_fail=True))
-            return func(*args, **kwargs)
-        effects = operator_effects(func)
-        if effects.is_question:
-            return func(*args, **kwargs)
-        if effects.is_composite:
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        if effects.has_kernels_to_ask:
-            demand_kernel(func, args, kwargs)
-        result = func(*args, **kwargs)
-        if not effects.is_silent:
-            self.log.note(self._event(func, args, kwargs, result))
-        return result
-
-    def _event(
-        self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object
-    ) -> CallEffect:
-        effects = operator_effects(func)
-        arguments = (*args, *kwargs.values())
-        nodes = (self.log.inputs.get(storage_key(tensor)) for tensor in _written(effects, args, kwargs))
-        draws = _generators(arguments, result) if effects.draws and _dropout(effects, args, kwargs) != 0.0 else ()
-        writes = frozenset(node for node in nodes if node is not None)
-        return CallEffect(writes, draws, may_fail_on_data(func, arguments))
 
 
 _UNDECLARED_WRITES = {  # running statistics, which are written where `training` is set
