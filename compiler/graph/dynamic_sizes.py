@@ -7,8 +7,6 @@ arithmetic for each expression.  Such a graph runs on plain numbers, and prints 
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +17,7 @@ from ..base.errors import Unsupported
 from ..base.torch_facts import expression_text, hint_value, lazy_module, lowest_value, size_expression
 from .fx_nodes import add_node, map_leaves
 from .node_values import copy_facts, placeholders, set_value, value_of
+from .size_nodes import node_of_size
 
 Symbolic = torch.SymInt | torch.SymFloat | torch.SymBool
 
@@ -83,7 +82,7 @@ class _Namer:
         self.gm = gm
         self.graph = fx.Graph()
         self.symbols = symbols
-        self.made: dict[str, Any] = {}
+        self.nodes: dict[str, Any] = {}
         self.mapping: dict[fx.Node, fx.Node] = {}
 
     def run(self) -> fx.GraphModule:
@@ -99,7 +98,7 @@ class _Namer:
 
     def _give_symbols(self) -> None:
         for name, value in self.symbols.items():
-            node = self.made[name] = self.graph.placeholder(name)
+            node = self.nodes[name] = self.graph.placeholder(name)
             set_value(node, value)
             node.meta.update(symbol=name, lowest=lowest_value(value))
 
@@ -117,55 +116,20 @@ class _Namer:
             return self.mapping[value]
         return self._node(size_expression(value), value) if is_symbolic(value) else value
 
-    def _node(self, expression: Any, value: object = None) -> Any:
-        text = str(expression)
-        if text in self.made:
-            return self.made[text]
-        if expression.is_Integer:
-            return int(expression)
-        if expression.is_Float or expression.is_Rational:
-            return float(expression)
-        operation = _OPERATIONS.get(type(expression).__name__)
-        if operation is None:
-            raise Unsupported(f"a size is {text}", why="no operation of Python gives it", hint="the graph runs eagerly")
-        parts = [self._node(part) for part in expression.args]
-        made = parts[0] if len(parts) > 1 else self._call(operation, parts)
-        for part in parts[1:]:
-            made = self._call(operation, [made, part])
-        if isinstance(made, fx.Node) and value is not None:
-            set_value(made, value)
-        self.made[text] = made
-        return made
+    def _node(self, expression: Any, value: object) -> Any:
+        node = node_of_size(expression, self.nodes, lambda name: None, self._call)
+        if node is None:
+            why = "no operation of Python gives it"
+            raise Unsupported(f"a size is {expression}", why=why, hint="the graph runs eagerly")
+        if isinstance(node, fx.Node):
+            set_value(node, value)
+        return node
 
     def _call(self, operation: Callable[..., Any], parts: Sequence[Any]) -> Any:
         if not any(isinstance(part, fx.Node) for part in parts):
             return operation(*parts)
-        given: Any = tuple(parts)
-        node = self.graph.call_function(operation, given)
+        arguments: Any = tuple(parts)
+        node = self.graph.call_function(operation, arguments)
         values = [value_of(part) if isinstance(part, fx.Node) else part for part in parts]
         set_value(node, operation(*values))
         return node
-
-
-_OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "Add": operator.add,
-    "Mul": operator.mul,
-    "FloorDiv": operator.floordiv,
-    "CleanDiv": operator.floordiv,
-    "Mod": operator.mod,
-    "PythonMod": operator.mod,
-    "Pow": operator.pow,
-    "PowByNatural": operator.pow,
-    "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv,
-    "FloatPow": operator.pow,
-    "ToFloat": torch.sym_float,
-    "Identity": operator.pos,
-    "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
-    "Max": torch.sym_max,
-    "Min": torch.sym_min,
-    "FloorToInt": math.floor,
-    "CeilToInt": math.ceil,
-    "TruncToInt": math.trunc,
-    "RoundToInt": round,
-}

@@ -123,20 +123,9 @@ class FailureSession(JudgeSession):
             self.judged += len(self.calls) - count
             failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
             if failed is not None and self.failure is None:
-                failing = FailingCall(
-                    target,
-                    request,
-                    args,
-                    kwargs,
-                    before,
-                    failed.verdict,
-                    self.compiler.name,
-                    self.backend,
-                    failed.boundary,
-                    failed.user_file,
-                    failed.user_line,
-                )
-                self._handle(failing)
+                place = failed.boundary, failed.user_file, failed.user_line
+                failing = (target, request, args, kwargs, before, failed.verdict)
+                self._handle(FailingCall(*failing, self.compiler.name, self.backend, *place))
 
     def _call_in_child(
         self,
@@ -156,20 +145,9 @@ class FailureSession(JudgeSession):
         self.graphs, self.ops = max(self.graphs, verdict.graphs), max(self.ops, verdict.ops)
         if verdict.failed and self.failure is None:
             frame = user_frame()
-            failing = FailingCall(
-                target,
-                request,
-                args,
-                kwargs,
-                before,
-                verdict,
-                self.compiler.name,
-                self.backend,
-                self._label(target),
-                frame.f_code.co_filename if frame else "",
-                frame.f_lineno if frame else 0,
-            )
-            self._handle(failing)
+            file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+            failing = (target, request, args, kwargs, before, verdict)
+            self._handle(FailingCall(*failing, self.compiler.name, self.backend, self._label(target), file, line))
         self.mode = "reference"
         try:
             return super().call(target, request, args, kwargs)

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -60,6 +60,11 @@ class Boundary:
         for candidate in self.candidates.values():
             total += candidate.statistics()
         return total
+
+    def counted(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with what was compiled for this boundary so far."""
+        total = self.statistics()
+        return replace(verdict, graphs=total.graphs, ops=total.ops, breaks=total.breaks, recompiles=total.recompiles)
 
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Judgement | None:
         """Count a call and judge it if its turn has come; None means that it is to run compiled, unjudged."""

@@ -80,16 +80,9 @@ def _judge_compiled(
     boundary = Boundary(fn, label, request, under_test, backend, options)
     judgement = boundary.call(args, kwargs)
     assert judgement is not None, "the first call of a boundary is always judged"
-    statistics = boundary.statistics()
+    verdict = boundary.counted(judgement.verdict)
     under_test.reset()
-    verdict = replace(
-        judgement.verdict,
-        graphs=statistics.graphs,
-        ops=statistics.ops,
-        breaks=statistics.breaks,
-        recompiles=statistics.recompiles,
-    )
-    if verdict.kind is VerdictKind.EQUAL and not statistics.ops:
+    if verdict.kind is VerdictKind.EQUAL and not verdict.ops:
         return replace(verdict, kind=VerdictKind.VACUOUS, sentence="nothing was compiled, so nothing was tested")
     return verdict
 

@@ -4,7 +4,6 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -148,14 +147,7 @@ class JudgeSession:
         return f"{name} #{namesakes + 1}" if namesakes else name
 
     def _record_verdict(self, boundary: Boundary, judgement: Judgement) -> None:
-        statistics = boundary.statistics()
-        verdict = replace(
-            judgement.verdict,
-            graphs=statistics.graphs,
-            ops=statistics.ops,
-            breaks=statistics.breaks,
-            recompiles=statistics.recompiles,
-        )
+        verdict = boundary.counted(judgement.verdict)
         frame = user_frame()
         file, line = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
         debugged_frame = frame if self.keep_frames and verdict.failed else None

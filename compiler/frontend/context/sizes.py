@@ -1,9 +1,7 @@
 """Sizes and whole numbers that are symbols: where each comes from, its node in the graph, the guards it needs."""
 
-import math
-import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +20,7 @@ from ...base.torch_facts import (
     size_conditions,
     size_expression,
 )
+from ...graph.size_nodes import node_of_size
 from ...values.constant import Constant
 from ...values.guard import Guard, GuardKind
 from ...values.scalar import SizeValue
@@ -146,8 +145,8 @@ class Sizes:
     def argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size, or the number if there is none for it."""
         assert isinstance(value, SizeValue)
-        made = self._node(size_expression(value.symbol))
-        return value.constant() if made is None or isinstance(made, int) else made
+        node = self._node(size_expression(value.symbol))
+        return value.constant() if node is None or isinstance(node, int) else node
 
     def forget(self, node: fx.Node) -> None:
         """Forget a node that leaves the graph."""
@@ -155,31 +154,17 @@ class Sizes:
 
     def _node(self, expression: Any) -> Any:
         """Return the node of an expression, None if it is made of something that has no node."""
-        text = str(expression)
-        if text in self.nodes:
-            return self.nodes[text]
-        if expression.is_Integer:
-            return int(expression)
-        if expression.is_Float or expression.is_Rational:
-            return float(expression)
-        operation = _SIZE_OPERATIONS.get(type(expression).__name__)
-        if text in self.origins:
-            made: Any = self._symbol_node(self.origins[text])
-        elif operation is None:
-            return None
-        else:
-            parts = [self._node(part) for part in expression.args]
-            if any(part is None for part in parts):
-                return None
-            if len(parts) == 1:
-                parts = [self.graph.call_function(operation, tuple(parts))]
-            made = parts[0]
-            for part in parts[1:]:
-                made = self.graph.call_function(operation, (made, part))
-        if isinstance(made, fx.Node):
-            made.meta["origin"] = self.here()
-        self.nodes[text] = made
-        return made
+        return node_of_size(expression, self.nodes, self._symbol, self._call)
+
+    def _symbol(self, name: str) -> fx.Node | None:
+        return self._with_origin(self._symbol_node(self.origins[name])) if name in self.origins else None
+
+    def _call(self, operation: Callable[..., object], parts: Sequence[Any]) -> fx.Node:
+        return self._with_origin(self.graph.call_function(operation, tuple(parts)))
+
+    def _with_origin(self, node: fx.Node) -> fx.Node:
+        node.meta["origin"] = self.here()
+        return node
 
     def guards(self) -> list[Guard]:
         """Return the guards on symbolic sizes that the capture relied on."""
@@ -202,30 +187,6 @@ class Sizes:
             place = f"{{{sources.index(origin.source) + 1}}}{origin.suffix}"
             text = re.sub(rf"\b{name}\b", place, text)
         return text, tuple(sources)
-
-
-_SIZE_OPERATIONS: dict[str, Callable[..., object]] = {
-    "Add": operator.add,
-    "Mul": operator.mul,
-    "FloorDiv": operator.floordiv,
-    "CleanDiv": operator.floordiv,
-    "Mod": operator.mod,
-    "PythonMod": operator.mod,
-    "IntTrueDiv": operator.truediv,
-    "FloatTrueDiv": operator.truediv,
-    "Identity": operator.pos,
-    "OpaqueUnaryFn_sqrt": torch.sym_sqrt,
-    "ToFloat": torch.sym_float,
-    "Pow": operator.pow,
-    "PowByNatural": operator.pow,
-    "FloatPow": operator.pow,
-    "Max": torch.sym_max,
-    "Min": torch.sym_min,
-    "FloorToInt": math.floor,
-    "CeilToInt": math.ceil,
-    "TruncToInt": math.trunc,
-    "RoundToInt": round,
-}
 
 
 def size_value(value: torch.SymInt | torch.SymFloat | torch.SymBool) -> Value:

@@ -112,7 +112,25 @@ class SharedMemory:
     has_tensor: bool = False
 
 
-class KnownArray(Value):
+class ArrayValue(Value):
+    """A NumPy array or scalar; operators and comparisons are one thing to it."""
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Evaluate an operator."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=inplace)
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Evaluate a comparison."""
+        left, right = (other, self) if reflected else (self, other)
+        return self.operate(ctx, record.function, left, right, inplace=False)
+
+    def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
+        """Evaluate an operator; one of the operands is this array."""
+        raise NotImplementedError
+
+
+class KnownArray(ArrayValue):
     """An array made of known values; it is never changed while capturing."""
 
     precedes_methods = True
@@ -140,16 +158,6 @@ class KnownArray(Value):
     def truth(self, ctx: CaptureContext) -> bool:
         """Evaluate bool."""
         return fold_known(ctx, bool, [self], {}).truth(ctx)
-
-    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
-        """Evaluate an operator."""
-        left, right = (other, self) if reflected else (self, other)
-        return self.operate(ctx, record.function, left, right, inplace=inplace)
-
-    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
-        """Evaluate a comparison."""
-        left, right = (other, self) if reflected else (self, other)
-        return self.operate(ctx, record.function, left, right, inplace=False)
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate an operator on known operands."""
@@ -313,7 +321,7 @@ class ArrayMemory(Source):
         return f"{inject(memory_of)}({base})"
 
 
-class TensorArray(Value):
+class TensorArray(ArrayValue):
     """An array over the memory of a tensor of the graph: an argument, or what `tensor.numpy()` gave."""
 
     precedes_methods = True
@@ -335,16 +343,6 @@ class TensorArray(Value):
     def identity(self) -> object:
         """Return the array if it comes from outside."""
         return self if self.real is None else self.real
-
-    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
-        """Evaluate an operator."""
-        left, right = (other, self) if reflected else (self, other)
-        return self.operate(ctx, record.function, left, right, inplace=inplace)
-
-    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
-        """Evaluate a comparison."""
-        left, right = (other, self) if reflected else (self, other)
-        return self.operate(ctx, record.function, left, right, inplace=False)
 
     def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
         """Evaluate + - * / and comparisons of floating-point arrays of one dtype, and numbers: torch rounds alike."""
