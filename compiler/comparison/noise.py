@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import torch
 from torch import Tensor
@@ -71,8 +72,8 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
             return func(*args, **kwargs)
         plain = name in _EXACT and name not in _REDUCTIONS
         if not plain:
-            written = set(facts.mutates)
-            args = tuple(value if place in written else self._moved(value) for place, value in enumerate(args))
+            written, terms = set(facts.mutates), _terms(name, facts.kind, args)
+            args = tuple(value if place in written else self._moved(value, terms) for place, value in enumerate(args))
         result = func(*args, **kwargs)
         if facts.mutates:
             for place in facts.mutates:
@@ -81,14 +82,20 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
         scale = _greatest(args) if name in _CANCELLING else None
         return map_leaves(result, lambda value: self._moved_value(value, scale))
 
-    def _moved(self, value: object) -> object:
-        return map_leaves(value, lambda leaf: self._moved_value(leaf, None))
+    def _moved(self, value: object, terms: int) -> object:
+        return map_leaves(value, lambda leaf: self._moved_value(leaf, None, terms))
 
-    def _moved_value(self, value: object, scale: Tensor | None) -> object:
-        """Return a tensor with moved digits; scale: what the digits are of, where it is larger than the values."""
+    def _moved_value(self, value: object, scale: Tensor | None, terms: int = 0) -> object:
+        """Return a tensor with moved digits.
+
+        scale: what the digits are of, where it is larger than the values.  terms: how many of the values are added up,
+        one after the other: what comes late is added to a large sum, whose rounding neighbours have in common.
+        """
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()) or not value.numel():
             return value
         steps = self._table.steps(value, self._generator)
+        if terms > 1:
+            steps = steps + self._table.drift(value, self._generator) * (RUNNING * terms**0.5)
         if scale is None or scale.shape != value.shape:
             return torch.addcmul(value, value, steps)
         return torch.where(torch.isfinite(value), value + (torch.maximum(value.abs(), scale) * steps), value)
@@ -104,19 +111,50 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
 class _Steps:
     """Relative steps of one unit in the last place, by dtype: drawn once, read from a place that is drawn each time."""
 
-    drawn: dict[tuple[torch.dtype, torch.device], Tensor] = field(default_factory=dict)
+    drawn: dict[tuple[str, torch.dtype, torch.device], Tensor] = field(default_factory=dict)
 
     def steps(self, value: Tensor, generator: random.Random) -> Tensor:
         """Return a step for each element."""
-        key, count = (value.dtype, value.device), value.numel()
+        return self._read("steps", value, generator)
+
+    def drift(self, value: Tensor, generator: random.Random) -> Tensor:
+        """Return a number of the size of one unit for each element, that changes slowly from one to the next."""
+        return self._read("drift", value, generator)
+
+    def _read(self, kind: str, value: Tensor, generator: random.Random) -> Tensor:
+        key, count = (kind, value.dtype, value.device), value.numel()
         table = self.drawn.get(key)
         if table is None or table.numel() < 2 * count:
-            table = self.drawn[key] = _draw(max(2 * count, _LEAST_TABLE), value)
+            table = self.drawn[key] = (_draw if kind == "steps" else _draw_walk)(max(2 * count, _LEAST_TABLE), value)
         start = generator.randrange(table.numel() - count)
         return table[start : start + count].view(value.shape)
 
 
 _LEAST_TABLE = 10_007
+RUNNING = 0.3  # the error of a running sum of n terms is this many units times the root of n (mean of a random walk)
+_MATRIX_PRODUCTS = _names(
+    "mm bmm addmm baddbmm convolution convolution_backward dot mv addmv"
+)  # ATen's own in all stages
+_ALL_DIMENSIONS = _names("sum mean var std var_mean std_mean prod")
+
+
+def _terms(name: str, kind: OpKind, args: Sequence[object]) -> int:
+    """Return how many elements a call adds up for one result, 0 where it does not; a good guess is enough."""
+    first = next((value for value in args if isinstance(value, Tensor) and value.is_floating_point()), None)
+    if first is None or not first.dim() or name in _MATRIX_PRODUCTS or kind not in (OpKind.REDUCTION, OpKind.EXTERN):
+        return 0
+    if "batch_norm" in name:
+        return first.numel() // max(first.shape[1], 1) if first.dim() > 1 else first.numel()
+    dims = args[1] if name in _ALL_DIMENSIONS and len(args) > 1 else None
+    if isinstance(dims, list | tuple) and dims and all(isinstance(dim, int) for dim in dims):
+        return prod(first.shape[dim] for dim in dims)
+    return first.numel() if name in _ALL_DIMENSIONS else max(first.shape)
+
+
+def _draw_walk(count: int, like: Tensor) -> Tensor:
+    draws = torch.randn(count, generator=torch.Generator(device="cpu").manual_seed(count), device="cpu")
+    walk = draws.cumsum(0)
+    return (walk / walk.square().mean().sqrt() * (torch.finfo(like.dtype).eps / 2)).to(like.dtype).to(like.device)
 
 
 def _draw(count: int, like: Tensor) -> Tensor:
