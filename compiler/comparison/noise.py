@@ -94,7 +94,7 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()) or not value.numel():
             return value
         steps = self._table.steps(value, self._generator)
-        if terms > 1:
+        if terms > 1 and value.element_size() >= 4:  # half types are added up in float32
             steps = steps + self._table.drift(value, self._generator) * (RUNNING * terms**0.5)
         if scale is None or scale.shape != value.shape:
             return torch.addcmul(value, value, steps)

@@ -4,6 +4,8 @@ One unit is the spread of the noisy replicas around the value, with floors for w
 `oracle/numeric/noise_units.py`.  Integers and truth values have to be equal, save where noise alone decides them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,8 @@ ALLOWED_UNITS = 16.0
 NEAR = 4.0
 # Floors of a unit: the last rounding, half the typical relative spread, a third of the neighbours' spread.
 LAST_ROUNDING, RELATIVE_FLOOR, NEIGHBOUR_FLOOR = 0.58, 0.5, 0.3
+# So many elements of a larger tensor are held to noise.
+MOST_ELEMENTS = 1 << 16
 # A position is undetermined when a unit is a quarter of the value's scale: no digit is certain.
 UNDETERMINED = 0.25
 
@@ -30,6 +34,14 @@ class ValueDifference:
 
     units: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The element that is farthest off: by how many units, and its place in the flat tensor."""
+
+    units: float
+    place: int
 
 
 def same_bits(actual: Tensor, expected: Tensor) -> bool:
@@ -51,9 +63,33 @@ def value_difference(actual: Tensor, expected: Tensor, replicas: Replicas) -> Va
     if same_bits(actual, expected) or (actual.is_floating_point() and _is_near(actual, expected)):
         return None
     compare = _float_difference if actual.is_floating_point() else _discrete_difference
-    if compare(actual, expected, [_real(each) for each in replicas(FEW_REPLICAS)]) is None:
-        return None
-    return compare(actual, expected, [_real(each) for each in replicas(REPLICAS)])
+    chosen = _farthest(actual, expected) if actual.numel() > MOST_ELEMENTS else None
+    found = None
+    for count in (FEW_REPLICAS, REPLICAS):
+        found = compare(
+            *(_part(each, chosen) for each in (actual, expected)), [_part(_real(r), chosen) for r in replicas(count)]
+        )
+        if found is None:
+            return None
+    assert found is not None
+    flat = found.place if chosen is None else int(chosen[found.place])
+    value, before = (each.flatten()[flat].item() for each in (actual, expected))
+    place = [int(part) for part in torch.unravel_index(torch.tensor(flat), actual.shape)] if actual.dim() else []
+    how = f"{found.units:.3g} units of noise" if actual.is_floating_point() else "values that do not round"
+    return ValueDifference(found.units, f"{value!r} at {place}, the stage before gives {before!r} ({how})")
+
+
+def _part(value: Tensor, chosen: Tensor | None) -> Tensor:
+    return value if chosen is None else value.flatten()[chosen]
+
+
+def _farthest(actual: Tensor, expected: Tensor) -> Tensor:
+    """Return the places of a large tensor that are looked at: where the difference is largest, alone or relative."""
+    a, e = actual.flatten(), expected.flatten()
+    gap = (a != e).double() if not a.is_floating_point() else (a.double() - e.double()).abs().nan_to_num(torch.inf)
+    relative = gap / e.double().abs().nan_to_num().clamp(min=1e-300)
+    half = MOST_ELEMENTS // 2
+    return torch.unique(torch.cat([gap.topk(half).indices, relative.topk(half).indices]))
 
 
 def _is_near(actual: Tensor, expected: Tensor) -> bool:
@@ -64,7 +100,7 @@ def _is_near(actual: Tensor, expected: Tensor) -> bool:
     return bool((near | (actual == expected) | ((actual != actual) & (expected != expected))).all())
 
 
-def _float_difference(actual: Tensor, expected: Tensor, replicas: Sequence[Tensor]) -> ValueDifference | None:
+def _float_difference(actual: Tensor, expected: Tensor, replicas: Sequence[Tensor]) -> _Worst | None:
     kind = torch.finfo(expected.dtype)
     a, e, rows = actual.double(), expected.double(), [each.double() for each in replicas]
     finite = torch.isfinite(a) & torch.isfinite(e)
@@ -81,7 +117,7 @@ def _float_difference(actual: Tensor, expected: Tensor, replicas: Sequence[Tenso
     worst = float(distance.max())
     if worst <= ALLOWED_UNITS:
         return None
-    return ValueDifference(worst, _words(actual, expected, distance, f"{worst:.3g} units of noise"))
+    return _Worst(worst, int(distance.argmax()))
 
 
 def _real(value: Tensor) -> Tensor:
@@ -122,18 +158,10 @@ def _neighbours(spread: Tensor, moving: Tensor) -> Tensor:
     return spread if result is None else result
 
 
-def _discrete_difference(actual: Tensor, expected: Tensor, rows: Sequence[Tensor]) -> ValueDifference | None:
+def _discrete_difference(actual: Tensor, expected: Tensor, rows: Sequence[Tensor]) -> _Worst | None:
     differs = actual != expected
     for row in rows:
         differs = differs & (row == expected)
     if not bool(differs.any()):
         return None
-    return ValueDifference(float("inf"), _words(actual, expected, differs.double(), "values that do not round"))
-
-
-def _words(actual: Tensor, expected: Tensor, distance: Tensor, how: str) -> str:
-    """Return where the worst element is, and what it is in both."""
-    flat = int(distance.argmax())
-    place = list(map(int, torch.unravel_index(torch.tensor(flat), distance.shape))) if distance.dim() else []
-    found, wanted = actual.flatten()[flat].item(), expected.flatten()[flat].item()
-    return f"{found!r} at {place}, the stage before gives {wanted!r} ({how})"
+    return _Worst(float("inf"), int(differs.double().argmax()))
