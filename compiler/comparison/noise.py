@@ -83,7 +83,13 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
         return map_leaves(result, lambda value: self._moved_value(value, scale))
 
     def _moved(self, value: object, terms: int) -> object:
-        return map_leaves(value, lambda leaf: self._moved_value(leaf, None, terms))
+        """Return what a call reads with moved digits; half types stay: inside, they are float32."""
+
+        def moved(leaf: object) -> object:
+            half = isinstance(leaf, Tensor) and leaf.element_size() < 4
+            return leaf if half else self._moved_value(leaf, None, terms)
+
+        return map_leaves(value, moved)
 
     def _moved_value(self, value: object, scale: Tensor | None, terms: int = 0) -> object:
         """Return a tensor with moved digits.
@@ -94,7 +100,7 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_s
         if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()) or not value.numel():
             return value
         steps = self._table.steps(value, self._generator)
-        if terms > 1 and value.element_size() >= 4:  # half types are added up in float32
+        if terms > 1:
             steps = steps + self._table.drift(value, self._generator) * (RUNNING * terms**0.5)
         if scale is None or scale.shape != value.shape:
             return torch.addcmul(value, value, steps)

@@ -66,9 +66,8 @@ def value_difference(actual: Tensor, expected: Tensor, replicas: Replicas) -> Va
     chosen = _farthest(actual, expected) if actual.numel() > MOST_ELEMENTS else None
     found = None
     for count in (FEW_REPLICAS, REPLICAS):
-        found = compare(
-            *(_part(each, chosen) for each in (actual, expected)), [_part(_real(r), chosen) for r in replicas(count)]
-        )
+        rows = [_part(_real(each), chosen) for each in replicas(count)]
+        found = compare(_part(actual, chosen), _part(expected, chosen), rows)
         if found is None:
             return None
     assert found is not None
@@ -89,7 +88,8 @@ def _farthest(actual: Tensor, expected: Tensor) -> Tensor:
     gap = (a != e).double() if not a.is_floating_point() else (a.double() - e.double()).abs().nan_to_num(torch.inf)
     relative = gap / e.double().abs().nan_to_num().clamp(min=1e-300)
     half = MOST_ELEMENTS // 2
-    return torch.unique(torch.cat([gap.topk(half).indices, relative.topk(half).indices]))
+    places: Tensor = torch.cat([gap.topk(half).indices, relative.topk(half).indices]).unique()
+    return places
 
 
 def _is_near(actual: Tensor, expected: Tensor) -> bool:
