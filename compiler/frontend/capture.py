@@ -239,7 +239,11 @@ def _break_lines(branches: tuple[Branch, ...], lines: list[str], goes_on: list[s
             "    _caught = _error",
             "else:",
             "    _caught = None",
-            f"if _caught is not None: return {caught}",
+            "if _caught is not None:",
+            "    try:",
+            f"        return {caught}",
+            "    finally:",
+            "        _caught = None",  # it knows this frame by its traceback, and the frame would know it: a cycle
         ]
     for branch, target in zip(branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")

@@ -223,10 +223,11 @@ class _Writer:
         return "log" if kind == "str" else "1"
 
 
-def draw_program(number: int) -> PythonProgram:
-    """Return the program of a number."""
+def draw_program(number: int, among: tuple[str, ...] = ()) -> PythonProgram:
+    """Return the program of a number; among: it uses these features, all of them, instead of some that are drawn."""
     draws = random.Random(number)
-    features = draws.sample(FEATURES, draws.randint(2, MOST_FEATURES))
+    features = [feature for feature in FEATURES if feature.name in among]
+    features = features or draws.sample(FEATURES, draws.randint(2, MOST_FEATURES))
     zoo = draws.sample(ZOO, 3)
     features.append(zoo_feature(zoo))
     grammar = grammar_of((CORE, *features))

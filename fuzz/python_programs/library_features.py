@@ -362,6 +362,9 @@ math = types.SimpleNamespace(gcd=lambda a, b: 1, prod=sum, floor=int, isqrt=abs,
         "text_of_tensors",
         expressions="""
 str: str(<tensor>.shape)
+str: f'{<str>!a}'
+str: f'{<tensor>.shape!a:>24}'
+str: '%a %r %s' % (<str>, <str>, <str>)
 str: repr(<tensor>.size())
 str: f'{<tensor>.dtype} {<tensor>.device}'
 str: f'{tuple(<tensor>.shape)!s:>8}'

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from plumbline.compiler.base.errors import UserError
 
 CALL = "step("
+_HINT = "give a .json file that plumbline fuzz programs saved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ def check_python_program(program: PythonProgram) -> None:
         try:
             ast.parse(text)
         except SyntaxError as error:
-            raise UserError("not a saved program", why=f"{error.msg}: {text[:60]!r}") from None
+            raise UserError("not a saved program", why=f"{error.msg}: {text[:60]!r}", hint=_HINT) from None
     if not any(CALL in text for text in program.history):
-        raise UserError("not a saved program", why="its history does not call step")
+        raise UserError("not a saved program", why="its history does not call step", hint=_HINT)
 
 
 _PLAIN_NODES = (ast.Name, ast.Constant, ast.expr_context, ast.Expr, ast.Module, ast.arguments, ast.arg, ast.alias)

@@ -262,7 +262,10 @@ class Unit:
         for run in self.runs:
             result = run(*args)
             if result is not MISS:
-                return result
+                try:
+                    return result
+                finally:
+                    del result  # it may be an exception on its way, whose traceback knows this frame
         return self.miss(args)
 
     def miss(self, args: tuple[object, ...]) -> object:
@@ -282,7 +285,10 @@ class Unit:
             for run in others:  # another thread may have been faster; user code never runs under the lock
                 result = run(*args)
                 if result is not MISS:
-                    return result
+                    try:
+                        return result
+                    finally:
+                        del result  # as in `__call__`
             tried += others
         if made is None:
             return self.eager(*args)
@@ -290,7 +296,10 @@ class Unit:
         if result is MISS:  # a guard that its own capture does not pass: never loop over it
             self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
             return self.eager(*args)
-        return result
+        try:
+            return result
+        finally:
+            del result  # as in `__call__`
 
     def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
         """Capture one more specialisation; None, and none from now on, where there are too many."""

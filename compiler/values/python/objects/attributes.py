@@ -48,7 +48,9 @@ def is_native(kind: type) -> bool:
 
 def name_in_errors(kind: type) -> str:
     """Return the name that C gives a class in texts of errors: that of one written in C has its module in front."""
-    written_in_c = is_native(kind) or kind.__module__ in sys.builtin_module_names
+    bases = [base for base in kind.__mro__ if base.__flags__ & HEAP_TYPE]
+    of_python = any(name in vars(base) for base in bases for name in ("__dict__", "__slots__", "__weakref__"))
+    written_in_c = is_native(kind) or not of_python or kind.__module__ in sys.builtin_module_names
     if not written_in_c or kind.__module__ == "builtins":
         return kind.__name__
     return f"{kind.__module__}.{kind.__qualname__}"

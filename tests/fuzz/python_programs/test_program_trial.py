@@ -1,0 +1,152 @@
+"""What tells a compiled play of a program from a plain one; scripts of failures; and a slice of seeded programs."""
+
+import runpy
+
+import pytest
+
+from plumbline.compiler.base.errors import UserError
+from plumbline.fuzz.fuzzers import find_fuzzer
+from plumbline.fuzz.program_data import to_plain
+from plumbline.fuzz.python_programs.generation import draw_program
+from plumbline.fuzz.python_programs.program_trial import try_python_program
+from plumbline.fuzz.python_programs.programs import PythonProgram
+from plumbline.fuzz.python_programs.script import compare, python_program_script
+from plumbline.fuzz.python_programs.shrinking import simpler_python_programs
+from plumbline.oracle.harness.known_compilers import find_compiler
+from plumbline.oracle.verdict import Verdict, VerdictKind
+from support.planted_compilers import PlantedCandidate, PlantedCompiler
+
+OWN = find_compiler("plumbline", "eager")
+FUZZER = find_fuzzer("programs")
+
+
+class Replaced(PlantedCompiler):
+    """Runs another function in the place of `step`; other: gets it and returns what runs."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def compile(self, target, backend, request, *, rng):
+        return PlantedCandidate(self.other(target), self.fault)
+
+
+def program_of(body, *history, setup="", parameters="x"):
+    lines = [setup, "x0 = torch.ones(2)", f"def step({parameters}):", *(f"    {line}" for line in body.split("\n"))]
+    return PythonProgram("\n".join(lines) + "\n", history or ("r0 = step(x0)",))
+
+
+def raising(error):
+    def run(*args):
+        raise error
+
+    return run
+
+
+def written(step, change):
+    def run(x):
+        change(x)
+        return step(x)
+
+    return run
+
+
+DIFFERENCES = {
+    "another number": ("return x * 2", lambda step: lambda x: x * 3, "result"),
+    "another type": ("return [x]", lambda step: lambda x: (x,), "result"),
+    "no identity": ("return x", lambda step: lambda x: x.clone(), "state"),
+    "another memory": ("return x[:1], x", lambda step: lambda x: (x[:1].clone(), x), "result"),
+    "an exception": ("return x", lambda step: raising(ValueError("a")), "result"),
+    "another text of an exception": ("raise ValueError('a')", lambda step: raising(ValueError("b")), "result"),
+    "no cause": ("raise ValueError('a') from KeyError()", lambda step: raising(ValueError("a")), "result"),
+    "a write": ("return 1", lambda step: written(step, lambda x: x.add_(1)), "state"),
+    "a draw": ("return 1", lambda step: written(step, lambda x: x.clone().uniform_()), "random numbers"),
+    "nothing printed": ("print(1)", lambda step: lambda x: None, "printed text"),
+    "no warning": ("import warnings\nwarnings.warn('a')", lambda step: lambda x: None, "warnings"),
+    "a mode": ("return 1", lambda step: lambda x: (step.__globals__["torch"].set_grad_enabled(False), 1)[1], "modes"),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_a_difference_is_seen(name):
+    body, other, aspect = DIFFERENCES[name]
+    trial = try_python_program(program_of(body), Replaced(other), "eager")
+    assert trial.signature is not None
+    assert trial.signature.aspect == aspect
+
+
+def test_an_error_of_ours_is_a_failure(monkeypatch):
+    from plumbline.compiler.values.python.containers.lists import ListValue
+
+    def broken(*_):
+        raise KeyError("planted")
+
+    monkeypatch.setattr(ListValue, "length", broken)
+    trial = try_python_program(program_of("v = [x]\nreturn x * len(v)"), OWN, "eager")
+    assert trial.verdict.kind is VerdictKind.CRASH
+    assert trial.signature.aspect == "internal error"
+
+
+def test_a_program_that_does_not_end_is_not_judged():
+    trial = try_python_program(program_of("while True: pass"), OWN, "eager")
+    assert trial.verdict.kind is VerdictKind.VACUOUS
+
+
+def test_what_is_kept_too_long_is_seen():
+    history = (
+        "given = x0 + 1",
+        "watched = reference(given)",
+        "r0 = step(given)",
+        "del given",
+        "gone = watched() is None",
+    )
+    kept = []
+    trial = try_python_program(program_of("return 1", *history), Replaced(lambda step: kept.append), "eager")
+    assert trial.signature is not None
+
+
+def test_a_failure_shrinks_to_the_statement_that_fails():
+    body = (
+        "log = []\nfor i in range(3):\n    log.append(i)\nif len(log) > 1:\n    x = x + 1\nprint('seen')\nreturn log, x"
+    )
+    program = program_of(body, "r0 = step(x0)", "x0 = x0 + 1", "r1 = step(x0)", setup="unused = 3")
+    silent = Replaced(lambda step: lambda x: step.__globals__.update(print=lambda *_: None) or step(x))
+    first = try_python_program(program, silent, "eager").signature
+    again = True
+    while again:
+        again = False
+        for smaller in simpler_python_programs(program):
+            trial = try_python_program(smaller, silent, "eager")
+            if trial.signature is not None and trial.signature.same_failure(first):
+                program, again = smaller, True
+                break
+    assert len(program.module.splitlines()) <= 4
+    assert "print" in program.module
+    assert len(program.history) == 1
+
+
+def test_a_script_exits_with_the_outcome(tmp_path):
+    program = program_of("print('\\'''')\nraise ValueError('a')")
+    script = tmp_path / "found.py"
+    script.write_text(python_program_script(program, "plumbline", "eager", Verdict(VerdictKind.WRONG, "text")))
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(script))
+    assert ended.value.code == 0
+    assert compare(program.module, list(program.history), "plumbline", "eager") == ""
+
+
+def test_a_saved_program_is_read_back():
+    program = draw_program(3)
+    assert FUZZER.read(to_plain(program)) == program
+    with pytest.raises(UserError, match="not a saved program"):
+        FUZZER.read({"module": "def step(:", "history": ["step(1)"]})
+    with pytest.raises(UserError, match="does not call step"):
+        FUZZER.read({"module": "x = 1", "history": ["x"]})
+
+
+@pytest.mark.parametrize(("backend", "numbers"), [("eager", range(7000, 7045)), ("aot_eager", range(7100, 7108))])
+def test_seeded_programs_are_plain_pythons(backend, numbers):
+    compiler = find_compiler("plumbline", backend)
+    for number in numbers:
+        trial = try_python_program(draw_program(number), compiler, backend)
+        assert trial.signature is None, f"program {number}: {trial.verdict.sentence}"
