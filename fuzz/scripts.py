@@ -30,7 +30,7 @@ def _compile_text(target: str, compiler: str, backend: str) -> str:
 
 def program_script(program: TransformProgram, compiler: str, backend: str, verdict: Verdict) -> str:
     """Return a script that judges a program with transforms."""
-    inputs = ", ".join(spec.expression() for spec in program.inputs)
+    inputs = ", ".join(f"a{number}" for number in range(len(program.inputs)))
     compiled = f"f{program.compiled}"
     lines = [*_head(verdict, compiler), program.source().replace("\n\n", "\n").rstrip()]
     if program.compiled == len(program.nest):
@@ -40,7 +40,7 @@ def program_script(program: TransformProgram, compiler: str, backend: str, verdi
         lines.append(f"compiled = type({program.entry})({program.entry}.__code__, scope)")
         between = range(program.compiled + 1, len(program.nest))
         lines += [f"scope['f{n}'] = type(f{n})(f{n}.__code__, scope)" for n in between]
-    lines.append(f"demand_equal({program.entry}, compiled, {inputs})")
+    lines += ["; ".join(program.argument_lines()), f"demand_equal({program.entry}, compiled, {inputs})"]
     return "\n".join(lines) + "\n"
 
 

@@ -74,7 +74,7 @@ def draw_program(draw: random.Random, kind: str = "plain") -> tuple[GraphProgram
     for _ in range(draw.choice((2, 3, 4, 5, 6, 8, 10))):
         body.grow()
     refused = refusing and body.refuse()
-    if not body.steps:
+    if not body.steps or body.spoiled:
         return None, False
     program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls)
     if not refused and _raises(program):
@@ -133,7 +133,10 @@ def _drawn_inputs(draw: random.Random, *, dynamic: bool) -> tuple[GraphInput, ..
         one = GraphInput(shape, draw.choice(INPUT_DTYPES),
                          draw.choice(LAYOUTS) if draw.random() < 0.4 else "contiguous",
                          draw.choice(VALUES) if draw.random() < 0.5 else "normal")  # fmt: skip
-        inputs.append(replace(one, requires_grad=one.is_float and draw.random() < 0.25))
+        wants_grad = (
+            one.is_float and one.dtype != "float64" and draw.random() < 0.25
+        )  # no reference is finer than float64
+        inputs.append(replace(one, requires_grad=wants_grad))
     return tuple(inputs)
 
 
@@ -179,6 +182,7 @@ class _Body:
         self.values = [self.scope[f"a{number}"] for number in range(len(inputs))]
         self.used: set[int] = set()
         self.steps: list[GraphStep] = []
+        self.spoiled = False  # a write that is not part of the program has changed a value
 
     def grow(self) -> None:
         """Add one step, after a few attempts at most."""
@@ -247,7 +251,9 @@ class _Body:
             return False
         names = [value_name(number + result, self.inputs) for result in range(step.row.results)]
         results = [self.scope[name] for name in names]
-        if not all(_is_small(result) for result in results):
+        written = [self.scope[value_name(operand, self.inputs)] for operand in step.operands]
+        if not all(_is_small(result) for result in (*results, *written)):
+            self.spoiled = self.spoiled or any(not _is_small(value) for value in written)
             return not keep
         if keep:
             self.steps.append(step)
@@ -274,7 +280,12 @@ class _Body:
 
 def _is_small(result: object) -> bool:
     """Return whether a result is a small tensor of a dtype that comparisons know."""
-    return isinstance(result, torch.Tensor) and result.numel() <= MOST_ELEMENTS and result.dtype is not torch.complex32
+    return (
+        isinstance(result, torch.Tensor)
+        and result.numel() <= MOST_ELEMENTS
+        and result.dtype is not torch.complex32
+        and (result.is_floating_point() or result.is_complex() or not result.requires_grad)  # some writes make integers
+    )
 
 
 def every_row_once(draw: random.Random) -> dict[str, int]:

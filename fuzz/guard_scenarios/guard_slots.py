@@ -186,6 +186,28 @@ def add_slot(
     SLOTS[name] = Slot(name, ways, values, setup or values[0], needs, moving, always, rewound)
 
 
+# A number that an operator takes as an attribute: what was compiled for one value must not answer for another.
+NUMBERS_OF_OPERATORS = (
+    "total = total.clamp(max=number) + total * number",
+    "total = torch.clamp(total, min=float(number))",
+    "total = torch.nn.functional.leaky_relu(total - 1, float(number))",
+    "total = torch.nn.functional.elu(total - 2, abs(number) + 0.5)",
+    "total = torch.nn.functional.threshold(total, 0.5, float(number))",
+    "total = torch.nn.functional.pad(total, [1, 0], value=float(number))",
+    "total = total.masked_fill(total > 1, number)",
+    "total = torch.where(total > 1, total, number)",
+    "total = torch.full_like(total, number) + total",
+    "total = total.add(total, alpha=number * 2)",
+    "total = torch.addcmul(total, total, total, value=number * 2)",
+    "total = torch.index_fill(total, 0, torch.zeros(1, dtype=torch.int64), float(number))",
+    "total = total.roll(int(number))",
+    "total = total + number ** 2",
+    "total = total + number // 2 + number % 2",
+    "total = (number + 3) ** total",
+    "total = total + round(number, 1) + int(number)",
+    "total = total / (abs(number) + 1)",
+)
+
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 add_slot(
@@ -222,8 +244,9 @@ add_slot(
 )  # fmt: skip
 add_slot(
     "number",
-    ("total = total * number", "total = total + (1.0 if number > 2 else 0.5)"),
-    "number = 1", "number = True", "number = 1.0", "number = 7", "number = 2.5", "number = 0",
+    ("total = total * number", "total = total + (1.0 if number > 2 else 0.5)", *NUMBERS_OF_OPERATORS),
+    "number = 1", "number = True", "number = 1.0", "number = 7", "number = 2.5", "number = 0", "number = 0.1",
+    "number = 0.6", "number = -2.7",
 )  # fmt: skip
 
 # -- globals and closures ----------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from plumbline.compiler.base.errors import UserError
 
 from .tensors import DTYPES, LAYOUTS, VALUES, TensorSpec
@@ -85,9 +87,20 @@ class TransformProgram:
         """Return the functions as Python text that needs `torch`."""
         return "\n\n".join([_body_text(self), *(_level_text(n + 1, level) for n, level in enumerate(self.nest))]) + "\n"
 
+    def argument_lines(self) -> list[str]:
+        """Return the statements that make the input tensors `a0`, `a1` and so on."""
+        lines = []
+        for number, spec in enumerate(self.inputs):
+            other = self.inputs[spec.shares] if 0 <= spec.shares < number else None
+            shared = other is not None and (other.shape, other.dtype) == (spec.shape, spec.dtype)
+            lines.append(f"a{number} = {f'a{spec.shares}.detach()' if shared else spec.expression()}")
+        return lines
+
     def arguments(self) -> tuple[Any, ...]:
         """Return new input tensors."""
-        return tuple(spec.build() for spec in self.inputs)
+        scope: dict[str, Any] = {"torch": torch}
+        exec("\n".join(self.argument_lines()), scope)
+        return tuple(scope[f"a{number}"] for number in range(len(self.inputs)))
 
 
 def body_lines(program: TransformProgram) -> list[str]:

@@ -27,9 +27,14 @@ def simpler_programs(program: TransformProgram) -> Iterator[TransformProgram]:
     if program.nest and not program.nest[-1].takes_vector and program.nest[-1].transform != "vmap":
         yield replace(program, nest=program.nest[:-1], compiled=min(program.compiled, len(program.nest) - 1))
     for number, spec in enumerate(program.inputs):
-        plain = replace(spec, layout="contiguous", values="normal", seed=0, requires_grad=False)
+        plain = replace(spec, layout="contiguous", values="normal", seed=0, requires_grad=False, shares=-1)
         if plain != spec:
             yield replace(program, inputs=(*program.inputs[:number], plain, *program.inputs[number + 1 :]))
+    for size in sorted({size for spec in program.inputs for size in spec.shape if size > 2}):
+        smaller = tuple(
+            replace(spec, shape=tuple(2 if other == size else other for other in spec.shape)) for spec in program.inputs
+        )
+        yield replace(program, inputs=smaller)
 
 
 def _without_step(program: TransformProgram, dropped: int) -> TransformProgram | None:

@@ -9,7 +9,8 @@ SIZES = (1, 2, 3, 0, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 1
 """Sizes around the widths of vectors and tiles."""
 
 FLOATS = ("float32", "float64", "bfloat16", "float16")
-DTYPES = (*FLOATS, "int64", "bool", "int32", "uint8")
+INTEGERS = ("int64", "int32", "uint8", "int8", "int16")
+DTYPES = (*FLOATS, "int64", "bool", *INTEGERS[1:])
 LAYOUTS = ("contiguous", "transposed", "every_second", "offset", "expanded")
 VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
 MOST_ELEMENTS = 2048
@@ -22,7 +23,8 @@ class TensorSpec:
     """One input tensor as data.
 
     dtype: torch's name without `torch.`.  layout: one of LAYOUTS.  values: one of VALUES (floats only).
-    seed: of the generator that draws the elements.
+    seed: of the generator that draws the elements.  shares: number of an earlier argument of the same form whose memory
+    this one has, -1 for its own.
     """
 
     shape: tuple[int, ...]
@@ -31,6 +33,7 @@ class TensorSpec:
     values: str = "normal"
     seed: int = 0
     requires_grad: bool = False
+    shares: int = -1
 
     @property
     def is_float(self) -> bool:
