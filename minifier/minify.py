@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from plumbline.compiler.base.errors import PlumblineError, Unsupported
-from plumbline.oracle.harness.captured_graphs import CapturedGraph
+from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph
 from plumbline.oracle.verdict import VerdictKind
 
 from .cases.failing_calls import FailingCall, place_of
@@ -125,7 +125,7 @@ def _failing_graph(call: FailingCall, compiler: GraphCompiler, stage: str, optio
         levels.append("dynamo")  # the fault may lie between the stages, where only the graph before them fails
     queries, seen, others = 0, 0, ""
     for after in levels:
-        graphs = compiler.capture(call.target, call.request, stage, after, call.drive)
+        graphs = compiler.capture(CallToCapture(call.target, call.request, call.drive), after)
         call.before.rewind()
         seen += len(graphs)
         for graph in graphs:

@@ -1,12 +1,12 @@
 """What the minifier asks of a compiler: the graphs of a call, and one graph compiled."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from torch import fx
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.oracle.harness.captured_graphs import CapturedGraph
+from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph
 from plumbline.oracle.harness.compilers import CompileRequest
 from plumbline.oracle.harness.stock_torch import StockGraphs
 
@@ -21,15 +21,8 @@ class GraphCompiler(Protocol):
 
     name: str
 
-    def capture(
-        self,
-        target: Callable[..., Any],
-        request: CompileRequest,
-        backend: str,
-        after: str,
-        drive: Callable[[Callable[..., Any]], None],
-    ) -> list[CapturedGraph]:
-        """Compile `target`, let `drive` run it, and return its graphs in the order of their first run.
+    def capture(self, call: CallToCapture, after: str) -> list[CapturedGraph]:
+        """Compile the target, let the call run it, and return its graphs in the order of their first run.
 
         Each graph is executed operator by operator: no backend runs.
         """

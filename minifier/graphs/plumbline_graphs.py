@@ -12,7 +12,7 @@ from plumbline.compiler.base.options import Options, options_from_environment
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.pipeline import compile_callable, make_family
-from plumbline.oracle.harness.captured_graphs import CapturedGraph, cloned_inputs
+from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
 from plumbline.oracle.harness.compilers import CompileRequest
 
 from .planted_faults import planted_faults
@@ -25,17 +25,10 @@ class PlumblineGraphs:
 
     name = "plumbline"
 
-    def capture(
-        self,
-        target: Callable[..., Any],
-        request: CompileRequest,
-        backend: str,
-        after: str,
-        drive: Callable[[Callable[..., Any]], None],
-    ) -> list[CapturedGraph]:
-        """Compile `target`, let `drive` run it, and return the graphs in the order of their first run."""
+    def capture(self, call: CallToCapture, after: str) -> list[CapturedGraph]:
+        """Compile the target, let the call run it, and return the graphs in the order of their first run."""
         seen: list[CapturedGraph] = []
-        options = options_of(request)
+        options = options_of(call.request)
 
         def keep_part(part: fx.GraphModule, _inputs: Sequence[torch.Tensor]) -> Any:
             return _recorded(part, f"ATen graph {len(seen)}", seen)
@@ -45,8 +38,8 @@ class PlumblineGraphs:
                 return _recorded(graph, f"graph {len(seen)}", seen)
             return compile_with_autograd(graph, inputs, keep_part, options)
 
-        family = make_family(keep, options, fullgraph=request.fullgraph, dynamic=request.dynamic)
-        drive(compile_callable(target, family))
+        family = make_family(keep, options, fullgraph=call.request.fullgraph, dynamic=call.request.dynamic)
+        call.drive(compile_callable(call.target, family))
         return seen
 
     def compile(

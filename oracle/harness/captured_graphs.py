@@ -1,12 +1,14 @@
 """A captured graph: what a compiler passed to its next stage, with the input values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import fx
 
 from ..state.saved_tensors import as_bytes
+from .compilers import CompileRequest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,6 +21,15 @@ class CapturedGraph:
     graph: fx.GraphModule
     inputs: tuple[object, ...]
     label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallToCapture:
+    """A call whose graphs are asked for; drive: runs the compiled form of the target as the call does."""
+
+    target: Callable[..., Any]
+    request: CompileRequest
+    drive: Callable[[Callable[..., Any]], None]
 
 
 def cloned_inputs(values: Sequence[object]) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ with warnings.catch_warnings():  # torch deprecates parts of itself while it is 
     from torch._dynamo.utils import counters
     from torch._inductor import compile_fx
 
-from .captured_graphs import CapturedGraph, cloned_inputs
+from .captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
 from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
 from .stock_mark import STOCK
 
@@ -242,15 +242,8 @@ class StockGraphs:
 
     name = "torch"
 
-    def capture(
-        self,
-        target: Callable[..., Any],
-        request: CompileRequest,
-        backend: str,
-        after: str,
-        drive: Callable[[Callable[..., Any]], None],
-    ) -> list[CapturedGraph]:
-        """Compile `target`, let `drive` run it, and return the graphs in the order of their first run.
+    def capture(self, call: CallToCapture, after: str) -> list[CapturedGraph]:
+        """Compile the target, let the call run it, and return the graphs in the order of their first run.
 
         No backend runs: each graph is executed operator by operator, so a backend that crashes or hangs
         cannot do so here.  after: "dynamo" (torch-level graphs) or "aot" (what inductor's inner compiler gets).
@@ -265,15 +258,20 @@ class StockGraphs:
                 graph,
                 inputs,
                 inner_compile=inner,  # type: ignore[arg-type]  # any callable of graph and inputs serves
-                config_patches=_patches(request),
+                config_patches=_patches(call.request),
             )
             program: GraphProgram = wrapped
             return program
 
         torch._dynamo.reset()
-        with _graph_settings(request), functorch_config.patch(enable_autograd_cache=False):
-            options = {"fullgraph": request.fullgraph, "dynamic": request.dynamic, **_ISOLATED, **request.extra}
-            drive(STOCK_COMPILE(target, backend=keep, **options))
+        with _graph_settings(call.request), functorch_config.patch(enable_autograd_cache=False):
+            options = {
+                "fullgraph": call.request.fullgraph,
+                "dynamic": call.request.dynamic,
+                **_ISOLATED,
+                **call.request.extra,
+            }
+            call.drive(STOCK_COMPILE(call.target, backend=keep, **options))
         torch._dynamo.reset()
         return graphs
 

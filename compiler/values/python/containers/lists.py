@@ -9,7 +9,7 @@ from ...reasons import BUILTIN_METHOD, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
-from .sequences import ReversedIterator, SequenceIterator, SequenceValue
+from .sequences import ReversedIterator, SequenceIterator, SequenceValue, demand_arity
 from .tuples import TupleValue
 
 
@@ -144,14 +144,7 @@ class ListValue(SequenceValue):
         rule = _LIST_METHODS.get(name)
         if rule is None or (self.kind is list and name in _DEQUE_ONLY):
             return super().call_method(ctx, name, args, kwargs)
-        if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
-            self.refuse(
-                ctx,
-                f"method {name!r}",
-                lambda value, *others: getattr(value, name)(*others, **kwargs),
-                *args,
-                reason=BUILTIN_METHOD,
-            )
+        demand_arity(ctx, self, _ARITY, name, args, kwargs)
         return rule(self, ctx, args, kwargs)
 
     def trim(self, left: bool) -> None:

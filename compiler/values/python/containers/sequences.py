@@ -2,7 +2,7 @@
 
 import collections
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -67,6 +67,30 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
     if answer is NotImplemented:
         return Constant(NotImplemented)
     return ctx.call(ctx.known(_OPERATORS[name]), [value, *args], {})
+
+
+def demand_arity(
+    ctx: CaptureContext,
+    value: Value,
+    arity: Mapping[str, tuple[int, int]],
+    name: str,
+    args: Arguments,
+    kwargs: Keywords,
+) -> None:
+    """Raise what Python raises for a method called with too few or too many arguments, or with keywords.
+
+    arity: the least and most arguments of the methods that take no keywords; others are not looked at.
+    """
+    least, most = arity.get(name, (0, len(args)))
+    if least <= len(args) <= most and not (kwargs and name in arity):
+        return
+    value.refuse(
+        ctx,
+        f"method {name!r}",
+        lambda owner, *others: getattr(owner, name)(*others, **kwargs),
+        *args,
+        reason=BUILTIN_METHOD,
+    )
 
 
 def _family(value: Value) -> type:
@@ -303,14 +327,7 @@ class SequenceValue(Value):
         """Evaluate the methods that all sequences have."""
         if name in _DUNDERS and not kwargs:
             return call_dunder(ctx, self, name, args)
-        if name in _ARITY and (kwargs or not _ARITY[name][0] <= len(args) <= _ARITY[name][1]):
-            self.refuse(
-                ctx,
-                f"method {name!r}",
-                lambda value, *others: getattr(value, name)(*others, **kwargs),
-                *args,
-                reason=BUILTIN_METHOD,
-            )
+        demand_arity(ctx, self, _ARITY, name, args, kwargs)
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
