@@ -16,6 +16,8 @@ from .noise import FEW_REPLICAS, REPLICAS
 
 # One element may be this many units off: eight for each of the two stages that are compared.
 ALLOWED_UNITS = 16.0
+# In half types the last rounding dominates, and it is bounded.
+ALLOWED_IN_HALF_TYPES = 8.0
 # So many units in the last place need no replicas.
 NEAR = 4.0
 # Floors of a unit: the last rounding, half the typical relative spread, a third of the neighbours' spread.
@@ -88,7 +90,7 @@ def _farthest(actual: Tensor, expected: Tensor) -> Tensor:
     gap = (a != e).double() if not a.is_floating_point() else (a.double() - e.double()).abs().nan_to_num(torch.inf)
     relative = gap / e.double().abs().nan_to_num().clamp(min=1e-300)
     half = MOST_ELEMENTS // 2
-    places: Tensor = torch.cat([gap.topk(half).indices, relative.topk(half).indices]).unique()
+    places: Tensor = torch.cat([gap.topk(half).indices, relative.topk(half).indices]).unique()  # type: ignore[no-untyped-call]  # untyped in torch
     return places
 
 
@@ -115,7 +117,7 @@ def _float_difference(actual: Tensor, expected: Tensor, replicas: Sequence[Tenso
     distance = torch.where(finite, (a - e).abs() / unit, torch.inf)
     distance = torch.where(same | undetermined, 0.0, distance)
     worst = float(distance.max())
-    if worst <= ALLOWED_UNITS:
+    if worst <= (ALLOWED_IN_HALF_TYPES if expected.element_size() < 4 else ALLOWED_UNITS):
         return None
     return _Worst(worst, int(distance.argmax()))
 
