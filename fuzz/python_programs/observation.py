@@ -7,7 +7,6 @@ on identity; memory is numbered in the same way.
 import collections
 import enum
 import functools
-import inspect
 import math
 import re
 import types
@@ -205,8 +204,8 @@ _DESCRIPTIONS: tuple[tuple[Any, Callable[[Observer, Any], Iterable[Any]]], ...] 
     (type, Observer.kind),
     (types.ModuleType, lambda observer, value: [value.__name__]),
     (functools.partial, lambda observer, value: [observer.describe((value.func, value.args, value.keywords))]),
-    (types.GeneratorType, lambda observer, value: [value.__qualname__, inspect.getgeneratorstate(value)]),
-    (types.CoroutineType, lambda observer, value: [value.__qualname__, inspect.getcoroutinestate(value)]),
+    (types.GeneratorType, lambda observer, value: [value.__qualname__]),
+    (types.CoroutineType, lambda observer, value: [value.__qualname__]),
     (RemovableHandle, lambda observer, value: []),
     (weakref.ref, lambda observer, value: [value() is None]),
     (BaseException, Observer.error),

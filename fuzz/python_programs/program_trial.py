@@ -43,7 +43,7 @@ ASPECTS = ("result", "printed text", "warnings", "random numbers", "modes", "sta
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class _TooSlow(BaseException):
+class TooSlow(BaseException):
     """The time of a play is over; not an Exception, so that no handler of the program takes it."""
 
 
@@ -59,7 +59,7 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
     """Play a program in plain Python and compiled; the verdict names the first difference."""
     try:
         expected = play(program, _plain, _plain, PLAIN_SECONDS)
-    except _TooSlow:
+    except TooSlow:
         return _vacuous("does not end in plain Python")
     if expected is None:
         return _vacuous("is not a program in plain Python")
@@ -73,7 +73,7 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
 
     try:
         actual = play(program, wrap, functools.partial(_compiled_inside, compiler.name, backend), COMPILED_SECONDS)
-    except _TooSlow:
+    except TooSlow:
         finding = Finding(VerdictKind.CRASH, "hang", "step", f"does not end within {COMPILED_SECONDS:g} s")
         return _result(program, finding, "", candidates)
     finally:
@@ -87,7 +87,7 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
 def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> list[CallRecord] | None:
     """Run the whole history in a new module and return what each call left; None if the module itself raises.
 
-    wrap: compiles `step`.  inside: compiles functions that the program marks.  Raises _TooSlow.
+    wrap: compiles `step`.  inside: compiles functions that the program marks.  Raises TooSlow.
     """
     with _surroundings(), _time_limit(seconds):
         try:
@@ -205,15 +205,15 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def late(*_: object) -> None:
-        raise _TooSlow
+        raise TooSlow
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _plain(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -207,18 +207,39 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
     frame.push(TupleValue(found))
 
 
+def _positional_names(frame: FrameState, pattern: Value) -> list[str]:
+    """Return the attributes that the positions of a class pattern stand for; the program may change them."""
+    try:
+        names = frame.ctx.realize(pattern.get_attr(frame.ctx, "__match_args__"))
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), AttributeError):
+            raise
+        return []
+    kind = pattern.constant()
+    assert isinstance(kind, type)
+    if names.python_type() is not tuple:
+        words = f"{kind.__name__}.__match_args__ must be a tuple (got {names.python_type().__name__})"
+        frame.ctx.throw(TypeError, words)
+    for name in frame.ctx.unpack(names):
+        if frame.ctx.realize(name).python_type() is not str:
+            words = f"__match_args__ elements must be strings (got {name.python_type().__name__})"
+            frame.ctx.throw(TypeError, words)
+    return [str(name.constant()) for name in frame.ctx.unpack(names)]
+
+
 @opcode("MATCH_CLASS")
 def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
     """Fetch the attributes of a class pattern, or None."""
     subject, pattern, names = frame.pop_many(3)
     kind = pattern.constant()
     assert isinstance(kind, type)
-    if not issubclass(subject.python_type(), kind):
+    fits = frame.ctx.call(frame.ctx.known(isinstance), [subject, pattern], {})
+    if not frame.ctx.realize(fits).truth(frame.ctx):
         frame.push(Constant(None))
         return
     keywords = [str(name.constant()) for name in frame.ctx.unpack(names)]
     count = instruction.argument
-    positional: list[str] = list(getattr(kind, "__match_args__", ()))[:count]
+    positional = _positional_names(frame, pattern)[:count] if count else []
     if len(positional) < count:
         if kind in (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple) and count == 1:
             frame.push(TupleValue([subject]))
@@ -226,11 +247,11 @@ def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
         plural = "" if len(positional) == 1 else "s"
         words = f"{kind.__name__}() accepts {len(positional)} positional sub-pattern{plural} ({count} given)"
         frame.ctx.throw(TypeError, words)
-    for name in keywords:
-        if name in positional:
+    for position, name in enumerate(parts := [*positional, *keywords]):
+        if name in parts[:position]:
             frame.ctx.throw(TypeError, f"{kind.__name__}() got multiple sub-patterns for attribute '{name}'")
     found: list[Value] = []
-    for name in (*positional, *keywords):
+    for name in parts:
         try:
             found.append(subject.get_attr(frame.ctx, name))
         except Raised as raised:
