@@ -82,7 +82,8 @@ class Observer:
         if isinstance(value, dict):
             parts += self.fields(dict(dict.items(value)))
         elif isinstance(value, list | collections.deque):
-            parts += [self.describe(part) for part in type(value).__mro__[-2].__iter__(value)]
+            plain: Any = list if isinstance(value, list) else collections.deque
+            parts += [self.describe(part) for part in plain.__iter__(value)]
         elif isinstance(value, tuple):
             parts += [self.describe(part) for part in tuple.__iter__(value)]
         elif type(value).__module__ != PROGRAM_MODULE and not space:

@@ -74,8 +74,8 @@ def try_python_program(program: PythonProgram, compiler: CompilerUnderTest, back
     try:
         actual = play(program, wrap, functools.partial(_compiled_inside, compiler.name, backend), COMPILED_SECONDS)
     except TooSlow:
-        finding = Finding(VerdictKind.CRASH, "hang", "step", f"does not end within {COMPILED_SECONDS:g} s")
-        return _result(program, finding, "", candidates)
+        late = Finding(VerdictKind.CRASH, "hang", "step", f"does not end within {COMPILED_SECONDS:g} s")
+        return _result(program, late, "", candidates)
     finally:
         compiler.reset()
     finding, detail = _first_difference(expected, actual or [], 0.0 if backend == "eager" else TOLERANCE)
@@ -172,9 +172,12 @@ def _change(statement: str, namespace: dict[str, Any]) -> None:
 
 
 def _random_states() -> tuple[str, ...]:
-    arrays = numpy.random.get_state(legacy=True)[1:3]
-    states = (torch.get_rng_state().numpy().tobytes(), repr(random.getstate()).encode())
-    states += (numpy.asarray(arrays[0]).tobytes() + str(arrays[1]).encode(),)
+    words: Any = numpy.random.get_state()
+    states = (
+        torch.get_rng_state().numpy().tobytes(),
+        repr(random.getstate()).encode(),
+        words[1].tobytes() + str(words[2:]).encode(),
+    )
     return tuple(hashlib.blake2s(state, digest_size=6).hexdigest() for state in states)
 
 
