@@ -229,7 +229,8 @@ def operators(
     from plumbline.fuzz.operator_sweep.recorded_sweep import SweepCommand, run_recorded_sweep
 
     chosen = {"backends": backends, "dtypes": dtypes, "sizes": (sizes,) if sizes else ()}
-    command = SweepCommand(**asked, **{name: value for name, value in chosen.items() if value})
+    asked.update({name: value for name, value in chosen.items() if value})
+    command = SweepCommand(**asked)
     report = run_recorded_sweep(command, database_place(db), print)
     print(report.summary())
     return 130 if report.interrupted else int(report.failed)

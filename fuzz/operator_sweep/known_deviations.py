@@ -10,6 +10,7 @@ from plumbline.compiler.base.errors import UserError
 from .case_trial import CaseFault
 from .cases import SweepCase, SweepTask, read_case
 
+_HINT = "see KnownDeviation in fuzz/operator_sweep/known_deviations.py"
 DATA = Path(__file__).with_name("known_deviations.toml")
 
 
@@ -48,9 +49,9 @@ def known_deviations(file: Path = DATA) -> tuple[KnownDeviation, ...]:
     try:
         known = tuple(KnownDeviation(**entry) for entry in entries)
     except TypeError as error:
-        raise UserError("an entry cannot be read", where=str(file), why=str(error)) from None
+        raise UserError("an entry cannot be read", where=str(file), why=str(error), hint=_HINT) from None
     for entry in known:
         if not entry.reason:
-            raise UserError(f"the entry of {entry.operator} has no reason", where=str(file))
+            raise UserError(f"the entry of {entry.operator} has no reason", where=str(file), hint=_HINT)
         read_case(entry.example)
     return known

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from .argument_trees import tensors_of, with_tensors
 from .case_trial import Runnable
@@ -55,7 +55,7 @@ def _builder(info: Any, task: SweepTask, mode: str, one: Any) -> Any:
     if any(tensor.layout != torch.strided for tensor in tensors_of((args, kwargs))):
         return None
 
-    if any(isinstance(one, UninitializedTensorMixin) for one in (*module.parameters(), *module.buffers())):
+    if any(isinstance(one, UninitializedParameter | UninitializedBuffer) for one in (*module.parameters(), *module.buffers())):
         try:
             module(*with_tensors(args, copy_of), **with_tensors(kwargs, copy_of))  # the judge cannot undo this
         except Exception:  # torch's own: no kernel for this dtype

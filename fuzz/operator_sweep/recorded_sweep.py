@@ -63,7 +63,8 @@ def tasks_of(command: SweepCommand) -> tuple[SweepTask, ...]:
     try:
         wanted = re.compile(command.operators)
     except re.error as error:
-        raise UserError(f"{command.operators!r} is not a regular expression", why=str(error)) from None
+        hint = "such as --op '^add$'"
+        raise UserError(f"{command.operators!r} is not a regular expression", why=str(error), hint=hint) from None
     supported = {name: info.supported_dtypes("cpu") for name, info in OPERATORS.items()}
     supported |= {f"{MODULE}{name}": set(info.dtypes) | _HALF for name, info in MODULES.items()}
     tasks = tuple(

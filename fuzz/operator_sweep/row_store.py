@@ -35,7 +35,8 @@ class RowStore:
                 self.rows = {name: row for name, row in self.rows.items() if not row["faults"]}
             self._open = file.open("a", encoding="utf-8")
         except OSError as error:
-            raise UserError("cannot write the rows", where=str(file), why=error.strerror or "") from None
+            hint = "choose another folder with --save"
+            raise UserError("cannot write the rows", where=str(file), why=error.strerror or "", hint=hint) from None
 
     def _read(self, head: Mapping[str, object]) -> None:
         """Read the rows; a last line that was cut in the middle is removed."""
@@ -48,7 +49,8 @@ class RowStore:
             first = json.loads(lines[0]) if lines else {}
             rows = [json.loads(line) for line in lines[1:]]
         except ValueError as error:
-            raise UserError("not a file of rows", where=str(self.file), why=str(error)[:80]) from None
+            hint = "start again without --resume"
+            raise UserError("not a file of rows", where=str(self.file), why=str(error)[:80], hint=hint) from None
         if first != head:
             hint = "resume with the options of that run, or start again without --resume"
             raise UserError("the rows were written with other options", where=str(self.file), hint=hint)

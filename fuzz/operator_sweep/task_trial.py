@@ -113,7 +113,9 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
     else:
         cases = list(prepared_cases(request))
         build = operator_program
-    works, refused, seen = [], [], set()
+    works: list[Any] = []
+    refused: list[Any] = []
+    seen: set[tuple[str, str, str]] = set()
     for prepared in cases:
         name = prepared.case.key
         if name in request.without or (request.only and name not in request.only):

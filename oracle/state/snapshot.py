@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from plumbline.compiler.base.torch_facts import unwrapped
 
@@ -48,7 +48,7 @@ class Snapshot:
             if inner is not None:  # a value that outlived its transform: only the memory inside it can change
                 self._save(path, kind, inner)
                 return
-            if isinstance(value, UninitializedTensorMixin):
+            if isinstance(value, UninitializedParameter | UninitializedBuffer):
                 self.obstacles.append(f"{path} is not initialised yet, and cannot be made so again")
                 return
             if not has_storage(value):

@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 import torch
 
 from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
+from ..facts import op_facts
 
 _Key = tuple[object, ...]
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
@@ -18,12 +19,21 @@ _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth val
 
 @cache
 def has_kernels_to_ask(operator: OpOverload) -> bool:
-    """Return whether an operator is elementwise, so that `demand_kernel` has an answer."""
+    """Return whether `demand_kernel` has an answer: the operator is elementwise, or changes a tensor elementwise."""
+    return _has_kernels(operator) or _is_pointwise_in_place(operator)
+
+
+@cache
+def _has_kernels(operator: OpOverload) -> bool:
     return torch.Tag.pointwise in operator.tags and operator._schema.name not in _NOT_ASKED
 
 
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
+    if _is_pointwise_in_place(operator):
+        _demand_fit(args)
+    if not _has_kernels(operator):
+        return
     keys = tuple([_key(value) for value in args])
     named = tuple([(name, _key(value)) for name, value in kwargs.items()]) if kwargs else ()
     if None in keys or any(key is None for _, key in named):
@@ -31,6 +41,23 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
     error = _refusal(operator, keys, named)
     if error is not None:
         raise type(error)(*error.args)
+
+
+@cache
+def _is_pointwise_in_place(operator: OpOverload) -> bool:
+    """Return whether a call changes its first argument elementwise; `lt_` itself has no tag that says so, `lt` has."""
+    packet = getattr(torch.ops.aten, operator._schema.name.removeprefix("aten::")[:-1], None)
+    twin = getattr(packet, operator._schema.overload_name or "default", None)
+    return op_facts(operator).mutates == (0,) and twin is not None and torch.Tag.pointwise in twin.tags
+
+
+def _demand_fit(args: tuple[object, ...]) -> None:
+    """Raise what eager raises if arguments do not broadcast to the tensor that the call changes."""
+    shapes = [value.shape for value in args if isinstance(value, torch.Tensor)]
+    for shape in shapes[1:]:
+        pairs = zip(reversed(shapes[0]), reversed(shape), strict=False)
+        if len(shape) > len(shapes[0]) or any(size != 1 and size != mine for mine, size in pairs):
+            raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape")
 
 
 def _key(value: object) -> _Key | None:
