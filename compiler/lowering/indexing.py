@@ -75,7 +75,7 @@ def lower_cat(call: LoweringCall) -> LoopTensor:
     parts = [part for part in _tensors(call) if part.shape != (0,)]  # cat ignores empty one-dimensional tensors
     if not parts or len(parts) > 16:
         raise NoLowering("nothing or very many tensors to join")
-    return _joined(call, parts, call.integer("dim") % len(call.shape))
+    return _joined(call, parts, call.dimension(len(call.shape)))
 
 
 @lowers(aten.stack.default)
@@ -84,7 +84,7 @@ def lower_stack(call: LoweringCall) -> LoopTensor:
     parts = _tensors(call)
     if len(parts) > 16:
         raise NoLowering("very many tensors to join")
-    dim = call.integer("dim") % len(call.shape)
+    dim = call.dimension(len(call.shape))
     shape: tuple[Extent, ...] = tuple(1 if n == dim else size for n, size in enumerate(call.shape))
     return _joined(call, [part.seen(shape, lambda i: i[:dim] + i[dim + 1 :]) for part in parts], dim)
 
@@ -114,7 +114,7 @@ def lower_index_select(call: LoweringCall) -> LoopTensor:
     source, chosen = call.tensor("self"), call.tensor("index")
     if not source.shape or len(chosen.shape) != 1 or chosen.dtype not in INDEX_TYPES:
         raise NoLowering("index of another form")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
 
     def element(b: B, index: Index) -> Scalar:
         place = looked_up(chosen.at(b, (index[dim],)), source.shape[dim], 0)
@@ -129,7 +129,7 @@ def lower_gather(call: LoweringCall) -> LoopTensor:
     source, chosen = call.tensor("self"), call.tensor("index")
     if not source.shape or chosen.dtype not in INDEX_TYPES or len(chosen.shape) != len(source.shape):
         raise NoLowering("index of another form")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
 
     def element(b: B, index: Index) -> Scalar:
         place = looked_up(chosen.at(b, index), source.shape[dim], 0)
@@ -242,7 +242,7 @@ def _written(
 def lower_slice_scatter(call: LoweringCall) -> LoopTensor:
     """A copy with a slice replaced."""
     base = call.tensor("self")
-    dim = call.integer("dim") % len(base.shape)
+    dim = call.dimension(len(base.shape))
     start = slice_start(call, base.shape[dim])
     return _written(call, base, call.tensor("src"), dim, start, call.integer("step"))
 
@@ -250,7 +250,7 @@ def lower_slice_scatter(call: LoweringCall) -> LoopTensor:
 @lowers(aten.slice_backward.default)
 def lower_slice_backward(call: LoweringCall) -> LoopTensor:
     """Zeros with a slice replaced by the gradient."""
-    dim = call.integer("dim") % len(call.shape)
+    dim = call.dimension(len(call.shape))
     start = slice_start(call, call.shape[dim])
     return _written(call, None, call.tensor("grad_output"), dim, start, call.integer("step"))
 
@@ -264,14 +264,14 @@ def _lifted(piece: LoopTensor, dim: int) -> LoopTensor:
 def lower_select_scatter(call: LoweringCall) -> LoopTensor:
     """A copy with one position of a dimension replaced."""
     base = call.tensor("self")
-    dim = call.integer("dim") % len(base.shape)
+    dim = call.dimension(len(base.shape))
     return _written(call, base, _lifted(call.tensor("src"), dim), dim, position(call, base.shape[dim]), 1)
 
 
 @lowers(aten.select_backward.default)
 def lower_select_backward(call: LoweringCall) -> LoopTensor:
     """Zeros with one position of a dimension replaced by the gradient."""
-    dim = call.integer("dim") % len(call.shape)
+    dim = call.dimension(len(call.shape))
     piece = _lifted(call.tensor("grad_output"), dim)
     return _written(call, None, piece, dim, position(call, call.shape[dim]), 1)
 
@@ -335,7 +335,7 @@ def lower_scatter_number(call: LoweringCall) -> LoopTensor:
     base, chosen, number = call.tensor("self"), call.tensor("index"), call.number("value")
     if not base.shape or chosen.dtype not in INDEX_TYPES:
         raise NoLowering("index of another form")
-    dim = call.integer("dim") % len(base.shape)
+    dim = call.dimension(len(base.shape))
     if chosen.shape != (*base.shape[:dim], 1, *base.shape[dim + 1 :]):
         raise NoLowering("several positions per row")
     check_fits(number, call.dtype)

@@ -111,6 +111,13 @@ class LoweringCall:
             raise NoLowering(f"{name} is not an integer")
         return value
 
+    def dimension(self, rank: int, name: str = "dim") -> int:
+        """Return an argument that names one of `rank` dimensions, counted from the first; eager refuses others."""
+        value = self.integer(name)
+        if not -rank <= value < rank:
+            raise NoLowering(f"{name} is not one of {rank} dimensions")
+        return value % rank
+
     def extent(self, name: str) -> Extent:
         """Return an integer argument that may be a dynamic size."""
         value = self.arguments[name]

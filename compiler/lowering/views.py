@@ -66,7 +66,7 @@ def view_transpose(call: LoweringCall) -> LoopTensor:
     if not rank:
         return source
     order = list(range(rank))
-    first, second = call.integer("dim0") % rank, call.integer("dim1") % rank
+    first, second = call.dimension(rank, "dim0"), call.dimension(rank, "dim1")
     order[first], order[second] = order[second], order[first]
     return permuted(source, order)
 
@@ -89,7 +89,7 @@ def view_expand(call: LoweringCall) -> LoopTensor:
 def view_unsqueeze(call: LoweringCall) -> LoopTensor:
     """A new dimension of size one."""
     source = call.tensor("self")
-    dim = call.integer("dim") % (len(source.shape) + 1)
+    dim = call.dimension(len(source.shape) + 1)
     return source.seen(call.shape, lambda index: index[:dim] + index[dim + 1 :])
 
 
@@ -129,7 +129,7 @@ def slice_start(call: LoweringCall, size: Extent) -> Extent:
 def view_slice(call: LoweringCall) -> LoopTensor:
     """start:end:step along one dimension."""
     source = call.tensor("self")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
     return sliced(source, dim, slice_start(call, source.shape[dim]), call.integer("step"), call.shape[dim])
 
 
@@ -149,13 +149,13 @@ def selected(source: LoopTensor, dim: int, place: Extent) -> LoopTensor:
 def view_select(call: LoweringCall) -> LoopTensor:
     """One position of a dimension."""
     source = call.tensor("self")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
     return selected(source, dim, position(call, source.shape[dim]))
 
 
 def _pieces(call: LoweringCall, sizes: Sequence[Extent]) -> tuple[LoopTensor, ...]:
     source = call.tensor("self")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
     starts: list[Extent] = [0]
     for size in sizes[:-1]:
         starts.append(starts[-1] + size)
@@ -181,7 +181,7 @@ def view_unbind(call: LoweringCall) -> tuple[LoopTensor, ...]:
     source = call.tensor("self")
     if not source.shape:
         raise NoLowering("unbind of a scalar")
-    dim = call.integer("dim") % len(source.shape)
+    dim = call.dimension(len(source.shape))
     return tuple(selected(source, dim, n) for n in range(len(call.results)))
 
 
@@ -190,7 +190,7 @@ def view_diagonal(call: LoweringCall) -> LoopTensor:
     """A diagonal as the last dimension."""
     source = call.tensor("self")
     rank = len(source.shape)
-    first, second = call.integer("dim1") % rank, call.integer("dim2") % rank
+    first, second = call.dimension(rank, "dim1"), call.dimension(rank, "dim2")
     offset = call.integer("offset")
     down, right = max(-offset, 0), max(offset, 0)
 
