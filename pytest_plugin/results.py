@@ -10,8 +10,9 @@ import pytest
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.page import render_page, write_page
+from plumbline.reports.passwords import without_password
 from plumbline.reports.places import page_file
-from plumbline.reports.provenance import describe_run, without_password
+from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 from plumbline.reports.store import ResultStore, open_store
 

@@ -2,13 +2,13 @@
 
 import os
 import platform
-import re
 import shlex
 import subprocess
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+from .passwords import without_password
 from .rows import RunRow, new_run_id, utc_now
 
 GIT_SECONDS = 10.0  # a slow or locked repository must not hold up a test run
@@ -33,15 +33,6 @@ def describe_run(command: Sequence[str], root: Path, *, threads: int | None = No
         threads=default_threads() if threads is None else threads,
         command=shlex.join(map(without_password, command)),
     )
-
-
-def without_password(text: str) -> str:
-    """Return the text with the password of every URL in it replaced by `***`: results are shown to others."""
-    return _PASSWORD_IN_USER.sub(r"\1***", _PASSWORD_IN_QUERY.sub(r"\1***", text))
-
-
-_PASSWORD_IN_USER = re.compile(r"([a-zA-Z][\w.+-]*://[^\s/:@]*:)\S*(?=@)")
-_PASSWORD_IN_QUERY = re.compile(r"([?&](?:password|passwd|pwd|sslpassword)=)[^&\s]*", re.IGNORECASE)
 
 
 def installed_version(distribution: str) -> str:

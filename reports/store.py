@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from plumbline.compiler.base.errors import UserError
 
-from .provenance import without_password
+from .passwords import without_password
 from .rows import SCHEMA_VERSION, CallRow, CaseRow, Row, RunRow, field_types, utc_now
 from .schema import CALLS, CASES, META, METADATA, RUNS
 

@@ -21,7 +21,13 @@ from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.locks import ForkedLock
 from ..base.options import Options
-from ..base.torch_facts import FakeTensor, OpOverload, forward_ad_is_active, functorch_is_active
+from ..base.torch_facts import (
+    FakeTensor,
+    OpOverload,
+    forward_ad_is_active,
+    functorch_is_active,
+    hidden_tensor_hooks,
+)
 from ..comparison.first_call import StageDeparture
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
@@ -34,6 +40,7 @@ from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
+from .delayed_hooks import run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
 from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation
@@ -154,7 +161,7 @@ class CompiledCall:
         forms = self._calls.setdefault(facts_of_call(arguments, self.dynamic), [])
         self.fallback_reason = None
         try:
-            with _without_collection():
+            with _undisturbed():
                 form = self._compile(arguments, self._dynamic_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
             found = self._fixed_form(arguments, error) if self.dynamic.labels else None
@@ -179,7 +186,7 @@ class CompiledCall:
             raise error
         record(FellBack("dynamic sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:
-            with _without_collection():
+            with _undisturbed():
                 return self._compile(arguments, NOTHING_DYNAMIC)
         except Exception:
             return None
@@ -240,8 +247,13 @@ class CompiledCall:
                 return self._as_it_is(arguments)
             if validation is not None and validation.departs(arguments):
                 return self._as_it_is(arguments)
+            inputs = [arguments[position] for position in positions]
             try:
-                values = run([arguments[position] for position in positions], sizes)
+                if written:
+                    return run_before_hooks_fail(
+                        lambda: run(inputs, sizes), lambda values: finish(arguments, values, sizes)
+                    )
+                values = run(inputs, sizes)
             except MetadataDeparture as departure:
                 departed = True
                 record(RanEagerly("captured graph", "autograd", str(departure), _CORRECT, None))
@@ -332,7 +344,7 @@ class _Backwards:
             for fits, backward in forms:  # another thread may have been faster
                 if fits is None or fits(*sizes):
                     return backward
-            with _without_collection(), later_part(self.folder, "backward"):
+            with _undisturbed(), later_part(self.folder, "backward"):
                 forms.append(self._make(pattern, sizes))
             return forms[-1][1]
 
@@ -383,12 +395,16 @@ def _op_by_op(gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
-    """Keep Python's cycle collector out: a compilation makes a million objects that all stay, and is a third slower."""
+def _undisturbed() -> Iterator[None]:
+    """Compile without the caller's saved-tensor hooks, and without Python's cycle collector.
+
+    A compilation makes a million objects that all stay; the collector makes it a third slower.
+    """
     before = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with hidden_tensor_hooks():
+            yield
     finally:
         if before:
             gc.enable()

@@ -75,6 +75,7 @@ __all__ = [
     "has_foreign_modes",
     "has_free_unbacked_symbols",
     "has_own_dispatch",
+    "hidden_tensor_hooks",
     "hint_value",
     "inference_block",
     "is_operator",
@@ -118,6 +119,7 @@ __all__ = [
     "storage_key",
     "symbol_name",
     "tensor_address",
+    "tensor_hooks",
     "torch_assertion",
     "tracing_flag",
     "tracing_question",
@@ -194,6 +196,24 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
             return self.__torch_dispatch__(func, types, args, kwargs)
         finally:
             self.watcher = watcher
+
+
+@contextmanager
+def hidden_tensor_hooks() -> Iterator[None]:
+    """Hide the caller's saved-tensor hooks in the block: what is only traced there is not theirs to pack.
+
+    If torch changes the switch, activation checkpointing around compiled code counts too many saved tensors.
+    """
+    before = torch._C._autograd._saved_tensors_hooks_set_tracing(True)
+    try:
+        yield
+    finally:
+        torch._C._autograd._saved_tensors_hooks_set_tracing(before)
+
+
+def tensor_hooks() -> tuple[Any, ...]:
+    """Return what packs and unpacks the tensors that autograd saves now; nothing without saved-tensor hooks."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(False) or ()
 
 
 @cache

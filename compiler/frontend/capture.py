@@ -15,7 +15,7 @@ from ..base.events import (
     record,
     stage,
 )
-from ..base.torch_facts import quiet_fake_runs, set_grad_mode
+from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
 from ..values.python.objects.attributes import lookups_guarded
@@ -42,7 +42,7 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
     try:
-        with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs():
+        with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
             return _capture(unit, args)
     except (UserError, Unsupported):
         raise

@@ -8,6 +8,7 @@ error where it happens, and what it had changed before stays changed as in eager
 from torch import fx
 
 from ..graph.effects.call_effects import Effects
+from ..graph.effects.hook_failures import raised_by_tensor_hook
 from ..graph.effects.undo import saved, takes_history_for_good
 from ..values.guard import Guard
 from .residual import EAGER
@@ -30,8 +31,11 @@ class Rescue:
     def __call__(self, error: Exception, inputs: tuple[object, ...]) -> object:
         """Return what the graph gives; EAGER if it fails too: then the program must see the error where it happens.
 
-        Raises `error` where it is not the program's and must be seen: that of a user's backend, and under `strict`.
+        Raises `error` where it is not the program's and must be seen: that of a saved-tensor hook of the caller's, that
+        of a user's backend, and under `strict`.
         """
+        if raised_by_tensor_hook(error):
+            raise error
         if self.is_graph or takes_history_for_good(self.effects, inputs):
             return EAGER
         before = saved(self.effects.written, self.effects.draws, inputs)

@@ -13,7 +13,7 @@ from ..base.events import (
     stage,
 )
 from ..base.origin import Origin
-from ..base.torch_facts import set_grad_mode
+from ..base.torch_facts import set_grad_mode, tensor_hooks
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
@@ -159,6 +159,9 @@ class SpecialisationWriter:
         compiled, is_graph = self._compile(module, self.examples, len(operations))
         rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
+        if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
+            original = f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"
+            lines.insert(0, f"if {self.names.inject(tensor_hooks)}(): return {original}")
         return self._checked(lines, checks, effects) if checks else lines
 
     def _rescued(self, run: str, rescue: str) -> list[str]:

@@ -340,7 +340,9 @@ class GuardDemands(ABC):
 
 
 class GraphInProgress(ABC):
-    """The graph that is being built, and evaluations beside it."""
+    """The graph that is being built, and evaluations beside it; mutates_inputs: an operation changes one."""
+
+    mutates_inputs: bool
 
     @abstractmethod
     def call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
@@ -439,6 +441,10 @@ class SideEffects(ABC):
     """Changes of what lives outside, replayed after the graph."""
 
     class_changes: dict[type, Value]  # attributes of classes that the program has set, by class
+
+    @abstractmethod
+    def count(self) -> tuple[int, int]:
+        """Return how much has changed so far; where this grows, something changed."""
 
     @abstractmethod
     def mutated(self, value: Value) -> None:

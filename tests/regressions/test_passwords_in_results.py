@@ -2,7 +2,8 @@
 
 import pytest
 
-from plumbline.reports.provenance import describe_run, without_password
+from plumbline.reports.passwords import without_password
+from plumbline.reports.provenance import describe_run
 from plumbline.reports.store import _parse, _shown
 
 ADDRESSES = {

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import torch
+
 from ...base.origin import Origin
 from ...bytecode.instruction import Decoded, Instruction
 from ...bytecode.liveness import live_locals
-from ...values.python.objects.functions import CellValue
+from ...values.python.objects.functions import BoundMethod, CellValue
+from ...values.torch.modes import LeaveBlock
 from ...values.value import CaptureContext, Value
 
 
@@ -104,6 +107,29 @@ def handled_in(frames: Sequence[FrameState]) -> Value | None:
             if isinstance(value, HandledValue):
                 return value.exception
     return None
+
+
+def may_handle_errors(frame: FrameState) -> bool:
+    """Return whether an error at the instruction of a frame goes to an `except`, `finally` or `with` of the frame.
+
+    Blocks of torch's settings that were entered here do not count: what runs a graph puts the settings back.
+    """
+    decoded = frame.decoded
+    handler = decoded.handler_of[frame.current().index]
+    while handler is not None:
+        if decoded.instructions[handler.target].name == "PUSH_EXC_INFO":  # else it only puts the exception state back
+            leaves = decoded.instructions[handler.target + 1].name == "WITH_EXCEPT_START"
+            if frame.resumed or not leaves or not _leaves_settings(frame.stack[handler.depth - 1]):
+                return True
+        handler = decoded.handler_of[handler.target]
+    return False
+
+
+def _leaves_settings(leave: Value) -> bool:
+    if isinstance(leave, BoundMethod):
+        kind = leave.owner.python_type()
+        return issubclass(kind, torch.no_grad | torch.enable_grad | torch.set_grad_enabled | torch.autocast)
+    return isinstance(leave, LeaveBlock)
 
 
 def kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords
 from .assumptions import MOST
 from .attempt import CaptureAttempt
 from .effect_list import EffectList
+from .frame import may_handle_errors
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
 from .sizes import Sizes, stride_text
@@ -63,6 +64,7 @@ class GraphBuilder(GraphInProgress):
     """The graph of one capture. fx: the innermost graph; levels: it and the graphs around it, the outermost first.
 
     assumed: truth values, to be checked when the graph has run. happens: what the operations do beside giving values.
+    is_handled: errors of some operations go to a handler of the program's.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class GraphBuilder(GraphInProgress):
         self.by_fake: dict[int, TensorValue] = {}
         self.mutates_inputs = False
         self.happens = EffectLog()
+        self.is_handled = False
         self.assumed: list[tuple[TensorValue, bool]] = []
         self.is_dry = False  # what is being evaluated is dropped again
 
@@ -294,6 +297,7 @@ class GraphBuilder(GraphInProgress):
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
+        self.is_handled = self.is_handled or any(map(may_handle_errors, self.frames.stack))
         try:
             symbolic = self.sizes.environment is not None and not _is_idle_dropout(target, args, kwargs)
             dispatcher = enable_python_dispatcher() if symbolic else nullcontext()

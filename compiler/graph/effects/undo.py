@@ -12,6 +12,7 @@ import torch
 
 from ...base.torch_facts import set_version, storage_key
 from .call_effects import Drawn, Effects
+from .hook_failures import raised_by_tensor_hook
 
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
 
@@ -56,7 +57,7 @@ class Undoing:
         self.saves = bool(self.effects.at_risk or (self.effects.draws and self.effects.may_fail))
 
     def __call__(self, *inputs: object) -> Any:
-        """Run; on an error put back what was saved, and let the error through.
+        """Run; on an error put back what was saved, and let the error through; one of a caller's hook undoes nothing.
 
         Raises CannotUndo, and does not run, where a failure would leave something that cannot be put back.
         """
@@ -68,8 +69,9 @@ class Undoing:
         before = saved(written, self.effects.draws, inputs)
         try:
             result = self.run(*inputs)
-        except Exception:
-            before.restore()
+        except Exception as error:
+            if not raised_by_tensor_hook(error):
+                before.restore()
             raise
         self.passed = True
         return result

@@ -145,7 +145,10 @@ _CHECKPOINT_SETTINGS = frozenset(
 
 @calls(torch.utils.checkpoint.checkpoint)
 def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    """Evaluate the function itself: the values are the same, and partitioning decides what is computed again."""
+    """Evaluate the function itself: the values are the same, and partitioning decides what is computed again.
+
+    Break where the function changes something: eager's backward runs it again, and changes it again.
+    """
     known = {name: ctx.realize(kwargs[name]) for name in _CHECKPOINT_SETTINGS if name in kwargs}
     reentrant = known.get("use_reentrant")
     is_known = isinstance(reentrant, Constant) and isinstance(reentrant.value, bool)
@@ -154,13 +157,24 @@ def _checkpoint(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
         raise Break(TORCH_CALL_FORM, "a checkpoint of no known kind, or one with contexts of its own")
     rest = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_SETTINGS}
     if reentrant is None or not reentrant.constant() or not torch.is_grad_enabled():
-        return ctx.call(args[0], args[1:], rest)
+        return _call_without_changes(ctx, args[0], args[1:], rest)
     if rest or not any(map(_needs_gradient, map(ctx.realize, args[1:]))):
         raise Break(TORCH_CALL_FORM, "a reentrant checkpoint, which cuts the history of what is not an argument")
-    result = ctx.realize(ctx.call(args[0], args[1:], {}))
+    result = ctx.realize(_call_without_changes(ctx, args[0], args[1:], {}))
     outputs = result.elements(ctx) if isinstance(result, SequenceValue) else [result]
     if not all(map(_needs_gradient, outputs)):  # as all of them do in eager
         raise Break(TORCH_CALL_FORM, "a reentrant checkpoint with results that need no gradient")
+    return result
+
+
+def _call_without_changes(ctx: CaptureContext, function: Value, args: Arguments, kwargs: Keywords) -> Value:
+    effects, writes = ctx.effects.count(), ctx.graph.mutates_inputs
+    ctx.graph.mutates_inputs = False
+    result = ctx.call(function, args, kwargs)
+    changed = ctx.graph.mutates_inputs or ctx.effects.count() != effects
+    ctx.graph.mutates_inputs = writes or ctx.graph.mutates_inputs
+    if changed and torch.is_grad_enabled():
+        raise Break(TORCH_CALL_FORM, f"a checkpoint of {function.describe()}, which changes something outside")
     return result
 
 
