@@ -1,1 +1,1 @@
-"""Fuzzers: random programs under transforms, and random changes of what guards protect."""
+"""Fuzzers and sweeps: programs under transforms, changes of what guards protect, and every operator of torch."""

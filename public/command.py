@@ -1,4 +1,4 @@
-"""The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline doctor`, `plumbline bundles`.
+"""The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline sweep`, and so on.
 
 Commands import what they need when they run, so that `plumbline --help` does not wait for a database or torch.
 Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 a wrong request.

@@ -55,7 +55,10 @@ def _builder(info: Any, task: SweepTask, mode: str, one: Any) -> Any:
     if any(tensor.layout != torch.strided for tensor in tensors_of((args, kwargs))):
         return None
 
-    if any(isinstance(one, UninitializedParameter | UninitializedBuffer) for one in (*module.parameters(), *module.buffers())):
+    if any(
+        isinstance(one, UninitializedParameter | UninitializedBuffer)
+        for one in (*module.parameters(), *module.buffers())
+    ):
         try:
             module(*with_tensors(args, copy_of), **with_tensors(kwargs, copy_of))  # the judge cannot undo this
         except Exception:  # torch's own: no kernel for this dtype
