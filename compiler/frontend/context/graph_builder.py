@@ -296,8 +296,8 @@ class GraphBuilder(GraphInProgress):
         return value.constant() if self.is_apart() else self.sizes.argument(value)
 
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
-        outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
         self.is_handled = self.is_handled or any(map(may_handle_errors, self.frames.stack))
+        outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
         try:
             symbolic = self.sizes.environment is not None and not _is_idle_dropout(target, args, kwargs)
             dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
