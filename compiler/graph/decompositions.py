@@ -37,7 +37,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.hardswish.default,
     aten.hardswish_backward.default,
     aten.hardtanh_backward.default,
-    aten.huber_loss.default,
     aten.huber_loss_backward.default,
     aten.im2col.default,
     aten.leaky_relu.default,
@@ -161,6 +160,16 @@ def decompose_tanh_backward(gradient: Tensor, result: Tensor) -> Tensor:
 def decompose_threshold_backward(gradient: Tensor, x: Tensor, threshold: float) -> Tensor:
     """g, but 0 where x <= threshold: a NaN passes g, as in the kernel."""
     return torch.where(x <= threshold, torch.zeros((), dtype=gradient.dtype, device=gradient.device), gradient)
+
+
+@decomposes(aten.huber_loss.default)
+def decompose_huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
+    """As torch does; of two dtypes the kernel gives that of x, torch's decomposition the wider one."""
+    rule = decomposition_of(aten.huber_loss.default)
+    if rule is None or x.dtype != target.dtype:
+        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+    result: Tensor = rule(x, target, reduction, delta)
+    return result
 
 
 # -- softmax -------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ add_rows("cast", "type_as", "{i}.type_as({y})")
 add_rows("cast", "view_bits", "{i}.view({idtype})")
 add_rows("cast", "view_bits", "torch.nan_to_num({f}).view({dtype})", suffix="_of_float")
 add_rows("cast", "result_type", "{x}.to(torch.promote_types({x}.dtype, {y}.dtype))")
-add_rows("cast", "complex", "torch.complex({f}, {g})")
+add_rows("cast", "complex", "torch.complex({f}.float(), {g}.float())")
 add_rows("cast", "real imag", "torch.view_as_complex(torch.stack([{f}, {f}], -1)).NAME")
 add_rows("cast", "conj", "{x}.conj()")
 

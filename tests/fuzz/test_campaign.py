@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from plumbline.fuzz.campaign import CampaignReport, CampaignSettings, run_campaign
-from plumbline.fuzz.findings import FuzzSignature, TrialResult
+from plumbline.fuzz.findings import FuzzSignature, TrialResult, signature_of
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.fuzz.guard_scenarios.scenarios import scenarios
 from plumbline.fuzz.isolation import Workshop
 from plumbline.fuzz.leftovers import clear_leftovers
-from plumbline.oracle.verdict import Verdict, VerdictKind
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 from support.planted_faults import FreezingCompiler
 
@@ -149,3 +149,32 @@ def test_a_signature_explains_what_contains_it():
     assert not small.explains(FuzzSignature("WRONG", "metadata", "", ("sum", "vmap")))
     assert not small.explains(FuzzSignature("WRONG", "values", "", ("vmap",)))
     assert small.name != FuzzSignature("WRONG", "values", "", ("sum",)).name
+
+
+def test_a_campaign_ends_after_its_time():
+    started = time.monotonic()
+    report = run_campaign(GUARDS, PlantedCompiler(), "eager", CampaignSettings(100_000, seconds=0.5))
+    assert 0 < report.examples < 100_000
+    assert time.monotonic() - started < 60
+    assert report.cpu_seconds > 0
+    assert "a CPU minute" in report.summary()
+
+
+def test_the_stage_is_the_first_backend_that_fails_in_this_way():
+    class Late(PlantedCompiler):
+        backends = ("eager", "aot_eager", "inductor")
+
+        def compile(self, target, backend, request, *, rng):
+            return PlantedCandidate(target if backend == "eager" else lambda *args: target(*args) + 1, self.fault)
+
+    options = CampaignSettings(20, seed=3, shrink_tries=10, most_failures=1)
+    report = run_campaign(GUARDS, Late(), "inductor", options)
+    assert [failure.stage for failure in report.failures] == ["aot_eager"]
+
+
+def test_a_missing_error_has_a_name_of_its_own():
+    finding = Finding(VerdictKind.WRONG, "exceptions", "the call", "raises nothing; eager raises RuntimeError: dtypes")
+    signature = signature_of(Verdict(VerdictKind.WRONG, "", (finding,)), ())
+    assert signature is not None
+    assert signature.detail == "missing RuntimeError"
+    assert signature.is_missing_error

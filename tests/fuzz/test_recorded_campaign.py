@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,29 @@ def test_saving_is_possible_before_anything_runs(tmp_path, planted):
     )
     assert report.examples == 1
     assert (tmp_path / "new" / "deep").is_dir()
+
+
+def test_a_terminated_campaign_says_what_it_did_and_goes_on_later(tmp_path):
+    """SIGTERM is what `timeout` sends."""
+    words = ["fuzz", "guards", "--backend", "eager", "--seed", "4", "--db", "r.sqlite", "--save", "found"]
+    program = f"import sys; sys.argv = {['plumbline', *words]}; from plumbline.command import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    state = tmp_path / "found" / "campaign-guards-plumbline-eager-4.state"
+    while process.poll() is None and not state.exists():
+        time.sleep(0.2)
+    process.terminate()
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode in (130, 0, 1)
+    assert " examples in " in out
+    before = json.loads(state.read_text())
+    report = recorded_campaign.run_recorded(
+        "guards",
+        "plumbline",
+        "eager",
+        CampaignSettings(before["examples"] + 1, seed=4, folder=tmp_path / "found"),
+        str(tmp_path / "r.sqlite"),
+        print,
+        resume=True,
+    )
+    assert report.next_number >= before["next_number"]
+    assert report.examples == before["examples"] + 1
