@@ -42,7 +42,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.leaky_relu.default,
     aten.leaky_relu_backward.default,
     aten.log_sigmoid_backward.default,
-    aten.log_sigmoid_forward.default,
     aten.mish.default,
     aten.mish_backward.default,
     aten.mse_loss.default,
@@ -160,6 +159,16 @@ def decompose_tanh_backward(gradient: Tensor, result: Tensor) -> Tensor:
 def decompose_threshold_backward(gradient: Tensor, x: Tensor, threshold: float) -> Tensor:
     """g, but 0 where x <= threshold: a NaN passes g, as in the kernel."""
     return torch.where(x <= threshold, torch.zeros((), dtype=gradient.dtype, device=gradient.device), gradient)
+
+
+@decomposes(aten.log_sigmoid_forward.default)
+def decompose_log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
+    """As torch does, on a contiguous tensor: the kernel's results are contiguous whatever the strides of x."""
+    rule = decomposition_of(aten.log_sigmoid_forward.default)
+    if rule is None:
+        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+    results: tuple[Tensor, Tensor] = rule(x.contiguous())
+    return results
 
 
 @decomposes(aten.huber_loss.default)
