@@ -31,10 +31,10 @@ def simpler_programs(program: TransformProgram) -> Iterator[TransformProgram]:
         if plain != spec:
             yield replace(program, inputs=(*program.inputs[:number], plain, *program.inputs[number + 1 :]))
     for size in sorted({size for spec in program.inputs for size in spec.shape if size > 2}):
-        smaller = tuple(
+        inputs = tuple(
             replace(spec, shape=tuple(2 if other == size else other for other in spec.shape)) for spec in program.inputs
         )
-        yield replace(program, inputs=smaller)
+        yield replace(program, inputs=inputs)
 
 
 def _without_step(program: TransformProgram, dropped: int) -> TransformProgram | None:
