@@ -8,7 +8,7 @@ from .case_trial import SWALLOWED, CaseFault
 from .cases import read_case
 from .prepared_cases import PreparedCase
 
-LONGEST_LINE = 4000
+LONGEST_LINE = 20_000
 MOST_LINES = 12
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -79,7 +80,7 @@ def test_sigterm_keeps_the_summary(tmp_path):
     process = subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
     rows = tmp_path / ".plumbline" / "sweep" / "rows.jsonl"
     while process.poll() is None and not (rows.exists() and len(rows.read_text().splitlines()) > 1):
-        os.sched_yield()
+        time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 130

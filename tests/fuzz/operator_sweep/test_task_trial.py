@@ -47,18 +47,12 @@ def test_a_planted_lowering_is_found_where_it_is_and_nowhere_else():
     assert {read_case(fault["case"]).task.operator for fault in wrong["faults"]} == {"sin"}
 
 
-@pytest.mark.parametrize("operators", [1, 30])
-def test_an_error_of_ours_that_nobody_sees_is_found(operators):
+def test_an_error_of_ours_that_nobody_sees_is_found():
     def fails(graph, inputs, options):
-        if len(graph.graph.nodes) < operators:
-            raise KeyError("planted")
-        return graph.forward
+        raise KeyError("planted")
 
     with replaced_backend("aot_eager", fails):
-        row = tried("sin", only=("sin float32 static aot_eager alone 0",)) if operators > 1 else None
-        if operators == 1:
-            assert tried("sin")["faults"] == []
-            return
+        row = tried("sin", only=("sin float32 static aot_eager alone 0",))
     (fault,) = row["faults"]
     assert (fault["kind"], fault["aspect"]) == ("SWALLOWED", SWALLOWED)
     assert "planted" in fault["sentence"]
