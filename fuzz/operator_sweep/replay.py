@@ -16,8 +16,8 @@ from .case_trial import CaseFault
 from .cases import read_case
 from .task_trial import TaskRequest, try_task
 
-TASK_SECONDS = 300.0
-"""A task compiles a few functions; on a busy machine that takes a minute."""
+TASK_SECONDS = 900.0
+"""A task compiles a few functions; with gradients of large modules, on a busy machine, that took five minutes."""
 
 
 class Whereabouts:

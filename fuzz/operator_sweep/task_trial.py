@@ -123,24 +123,26 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
         say(f"{EAGER} {name}")
         runnable = build([prepared])
         try:
-            results = runnable.program(runnable.arguments())
+            arguments = runnable.arguments()
+            results = runnable.program(arguments)
         except Exception as error:
             kind = (prepared.case.context, type(error).__name__, str(error)[:20])
             if request.only or (kind not in seen and len(refused) < MOST_REFUSED):
                 seen.add(kind)
                 refused.append(prepared)
         else:
-            _run_backward(results)
+            _run_backward(results, arguments)
             works.append(prepared)
     return works, refused
 
 
-def _run_backward(results: Any) -> None:
+def _run_backward(results: Any, arguments: Any) -> None:
     """Run eager's backward, which may end the process; what it raises is compared later."""
     outputs = [tensor for tensor in tensors_of(results) if tensor.requires_grad and tensor.grad_fn is not None]
-    if outputs:
+    leaves = [tensor for tensor in tensors_of(arguments) if tensor.requires_grad]
+    if outputs and leaves:
         with contextlib.suppress(Exception):
-            torch.autograd.grad(outputs, outputs, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
+            torch.autograd.grad(outputs, leaves, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
 
 
 def prepared_cases(request: TaskRequest) -> list[PreparedCase]:
