@@ -245,7 +245,7 @@ class CompiledCall:
             if written and _shares_memory(arguments, signature.inputs, written):
                 record(RanEagerly("captured graph", "autograd", "a written input shares memory", _APART, None))
                 return self._as_it_is(arguments)
-            if validation is not None and validation.departs(arguments):
+            if validation is not None and validation.departs(arguments, sizes):
                 return self._as_it_is(arguments)
             inputs = [arguments[position] for position in positions]
             try:
@@ -288,7 +288,7 @@ class CompiledCall:
         """Return what holds a form to the captured graph; None where the options do not ask for it."""
         if not self.options.validates:
             return None
-        stages = FormStages(program, traced, joint, cut, program.sizes)
+        stages = FormStages(program, traced, joint, cut)
         return FormValidation(stages, self._report_departure, self.options.strict)
 
     def _report_departure(self, error: StageDeparture, arguments: Sequence[object]) -> None:
@@ -362,7 +362,7 @@ class _Backwards:
             graph = backward_graph(joint, [node for _, node in found])
             reads = tuple(index for index, _ in found)
             if self.validation is not None:
-                stages = FormStages(self.program, traced, joint, self.cut, self.program.sizes, (graph, reads))
+                stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
                 self.validation.check_backward(stages, pattern)
         gradients = list(graph.graph.output_node().args[0])  # type: ignore[arg-type]  # ours: a tuple
         present = [i for i, part in enumerate(gradients) if part is not None]

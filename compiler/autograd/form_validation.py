@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -10,7 +10,7 @@ from ..base.errors import InternalError
 from ..comparison.first_call import FirstCall, StageDeparture
 from ..comparison.private_inputs import private_inputs
 from .call_signature import CallSignature, OutputKind
-from .form_levels import FormStages, form_levels
+from .form_levels import FormStages, Sizes, form_levels
 from .function import Pattern
 from .joint import JointProgram
 
@@ -28,13 +28,17 @@ class FormValidation:
     strict: bool
     first: FirstCall = field(init=False)
     arguments: tuple[object, ...] | None = None
+    sizes: Sizes = ()  # the dynamic ones of the first call
 
     def __post_init__(self) -> None:
         self.first = self._comparison("captured graph", self.stages)
 
-    def departs(self, arguments: Sequence[object]) -> bool:
+    def departs(self, arguments: Sequence[object], sizes: Sizes) -> bool:
         """Return whether a stage departs; compared at the first call, forward and the backward of all results."""
-        if self.arguments is None and len(self.stages.traced.joint.tangents) > 1 and not self.first.departed:
+        if self.first.is_settled:
+            return self.first.departed
+        self.sizes = sizes
+        if len(self.stages.traced.joint.tangents) > 1:
             self.arguments = private_inputs(arguments).arguments
         return self.first.departs(arguments)
 
@@ -55,7 +59,7 @@ class FormValidation:
             raise InternalError(what, hint="the next call of the function runs uncompiled; report the bundle")
 
     def _comparison(self, part: str, stages: FormStages) -> FirstCall:
-        return FirstCall(part, lambda: form_levels(stages), self.report, self.strict)
+        return FirstCall(part, lambda: form_levels(replace(stages, sizes=self.sizes)), self.report, self.strict)
 
 
 def _modes_of(program: JointProgram) -> ExitStack:

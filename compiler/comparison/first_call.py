@@ -39,6 +39,11 @@ class FirstCall:
     strict: bool
     departed: bool = field(default=False)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the levels have been compared."""
+        return self.levels is None
+
     def departs(self, arguments: Sequence[object], backward: Sequence[int] | None = None) -> bool:
         """Compare the levels at the first call whose program does not raise; return whether one has departed.
 
