@@ -246,11 +246,16 @@ def _points(loop: Loop) -> Extent:
     return product(symbol.size for symbol in loop.reduced)
 
 
+def _whole(loop: Loop) -> set[str]:
+    """Return the tensors of which no other loop writes a piece."""
+    return {store.access.buffer for store in loop.stores if store.whole}
+
+
 def reductions_keep_their_points(program: LoopProgram, before: LoopProgram) -> Iterator[Fault]:
-    """A pass leaves over how many points the reductions behind a tensor run."""
-    points = {buffer: _points(loop) for loop in _loops(before) if loop.reduces for buffer in loop.writes}
+    """A pass leaves over how many points the reductions behind a tensor run, which one loop writes."""
+    points = {buffer: _points(loop) for loop in _loops(before) if loop.reduces for buffer in _whole(loop)}
     for loop in _loops(program):
-        for buffer in sorted(loop.writes & set(points)) if loop.reduces else ():
+        for buffer in sorted(_whole(loop) & set(points)) if loop.reduces else ():
             if not same(_points(loop), points[buffer]):
                 yield Fault(f"{loop.name} reduces {_points(loop)} points for {buffer}, not {points[buffer]}", loop)
 

@@ -11,6 +11,7 @@ import torch.nn.functional as F  # noqa: N812 - as everyone writes it
 from torch import nn
 
 from support.programs import Corpus, check
+from support.validated import check_stages
 
 corpus = Corpus()
 program = corpus.program
@@ -487,3 +488,9 @@ def test_program_through_our_own_tracing(program):
     settings = program.settings | {"backend": "aot_eager"}
     eager = int(program.function.__name__ in MAKES_LEAVES)
     check(dataclasses.replace(program, rounding=True, settings=settings, eager=eager))
+
+
+@pytest.mark.cc
+@corpus.parametrize()
+def test_every_stage_agrees(program):
+    check_stages(program)

@@ -9,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812 - as everyone writes it
 from torch import nn
 
 from support.programs import Corpus, check
+from support.validated import check_stages
 
 corpus = Corpus()
 program = corpus.program
@@ -456,3 +457,9 @@ def test_program(program):
 @corpus.parametrize()
 def test_program_through_our_own_tracing(program):
     check(dataclasses.replace(program, rounding=True, settings=program.settings | {"backend": "aot_eager"}))
+
+
+@pytest.mark.cc
+@corpus.parametrize()
+def test_every_stage_agrees(program):
+    check_stages(program)
