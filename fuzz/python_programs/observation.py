@@ -7,6 +7,7 @@ on identity; memory is numbered in the same way.
 import collections
 import enum
 import functools
+import inspect
 import math
 import re
 import types
@@ -48,6 +49,8 @@ class Observer:
             return (type(value).__name__, value)
         if type(value) is float:
             return ("float", value)
+        if isinstance(value, inspect.Signature):  # made again or not, nobody can tell
+            return ("Signature", str(value))
         if type(value) in (torch.Size, torch.device, types.EllipsisType):
             return (type(value).__name__, str(value))
         if type(value) is tuple:

@@ -55,6 +55,18 @@ def rows_of_a_reversed_tensor_are_copies(x):
     return x * 2, rows, type(reversed(x)).__name__
 
 
+GROWN = [1]
+
+
+@program(A, state=lambda: GROWN)
+def iterators_over_a_list_that_grows(x):
+    GROWN.extend(GROWN)
+    used, half = iter(GROWN), iter(GROWN)
+    rest = list(used)
+    next(half)
+    return x + 1, rest, used, half
+
+
 @corpus.parametrize()
 def test_programs(program):
     check(program)

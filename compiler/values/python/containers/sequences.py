@@ -157,10 +157,14 @@ class SequenceIterator(Value):
         name = out.fresh()
         function, over = self.made_by or (iter, self.owner)
         out.line(f"{name} = {out.inject(function)}({out.value(over)})")
-        if self.position:
-            position = min(self.position, len(self.owner.items))
-            step = out.fresh()
-            out.line(f"for {step} in {out.inject(range)}({position}): {out.inject(next)}({name})")
+        past_the_end = self.position > len(self.owner.items)
+        if self.position and self.made_by is None and self.owner.kind in (list, tuple):
+            out.line(f"{name}.__setstate__({self.position})")  # the changes of a list may be made after this
+        elif self.position:
+            steps, step = min(self.position, len(self.owner.items)), out.fresh()
+            out.line(f"for {step} in {out.inject(range)}({steps}): {out.inject(next)}({name}, None)")
+        if past_the_end:
+            out.line(f"{out.inject(next)}({name}, None)")
         return name
 
 
