@@ -16,11 +16,13 @@ from .grammar import BLOCK_HOLES, CONSTANTS, HOLE, Feature, Grammar, Production,
 from .library_features import LIBRARY_FEATURES
 from .object_zoo import ZOO, zoo_feature
 from .programs import PythonProgram
+from .record_features import RECORD_FEATURES
 from .torch_features import TORCH_FEATURES
 
 FEATURES: tuple[Feature, ...] = (
     *FUNCTION_FEATURES,
     *CLASS_FEATURES,
+    *RECORD_FEATURES,
     *FAILURE_FEATURES,
     *LIBRARY_FEATURES,
     *TORCH_FEATURES,
