@@ -92,3 +92,13 @@ def test_a_result_that_is_resized_warns_once_in_the_words_of_the_operation(warn_
 
     family = make_family("eager", Options(strict=True), fullgraph=False, dynamic=None)
     assert warned(compile_callable(run, family)) == warned(run)
+
+
+def test_type_of_a_slot_of_an_exception():
+    error = ValueError("a")
+
+    def run(x):
+        return type(error.__lt__).__name__, type(error.with_traceback).__name__, x + 1
+
+    family = make_family("eager", Options(strict=True), fullgraph=False, dynamic=None)
+    assert compile_callable(run, family)(A)[:2] == run(A)[:2]

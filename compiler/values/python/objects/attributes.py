@@ -242,8 +242,9 @@ class NativeMethod(Value):
         self.name = name
 
     def python_type(self) -> type:
-        """Return the type of bound builtins."""
-        return types.BuiltinMethodType
+        """Return the type of such a bound method: a slot of a C type is wrapped."""
+        slot = isinstance(self.kind.__dict__.get(self.name), types.WrapperDescriptorType)
+        return types.MethodWrapperType if slot else types.BuiltinMethodType
 
     def describe(self) -> str:
         """Return the method's qualified name."""
