@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from sys import is_finalizing
 from typing import cast
 
 import torch
@@ -137,7 +138,7 @@ class CompiledCall:
         for fits, call in forms or ():
             if fits is None or fits(*sizes):
                 return call(arguments, sizes)
-        if any(isinstance(value, FakeTensor) for value in arguments):
+        if any(isinstance(value, FakeTensor) for value in arguments) or is_finalizing():
             return self._as_it_is(arguments)
         return self._specialised(arguments, sizes)(arguments, sizes)
 

@@ -210,10 +210,9 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
 
 
 def _hold_assumptions(recorder: Recorder) -> None:
-    blocks = recorder.modes.blocks.in_graph
-    if recorder.graph.assumed and not leaves_no_trace(
-        recorder.graph.fx, recorder.graph.mutates_inputs, recorder.modes.changed, blocks
-    ):
+    blocks, graph = recorder.modes.blocks.in_graph, recorder.graph
+    writes = graph.mutates_inputs and not graph.assumes_only_no_warning()  # then what is written is saved
+    if graph.assumed and not leaves_no_trace(graph.fx, writes, recorder.modes.changed, blocks):
         raise AssumedInVain
 
 

@@ -18,12 +18,14 @@ from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
-from ..graph.effects.undo import EFFECTS, effects_of, generator_states, restore_generators, undoing
+from ..graph.effects.undo import EFFECTS, effects_of, saved, undoing
 from ..values.guard import Guard
+from ..values.reasons import FRAME_ACCESS, Break
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
+from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
-from .context.frame import NULL, FrameState, HandledValue, kept_locals
+from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
 from .context.recorder import Recorder
 from .guards.generated_function import Names, guard_lines
 from .guards.guard_rules import guard_words
@@ -109,6 +111,8 @@ class SpecialisationWriter:
                 target = frame.index
                 stack, values = self._stack(frame.stack if instead is None else [*frame.stack, instead])
             instead = frame.instead
+            if asks_again_for_locals(frame, target):
+                raise Break(FRAME_ACCESS, "locals() after a break, for the dictionary that it gave before")
             local = kept_locals(frame, target)
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
             given += values + [self.out.value(frame.locals[name]) for name in local]
@@ -199,14 +203,17 @@ class SpecialisationWriter:
 
     def _checked(self, lines: list[str], checks: list[str], effects: Effects) -> list[str]:
         """Return the statements that run the graph and hold what was assumed of its data."""
-        draws, state = self.names.inject(effects.draws), self.names.fresh()
-        keep, put_back = self.names.inject(generator_states), self.names.inject(restore_generators)
+        if effects.histories:
+            raise AssumedInVain
+        state, changes = self.names.fresh(), effects.draws or effects.written
+        keep, places = self.names.inject(saved), self.names.inject((effects.written, effects.draws))
         original = self.names.inject(self.unit.after_wrong_assumption)
+        inputs = "".join(f"{name}, " for name in self.fetched)
         return [
-            *([f"{state} = {keep}({draws})"] if effects.draws else []),
+            *([f"{state} = {keep}(*{places}, ({inputs}))"] if changes else []),
             *lines,
             f"if not ({' and '.join(checks)}):",
-            *([f"    {put_back}({state})"] if effects.draws else []),
+            *([f"    {state}.restore()"] if changes else []),
             f"    return {original}({', '.join(self.unit.parameters)})",
         ]
 

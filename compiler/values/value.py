@@ -385,6 +385,10 @@ class GraphInProgress(ABC):
         """Assume a truth value that only the graph can give, to be checked when it has run; False: not possible."""
 
     @abstractmethod
+    def assume_no_warning(self, flags: Value) -> bool:
+        """Assume that all elements of a tensor are true: then NumPy would not warn; False: not possible."""
+
+    @abstractmethod
     def rebound(self, tensor: Value) -> None:
         """Note that a tensor's value stands for another node now."""
 
@@ -419,6 +423,10 @@ class CallingFrames(ABC):
     @abstractmethod
     def calling_locals(self) -> dict[str, Value]:
         """Return the local variables of the frame that calls, closure variables too."""
+
+    @abstractmethod
+    def locals_given(self) -> Value:
+        """Return what `locals()` gives to the frame that calls."""
 
     @abstractmethod
     def calling_class_cell(self) -> tuple[Value, Value]:

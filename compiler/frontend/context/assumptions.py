@@ -3,7 +3,8 @@
 `assert (x > 0).all()`, `if not valid.all(): raise ValueError(...)` and their like depend on data, and so would end the
 graph.  But nothing visible has happened when the graph has run: if the assumption turns out wrong then, the code runs
 again from its start, uncompiled, and raises its own error at its own place.  That needs a graph that writes to no
-input; random generators are put back.
+input; random generators are put back.  That NumPy would not warn is assumed of graphs that write, too: what they write
+is saved before.
 """
 
 from torch import fx

@@ -1,5 +1,6 @@
 """The state of one Python frame under evaluation."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -52,7 +53,7 @@ class FrameState:
     returned, yielded: set when the frame stops.  transparent: the caller's instruction pushes what the frame returns
     and does nothing else with it, so the frame can be left and continued apart.  step: number of the instruction.
     instead: what the caller's instruction pushes for what the frame returns.  drops: the frame waits for one inside
-    whose result is not pushed, as the stack holds already what stands for it.
+    whose result is not pushed, as the stack holds already what stands for it.  locals_given: what locals() gave.
     """
 
     ctx: CaptureContext
@@ -72,6 +73,7 @@ class FrameState:
     drops: bool = False
     resumed: bool = False
     step: int = 0
+    locals_given: Value | None = None
 
     def push(self, value: Value) -> None:
         """Put a value on the stack; lazy values become real here."""
@@ -142,6 +144,18 @@ def kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
         return tuple(frame.locals)
     keep_first = frame.decoded.code.co_varnames[:1] if "__class__" in frame.cells else ()
     return tuple(name for name in frame.locals if name in live or name in keep_first)
+
+
+def asks_again_for_locals(frame: FrameState, target: int) -> bool:
+    """Return whether a frame that called `locals()` may do so again when it goes on at an instruction.
+
+    Before Python 3.13 it would get the same dictionary, brought up to date.
+    """
+    if frame.locals_given is None or sys.version_info >= (3, 13):
+        return False
+    first = min([target, *(start for start, end in frame.decoded.loops if start <= target <= end)])
+    names = {instruction.value for instruction in frame.decoded.instructions[first:] if type(instruction.value) is str}
+    return not names.isdisjoint(_LOOK_AT_LOCALS)
 
 
 _LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec"})

@@ -1,9 +1,12 @@
 """FrameStack: the frames that are being evaluated, and what the program may ask of them."""
 
+import sys
 import types
 from typing import NoReturn
 
 from ...base.origin import Origin
+from ...values.constant import Constant
+from ...values.python.containers.mappings import DictValue
 from ...values.reasons import (
     FRAME_ACCESS,
     Break,
@@ -85,6 +88,22 @@ class FrameStack(CallingFrames):
         return {
             name: self.ctx.realize(value) for name in order if (value := found.get(name, held.get(name))) is not None
         }
+
+    def locals_given(self) -> Value:
+        """Return what `locals()` gives: before Python 3.13 the same dictionary every time, brought up to date."""
+        frame, values = self.stack[-1], self.calling_locals()
+        given = frame.locals_given
+        if not isinstance(given, DictValue) or sys.version_info >= (3, 13):
+            frame.locals_given = DictValue.of(self.ctx, [(Constant(name), value) for name, value in values.items()])
+            return frame.locals_given
+        code = frame.decoded.code
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            key = Constant(name)
+            if name in values:
+                given.set_item(self.ctx, key, values[name])
+            elif given.contains(self.ctx, key):
+                given.del_item(self.ctx, key)
+        return given
 
     def calling_class_cell(self) -> tuple[Value, Value]:
         """Return what zero-argument super() reads."""

@@ -83,6 +83,7 @@ class GraphBuilder(GraphInProgress):
         self.mutates_inputs = False
         self.happens = EffectLog()
         self.is_handled = False
+        self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
         self.assumed: list[tuple[TensorValue, bool]] = []
         self.is_dry = False  # what is being evaluated is dropped again
 
@@ -272,6 +273,23 @@ class GraphBuilder(GraphInProgress):
         assert isinstance(kept, TensorValue)
         self.assumed.append((kept, outcome))
         return True
+
+    def assume_no_warning(self, flags: Value) -> bool:
+        """Assume that all flags are true; all assumptions of this kind are one; see CaptureContext."""
+        condition = self.call("call_function", torch.all, [flags], {})
+        if self.quiet_at is None:
+            assumed = self.assume(condition, True)
+            self.quiet_at = len(self.assumed) - 1 if assumed else None
+            return assumed
+        known, _ = self.assumed[self.quiet_at]
+        both = self.call("call_function", torch.logical_and, [known, condition], {})
+        assert isinstance(both, TensorValue)
+        self.assumed[self.quiet_at] = both, True
+        return True
+
+    def assumes_only_no_warning(self) -> bool:
+        """Return whether the only assumption is that NumPy would not warn."""
+        return self.quiet_at is not None and len(self.assumed) == 1
 
     def rebound(self, tensor: Value) -> None:
         """Note that a tensor's value stands for another node now."""

@@ -10,6 +10,7 @@ import types
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from sys import is_finalizing
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -270,8 +271,8 @@ class Unit:
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
-        if self.exhausted or FROZEN.on or not outside_transforms():
-            return self.eager(*args)
+        if self.exhausted or FROZEN.on or is_finalizing() or not outside_transforms():
+            return self.eager(*args)  # a process that ends cannot import what a capture needs
         if has_foreign_modes():
             record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
             return self.eager(*args)

@@ -103,12 +103,6 @@ def generator_states(draws: Sequence[Drawn]) -> tuple[tuple[torch.Generator, tor
     return tuple((generator, generator.get_state()) for generator in map(_generator, draws))
 
 
-def restore_generators(states: tuple[tuple[torch.Generator, torch.Tensor], ...]) -> None:
-    """Put generators back into states they were in."""
-    for generator, state in states:
-        generator.set_state(state)
-
-
 def _generator(drawn: Drawn) -> torch.Generator:
     if isinstance(drawn, torch.Generator):
         return drawn

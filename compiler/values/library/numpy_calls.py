@@ -27,6 +27,7 @@ from .numpy_values import (
     dtype_of,
     fold_known,
 )
+from .numpy_warnings import FloatWarnings
 
 # Functions whose result depends on their arguments alone and that leave these as they are.
 _PURE = """
@@ -100,7 +101,10 @@ def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value
     takes = 2 if operation is torch.clamp else 0
     if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
         raise Break(NUMPY, f"a function of {array.describe()}")
+    warnings = FloatWarnings(ctx, [array.tensor]) if operation in (EXACT_SQRT, torch.square) else None
     result = ctx.graph.call("call_function", operation, [array.tensor, *rest], {})
+    if warnings is not None:
+        warnings.demand_none(result)
     if operation is torch.sign:  # of nan NumPy gives nan
         is_nan = ctx.graph.call("call_function", torch.isnan, [array.tensor], {})
         result = ctx.graph.call("call_function", torch.where, [is_nan, array.tensor, result], {})

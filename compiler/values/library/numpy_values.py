@@ -20,6 +20,7 @@ from ..source import Inject, Injected, Source
 from ..torch.tensor import TensorValue
 from ..type_attributes import require_attribute, type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .numpy_warnings import FloatWarnings, error_settings
 
 _LARGEST = 1 << 14  # elements of a known array that becomes part of the code
 SCALARS = (
@@ -361,7 +362,11 @@ class TensorArray(ArrayValue):
         if not exact or (inplace and not isinstance(left, TensorArray)):
             self.unsupported("an operator", NUMPY)
         chosen = _EXACT[function] if inplace else function
-        return self.over(ctx, ctx.graph.call("call_function", chosen, operands, {}), left)
+        warnings = FloatWarnings(ctx, operands) if function in _EXACT else None
+        result = ctx.graph.call("call_function", chosen, operands, {})
+        if warnings is not None:
+            warnings.demand_none(result)
+        return self.over(ctx, result, left)
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the first size."""
@@ -429,11 +434,6 @@ def demand_quiet_errors(ctx: CaptureContext) -> None:
     if not {setting for _, setting in settings} <= {"warn", "ignore"}:
         raise Break(NUMPY, "arithmetic whose errors are handled")
     ctx.guards.add(None, GuardKind.STATE, (error_settings, settings))
-
-
-def error_settings() -> tuple[tuple[str, str], ...]:
-    """Return what NumPy does at floating-point errors."""
-    return tuple((name, str(setting)) for name, setting in sorted(numpy.geterr().items()))
 
 
 def _is_basic(key: Value) -> bool:

@@ -9,7 +9,6 @@ import types
 from ..constant import Constant, fold
 from ..guard import GuardKind
 from ..python.containers.lists import ListValue, sort_values
-from ..python.containers.mappings import DictValue
 from ..python.containers.namespaces import GlobalsValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup, may_change
@@ -90,7 +89,7 @@ def _globals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(builtins.locals)
 def _locals(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return DictValue.of(ctx, [(Constant(name), value) for name, value in ctx.frames.calling_locals().items()])
+    return ctx.frames.locals_given()
 
 
 @calls(vars)

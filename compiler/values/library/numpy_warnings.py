@@ -1,0 +1,69 @@
+"""The warnings of NumPy's arithmetic: torch computes the same numbers and says nothing.
+
+NumPy warns of a result that is not finite though no operand says why: nan where no operand is nan (invalid), inf where
+none is nan or inf (overflow, division by zero). That this happens nowhere is assumed and checked when the graph has
+run; where it does, the original code runs, and warns or raises itself.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy
+import torch
+
+from ..constant import Constant
+from ..reasons import NUMPY, Break
+from ..value import CaptureContext, Value
+
+
+def error_settings() -> tuple[tuple[str, str], ...]:
+    """Return what NumPy does at floating-point errors."""
+    return tuple((name, str(setting)) for name, setting in sorted(numpy.geterr().items()))
+
+
+class FloatWarnings:
+    """What the operands of an operation excuse, noted before it runs: it may overwrite one of them."""
+
+    def __init__(self, ctx: CaptureContext, operands: list[Value]) -> None:
+        self.ctx = ctx
+        settings = dict(error_settings())
+        if settings["under"] != "ignore":
+            raise Break(NUMPY, "arithmetic that warns of underflow")
+        self.checks = set(settings.values()) != {"ignore"}
+        self.nan = self._any(torch.isnan, operands, math.isnan)
+        self.infinite = self._any(torch.isinf, operands, math.isinf)
+
+    def demand_none(self, result: Value) -> None:
+        """Assume that NumPy would not warn of this result; Break where that cannot be checked."""
+        if not self.checks or self.nan is True:
+            return
+        quiet = self._call(torch.isfinite, result)
+        if self.nan is not None:
+            quiet = self._call(torch.logical_or, quiet, self.nan)
+        if self.infinite is not None:
+            grown = self._call(torch.isinf, result)
+            if isinstance(self.infinite, Value):
+                grown = self._call(torch.logical_and, grown, self.infinite)
+            quiet = self._call(torch.logical_or, quiet, grown)
+        if not self.ctx.graph.assume_no_warning(quiet):
+            raise Break(NUMPY, "arithmetic that may warn")
+
+    def _any(
+        self, of_tensor: Callable[..., torch.Tensor], operands: list[Value], of_number: Callable[[float], bool]
+    ) -> Value | Literal[True] | None:
+        """Return where an operand has a property: True for everywhere, None for nowhere."""
+        if not self.checks:
+            return None
+        found: Value | None = None
+        for operand in operands:
+            if isinstance(operand, Constant):
+                if isinstance(operand.value, float) and of_number(operand.value):
+                    return True
+                continue
+            flags = self._call(of_tensor, operand)
+            found = flags if found is None else self._call(torch.logical_or, found, flags)
+        return found
+
+    def _call(self, function: Callable[..., torch.Tensor], *operands: Value) -> Value:
+        return self.ctx.graph.call("call_function", function, list(operands), {})
