@@ -56,6 +56,7 @@ __all__ = [
     "backward_is_running",
     "below_autograd",
     "bound_size",
+    "calls_module_plainly",
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
@@ -158,6 +159,19 @@ def leave_forward_mode() -> bool:
         return True
     torch._C._exit_dual_level(level=level)
     return False
+
+
+def calls_module_plainly(kind: type) -> bool:
+    """Return whether calling a module is what `nn.Module` does; what fx modules put around it only words errors.
+
+    If torch renames that wrapper, these modules run in Python.
+    """
+    call = kind.__call__
+    if call is torch.nn.Module.__call__:
+        return True
+    name, wrapped = getattr(call, "__qualname__", ""), getattr(kind, "_wrapped_call", None)
+    is_wrapper = name == "GraphModule.recompile.<locals>.call_wrapped" and call.__module__ == "torch.fx.graph_module"
+    return is_wrapper and getattr(wrapped, "cls_call", kind) is None
 
 
 def jit_is_tracing() -> bool:

@@ -21,7 +21,7 @@ from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
-from ...base.torch_facts import has_foreign_modes, outside_transforms
+from ...base.torch_facts import calls_module_plainly, has_foreign_modes, outside_transforms
 from ...bytecode.instruction import Decoded, decode
 from ...bytecode.resume_chain import Place, make_chain_function
 from ...bytecode.resume_code import NULL, VALUE
@@ -190,7 +190,7 @@ def _has_call_path(module: torch.nn.Module) -> bool:
         or module._backward_pre_hooks
         or has_global_hooks()
     )
-    own_call = type(module).__call__ is not torch.nn.Module.__call__
+    own_call = not calls_module_plainly(type(module))
     return bool(hooks) or own_call or module._compiled_call_impl is not None
 
 

@@ -4,7 +4,7 @@ import types
 
 import torch
 
-from ...base.torch_facts import log_api_usage, module_call_path, module_registration_hooks
+from ...base.torch_facts import calls_module_plainly, log_api_usage, module_call_path, module_registration_hooks
 from ..constant import Constant
 from ..guard import GuardKind
 from ..python.containers.lists import ListValue
@@ -84,7 +84,8 @@ class ModuleValue(ObjectValue):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
-        if class_lookup(self.kind, "__call__")[1] is not torch.nn.Module.__dict__["__call__"]:
+        class_lookup(self.kind, "__call__")  # which guards it
+        if not calls_module_plainly(self.kind):
             return super().call(ctx, args, kwargs)
         if self._is_leaf_with_backward_hooks(ctx):
             raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
