@@ -195,13 +195,19 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run a call, by the watcher if there is one."""
-        kwargs = kwargs or {}
-        if self.watcher is not None:
-            return self.watcher(self, func, types, args, kwargs)
-        rule = func.python_key_table.get(FakeTensorMode)
-        if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
-            return self.dispatch(func, types, args, kwargs)
-        return rule(self, *args, **kwargs)
+        try:
+            if self.watcher is not None:
+                return self.watcher(self, func, types, args, kwargs or {})
+            rule = func.python_key_table.get(FakeTensorMode)
+            if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
+                return self.dispatch(func, types, args, kwargs or {})
+            return rule(self, *args, **(kwargs or {}))
+        except BaseException:
+            # An interrupt may have come between entering a mode and its block.  torch puts this one back behind the
+            # call, and where there is one already it ends the process.
+            if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+                torch._C._unset_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
+            raise
 
     def run(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call for the watcher: what it is made of is not shown."""
