@@ -14,6 +14,8 @@ from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
 from ..facts import op_facts
 
 _Key = tuple[object, ...]
+# Eager refuses to normalise nothing; the functional kernel that graphs call divides by zero, which ends the process.
+_BATCH_NORMS = frozenset({"aten::native_batch_norm", "aten::_native_batch_norm_legit"})
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
 
 
@@ -30,6 +32,8 @@ def _has_kernels(operator: OpOverload) -> bool:
 
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
+    if operator._schema.name in _BATCH_NORMS:
+        _demand_elements(args)
     if _is_pointwise_in_place(operator):
         _demand_fit(args)
     if not _has_kernels(operator):
@@ -49,6 +53,12 @@ def _is_pointwise_in_place(operator: OpOverload) -> bool:
     packet = getattr(torch.ops.aten, operator._schema.name.removeprefix("aten::")[:-1], None)
     twin = getattr(packet, operator._schema.overload_name or "default", None)
     return op_facts(operator).mutates == (0,) and twin is not None and torch.Tag.pointwise in twin.tags
+
+
+def _demand_elements(args: tuple[object, ...]) -> None:
+    """Raise what eager raises for statistics, in training, of a tensor without elements."""
+    if isinstance(args[0], torch.Tensor) and 0 in args[0].shape and any(value is True for value in args):
+        raise RuntimeError(f"input tensor must have at least one element, but got {list(args[0].shape)}")
 
 
 def _demand_fit(args: tuple[object, ...]) -> None:
