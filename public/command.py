@@ -160,7 +160,7 @@ def fuzz(
 
     graphs: random programs of ATen operators: views, writes, casts, reductions, numbers and sizes that change.
     transforms: random programs under nests of grad, vjp, jvp, vmap and Jacobians.  guards: functions whose globals,
-    attributes and containers change between calls.
+    attributes and containers change between calls.  programs: random Python programs, compared with plain Python.
     """
     from plumbline.fuzz import recorded_campaign
     from plumbline.fuzz.campaign import CampaignSettings
