@@ -26,6 +26,8 @@ import torch
 
 import plumbline
 
+BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]
+
 NAMES = (
     "a value __len__ __call__ __dict__ __name__ __qualname__ __module__ __class__ __doc__ __self__ __func__ __iter__ "
     "__next__ __hash__ __eq__ __add__ __radd__ __index__ __float__ __int__ __bool__ __enter__ __exit__ __getitem__ "
@@ -297,22 +299,25 @@ def different(expected, ours):
     ]
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", MAKERS)
-def test_of_an_argument(kind):
+def test_of_an_argument(kind, backend):
     made = MAKERS[kind](torch.ones(2))
-    ours = plumbline.compile(lambda x, made: (x + 1, answers(made)), backend="eager")(torch.ones(2), made)[1]
+    ours = plumbline.compile(lambda x, made: (x + 1, answers(made)), backend=backend)(torch.ones(2), made)[1]
     assert different(answers(made), ours) == []
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", MAKERS)
-def test_of_what_was_made_inside(kind):
+def test_of_what_was_made_inside(kind, backend):
     make = MAKERS[kind]
-    ours = plumbline.compile(lambda x: (x + 1, answers(make(x))), backend="eager")(torch.ones(2))[1]
+    ours = plumbline.compile(lambda x: (x + 1, answers(make(x))), backend=backend)(torch.ones(2))[1]
     assert different(answers(make(torch.ones(2))), ours) == []
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("first", "second"), [(2, 5), (0.5, 0.75)])
-def test_of_numbers_that_vary(first, second):
-    compiled = plumbline.compile(lambda x, n: (x * n, answers(n)), backend="eager")
+def test_of_numbers_that_vary(first, second, backend):
+    compiled = plumbline.compile(lambda x, n: (x * n, answers(n)), backend=backend)
     compiled(torch.ones(2), first)
     assert different(answers(second), compiled(torch.ones(2), second)[1]) == []

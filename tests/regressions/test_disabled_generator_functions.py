@@ -8,7 +8,7 @@ import torch
 import plumbline
 
 DISABLES = {"ours": plumbline.disable(recursive=False), "torch's": torch._disable_dynamo(recursive=False)}
-BACKENDS = pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+BACKENDS = pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
 
 
 def compiled(function, backend="eager"):

@@ -34,7 +34,7 @@ MARKED = {
 }
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
 @pytest.mark.parametrize("mark", MARKED)
 def test_the_wrapper_runs(mark, backend):
     def own(x):

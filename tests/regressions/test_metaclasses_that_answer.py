@@ -10,6 +10,8 @@ import torch
 
 import plumbline
 
+BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]
+
 
 class ShapeMeta(type):
     def __instancecheck__(cls, thing):
@@ -133,36 +135,40 @@ def asked(question, *args):
         return str(error)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("thing", THINGS)
-def test_instances(thing):
+def test_instances(thing, backend):
     def function(x, made):
         return [asked(isinstance, made, kind) for kind in KINDS], [asked(isinstance, x + 1, kind) for kind in KINDS]
 
     made, x = THINGS[thing], torch.ones(2)
-    assert plumbline.compile(function, backend="eager")(x, made) == function(x, made)
+    assert plumbline.compile(function, backend=backend)(x, made) == function(x, made)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("thing", THINGS)
-def test_subclasses(thing):
+def test_subclasses(thing, backend):
     def function(x, kind):
         return [asked(issubclass, kind, other) for other in KINDS], x + 1
 
     kind, x = type(THINGS[thing]), torch.ones(2)
-    assert plumbline.compile(function, backend="eager")(x, kind)[0] == function(x, kind)[0]
+    assert plumbline.compile(function, backend=backend)(x, kind)[0] == function(x, kind)[0]
 
 
-def test_a_metaclass_makes_no_break():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_metaclass_makes_no_break(backend):
     def function(x):
         return x + 1 if isinstance(x, Vector) and not isinstance(x, Matrix) else x - 1
 
-    assert plumbline.compile(function, backend="eager", fullgraph=True)(torch.ones(1)).item() == 2
+    assert plumbline.compile(function, backend=backend, fullgraph=True)(torch.ones(1)).item() == 2
 
 
-def test_a_registration_of_tensors_is_seen():
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_registration_of_tensors_is_seen(backend):
     class Late(abc.ABC):  # noqa: B024 - tensors are registered with it
         pass
 
-    compiled = plumbline.compile(lambda x: x + 1 if isinstance(x, Late) else x - 1, backend="eager")
+    compiled = plumbline.compile(lambda x: x + 1 if isinstance(x, Late) else x - 1, backend=backend)
     assert compiled(torch.ones(1)).item() == 0
     Late.register(torch.Tensor)
     assert compiled(torch.ones(1)).item() == 2

@@ -7,6 +7,8 @@ import torch
 
 import plumbline
 
+BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]
+
 
 class Counts:
     def __init__(self, log):
@@ -71,13 +73,14 @@ WAYS = {
 }
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", [Counts, OnlyRepr])
 @pytest.mark.parametrize("way", WAYS)
-def test_as_often_as_python(way, kind):
+def test_as_often_as_python(way, kind, backend):
     make = WAYS[way]
 
     def function(x):
         log = []
         return make(kind(log)), log, x + 1
 
-    assert plumbline.compile(function, backend="eager")(torch.ones(1))[:2] == function(torch.ones(1))[:2]
+    assert plumbline.compile(function, backend=backend)(torch.ones(1))[:2] == function(torch.ones(1))[:2]
