@@ -15,23 +15,32 @@ from ..rule_tables import wraps_type
 from ..source import Inject, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .containers.lists import ListValue
+from .containers.mappings import DictValue
 from .objects.instances import OpaqueValue
 
 TUPLE_ITERATOR: type = type(iter(()))
 LIST_ITERATOR: type = type(iter([]))
 RANGE_ITERATOR: type = type(iter(range(0)))
+DICT_ITERATORS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())))
 _UNROLLED = 64  # numbers of a range, at most
+_CHANGED = range(1 << 40)  # the elements left of an iterator that will raise: no specialisation fits them
 
 
 def run_over(iterator: Any) -> tuple[Sequence[object], int]:
-    """Return the sequence that an iterator of the two types runs over, and its position; an ended one has nothing."""
+    """Return the sequence that an iterator runs over, and its position; an ended one has nothing.
+
+    Of an iterator over a dictionary, which does not say what it runs over, it is a list of the elements that are left.
+    """
     reduced: tuple[Any, ...] = iterator.__reduce__()  # iter, (sequence,) and, unless it has ended, the position
     return reduced[1][0], reduced[2] if len(reduced) > 2 else 0
 
 
-def left_of(iterator: object) -> tuple[object, ...]:
+def left_of(iterator: object) -> Sequence[object]:
     """Return the elements that the iterator will still give, without moving it."""
-    sequence, position = run_over(iterator)
+    try:
+        sequence, position = run_over(iterator)
+    except RuntimeError:  # its dictionary has another size than when it started
+        return _CHANGED
     return tuple(sequence[position:])
 
 
@@ -72,7 +81,7 @@ class RunOver(Source):
 
 
 class OuterIterator(OpaqueValue):
-    """An iterator over a tuple or a list, from outside; steps: the elements taken while evaluating."""
+    """An iterator over a tuple, a list or a dictionary, from outside; steps: the elements taken while evaluating."""
 
     always_true = True
 
@@ -84,7 +93,9 @@ class OuterIterator(OpaqueValue):
 
     def stand_in(self) -> object:
         """Return an iterator over nothing."""
-        return iter(()) if type(self.real) is TUPLE_ITERATOR else iter([])
+        nothing: dict[object, object] = {}
+        empty = (iter(over) for over in ((), [], nothing, nothing.values(), nothing.items()))
+        return next((each for each in empty if type(each) is type(self.real)), iter([]))
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
@@ -96,6 +107,8 @@ class OuterIterator(OpaqueValue):
         left = Left(self.source)
         if type(self.real) is LIST_ITERATOR:
             self._require_unchanged(ctx)
+        if type(self.real) in DICT_ITERATORS and any(isinstance(value, DictValue) for value in ctx.effects.changed):
+            self.unsupported("going on over a dictionary that may have changed", UNSUPPORTED_OBJECT)
         if self.steps >= len(self.left):
             ctx.guards.add(left, GuardKind.LENGTH, len(self.left))
             self.ended = True
@@ -145,7 +158,7 @@ def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
     return OpaqueValue(value, source) if here is None or not is_short else OuterIterator(value, source)
 
 
-@wraps_type(TUPLE_ITERATOR, LIST_ITERATOR)
+@wraps_type(TUPLE_ITERATOR, LIST_ITERATOR, *DICT_ITERATORS)
 def _outer_iterator(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.TYPE, type(value))
-    return OuterIterator(value, source)
+    return OpaqueValue(value, source) if left_of(value) is _CHANGED else OuterIterator(value, source)
