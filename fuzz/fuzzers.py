@@ -17,9 +17,9 @@ from .graph_programs.graph_simplification import simpler_batches
 from .guard_scenarios.scenario_trial import try_scenario
 from .guard_scenarios.scenarios import Scenario, check_scenario, scenarios, simpler_scenarios
 from .program_data import from_plain
-from .python_programs.generation import draw_program
-from .python_programs.program_trial import try_python_program
-from .python_programs.programs import PythonProgram, check_python_program
+from .python_programs.program_source import draw_program
+from .python_programs.python_program import PythonProgram, check_python_program
+from .python_programs.python_trial import try_python_program
 from .python_programs.script import python_program_script
 from .python_programs.shrinking import simpler_python_programs
 from .scripts import batch_script, program_script, scenario_script

@@ -455,6 +455,10 @@ class SideEffects(ABC):
         """Return how much has changed so far; where this grows, something changed."""
 
     @abstractmethod
+    def has_changed(self, kind: type[Value]) -> bool:
+        """Return whether an object from outside of this kind of value has changed."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 

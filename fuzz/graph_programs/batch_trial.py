@@ -43,7 +43,7 @@ def try_batch(batch: ProgramBatch, compiler: CompilerUnderTest, backend: str) ->
     compiler.reset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        verdicts = _Play(batch, compiler, backend).run()
+        verdicts = _BatchPlay(batch, compiler, backend).run()
         forget_sources()
         if len(batch.programs) == 1:
             return _result(batch, verdicts[0], 1)
@@ -62,7 +62,7 @@ def try_batch(batch: ProgramBatch, compiler: CompilerUnderTest, backend: str) ->
 def _alone(batch: ProgramBatch, number: int, compiler: CompilerUnderTest, backend: str) -> TrialResult:
     single = ProgramBatch((batch.programs[number],))
     compiler.reset()
-    return _result(single, _Play(single, compiler, backend).run()[0], 1)
+    return _result(single, _BatchPlay(single, compiler, backend).run()[0], 1)
 
 
 def _result(batch: ProgramBatch, verdict: Verdict, programs: int) -> TrialResult:
@@ -102,7 +102,7 @@ class _Kept:
         )
 
 
-class _Play:
+class _BatchPlay:
     """All calls of one batch: eager and compiled side by side, with the verdict of each program so far."""
 
     def __init__(self, batch: ProgramBatch, compiler: CompilerUnderTest, backend: str) -> None:

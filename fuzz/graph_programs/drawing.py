@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from .attributes import FLOATS, INTEGERS, AttributeChoice, drawn_attribute
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
 from .inputs import INPUT_DTYPES, LAYOUTS, VALUES, VIEWS, CallPlan, GraphInput
+from .operator_attributes import FLOATS, INTEGERS, AttributeChoice, drawn_attribute
 from .operator_row import VALUE_KINDS, OperatorRow
-from .vocabulary import FAMILY_WEIGHTS, rows_by_family
+from .operator_vocabulary import FAMILY_WEIGHTS, rows_by_family
 
 MOST_ELEMENTS = 3000
 SIZES = (1, 2, 3, 0, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
@@ -69,7 +69,7 @@ def draw_program(draw: random.Random, kind: str = "plain") -> tuple[GraphProgram
     inputs = _drawn_inputs(draw, dynamic=kind == "sizes")
     if not _can_be_made(inputs, calls):
         return None, False
-    body = _Body(draw, inputs, calls[0])
+    body = _DrawnBody(draw, inputs, calls[0])
     refusing = draw.random() < REFUSED
     for _ in range(draw.choice((2, 3, 4, 5, 6, 8, 10))):
         body.grow()
@@ -168,7 +168,7 @@ def _can_be_made(inputs: tuple[GraphInput, ...], calls: tuple[CallPlan, ...]) ->
     return True
 
 
-class _Body:
+class _DrawnBody:
     """A body under construction: its values as real tensors, changed as the program changes them."""
 
     def __init__(self, draw: random.Random, inputs: tuple[GraphInput, ...], plan: CallPlan) -> None:

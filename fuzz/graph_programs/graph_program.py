@@ -7,7 +7,7 @@ from plumbline.compiler.base.errors import UserError
 
 from .inputs import DTYPES, LAYOUTS, VALUES, VIEWS, CallPlan, GraphInput, number_text
 from .operator_row import OperatorRow
-from .vocabulary import VOCABULARY
+from .operator_vocabulary import VOCABULARY
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _transposed(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
 
 
 def _far_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-    """Return indices that are out of every range, for tensors of whole numbers; see `changes_indices`."""
+    """Return indices that are out of every range, for tensors of whole numbers."""
     del first
     return torch.full_like(tensor, 1_000_003) if tensor.dtype in (torch.int64, torch.int32) else tensor
 

@@ -128,10 +128,10 @@ def prepare(case: SweepCase, sample: Sample) -> PreparedCase | None:
         return None
     if not context.gradients:
         inputs = [tensor.detach() for tensor in inputs]
-    return _Writer(case, context, sample, inputs).written()
+    return _CaseWriter(case, context, sample, inputs).written()
 
 
-class _Writer:
+class _CaseWriter:
     """Writes the code of one case."""
 
     def __init__(self, case: SweepCase, context: Context, sample: Sample, inputs: list[torch.Tensor]) -> None:

@@ -3,8 +3,8 @@
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.verdict import Verdict
 
-from .program_trial import try_python_program
-from .programs import PythonProgram
+from .python_program import PythonProgram
+from .python_trial import try_python_program
 
 
 def python_program_script(program: PythonProgram, compiler: str, backend: str, verdict: Verdict) -> str:

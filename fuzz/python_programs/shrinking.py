@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .programs import CALL, PythonProgram
+from .python_program import CALL, PythonProgram
 
 _BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 Edit = Callable[[ast.AST], None]

@@ -206,7 +206,6 @@ class Gap:
 
 
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"  # an entry may be of one version only
-_TORCH = ".".join(torch.__version__.split(".")[:2])
 
 
 def read_gaps() -> dict[str, Gap]:
@@ -219,7 +218,7 @@ def read_gaps() -> dict[str, Gap]:
         Gap(kind, entry["program"], entry["now"], entry["reason"], tuple(entry.get("costs", (0, 0, 0, 0))))
         for kind, entries in table.items()
         for entry in entries
-        if entry.get("python", _PYTHON) == _PYTHON and entry.get("torch", _TORCH) == _TORCH
+        if entry.get("python", _PYTHON) == _PYTHON
     ]
     assert len({gap.program for gap in gaps}) == len(gaps), "a program is listed twice"
     return {gap.program: gap for gap in gaps}

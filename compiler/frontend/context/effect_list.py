@@ -25,6 +25,10 @@ class EffectList(SideEffects):
         """Return how much has changed so far; where this grows, something changed."""
         return len(self.changed), len(self.written_globals)
 
+    def has_changed(self, kind: type[Value]) -> bool:
+        """Return whether an object from outside of this kind of value has changed."""
+        return any(isinstance(value, kind) for value in self.changed)
+
     def mutated(self, value: Value) -> None:
         """Note the first change of an object from outside."""
         if value.source is not None and not any(value is seen for seen in self.changed):

@@ -94,8 +94,8 @@ class OuterIterator(OpaqueValue):
     def stand_in(self) -> object:
         """Return an iterator over nothing."""
         nothing: dict[object, object] = {}
-        empty = (iter(over) for over in ((), [], nothing, nothing.values(), nothing.items()))
-        return next((each for each in empty if type(each) is type(self.real)), iter([]))
+        empty: tuple[Any, ...] = ((), [], range(0), nothing, nothing.values(), nothing.items())
+        return next(iter(each) for each in empty if type(iter(each)) is type(self.real))
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Return itself."""
@@ -107,7 +107,7 @@ class OuterIterator(OpaqueValue):
         left = Left(self.source)
         if type(self.real) is LIST_ITERATOR:
             self._require_unchanged(ctx)
-        if type(self.real) in DICT_ITERATORS and any(isinstance(value, DictValue) for value in ctx.effects.changed):
+        if type(self.real) in DICT_ITERATORS and ctx.effects.has_changed(DictValue):
             self.unsupported("going on over a dictionary that may have changed", UNSUPPORTED_OBJECT)
         if self.steps >= len(self.left):
             ctx.guards.add(left, GuardKind.LENGTH, len(self.left))

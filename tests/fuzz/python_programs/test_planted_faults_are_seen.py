@@ -10,8 +10,8 @@ from plumbline.compiler.values import rule_tables
 from plumbline.compiler.values.constant import Constant
 from plumbline.compiler.values.guard import GuardKind
 from plumbline.compiler.values.python.containers.lists import ListValue
-from plumbline.fuzz.python_programs.generation import draw_program
-from plumbline.fuzz.python_programs.program_trial import try_python_program
+from plumbline.fuzz.python_programs.program_source import draw_program
+from plumbline.fuzz.python_programs.python_trial import try_python_program
 from plumbline.oracle.harness.known_compilers import find_compiler
 
 BUDGET = 40

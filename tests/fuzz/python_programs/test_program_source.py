@@ -4,9 +4,9 @@ import ast
 from collections import Counter
 
 from plumbline.fuzz.python_programs import program_trial
-from plumbline.fuzz.python_programs.generation import FEATURES, draw_program
 from plumbline.fuzz.python_programs.object_zoo import ZOO
-from plumbline.fuzz.python_programs.programs import CALL, check_python_program
+from plumbline.fuzz.python_programs.program_source import FEATURES, draw_program
+from plumbline.fuzz.python_programs.python_program import CALL, check_python_program
 
 COUNT = 60
 

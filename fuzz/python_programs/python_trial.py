@@ -32,7 +32,7 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 from ..findings import FuzzSignature, TrialResult
 from ..generated_source import functions_of
 from .observation import Observer, difference, plain_text, without_addresses
-from .programs import CALL, PythonProgram
+from .python_program import CALL, PythonProgram
 
 PLAIN_SECONDS = 3.0
 COMPILED_SECONDS = 60.0

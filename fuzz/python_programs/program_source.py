@@ -15,7 +15,7 @@ from .function_features import FUNCTION_FEATURES
 from .grammar import BLOCK_HOLES, CONSTANTS, HOLE, Feature, Grammar, Production, changes_of, grammar_of
 from .library_features import LIBRARY_FEATURES
 from .object_zoo import ZOO, zoo_feature
-from .programs import PythonProgram
+from .python_program import PythonProgram
 from .record_features import RECORD_FEATURES
 from .torch_features import TORCH_FEATURES
 

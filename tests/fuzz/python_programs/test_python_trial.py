@@ -7,9 +7,9 @@ import pytest
 from plumbline.compiler.base.errors import UserError
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.fuzz.program_data import to_plain
-from plumbline.fuzz.python_programs.generation import draw_program
-from plumbline.fuzz.python_programs.program_trial import try_python_program
-from plumbline.fuzz.python_programs.programs import PythonProgram
+from plumbline.fuzz.python_programs.program_source import draw_program
+from plumbline.fuzz.python_programs.python_program import PythonProgram
+from plumbline.fuzz.python_programs.python_trial import try_python_program
 from plumbline.fuzz.python_programs.script import compare, python_program_script
 from plumbline.fuzz.python_programs.shrinking import simpler_python_programs
 from plumbline.oracle.harness.known_compilers import find_compiler
