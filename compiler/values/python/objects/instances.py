@@ -12,7 +12,7 @@ from typing import Any, Generic
 import torch
 
 from ...constant import Constant, MethodOf, fold
-from ...guard import GuardKind
+from ...guard import ABSENT, GuardKind, Member
 from ...identities import HashToken
 from ...operator_table import Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
@@ -231,7 +231,8 @@ class ObjectValue(Value):
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
         if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
-            ctx.guards.add(Injected(self.kind), GuardKind.LACKS_ATTRIBUTE, name)
+            # not by hasattr, which asks the metaclass too, and makes `__annotations__` of a class that has none
+            ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
         self.namespace.find(ctx, Constant(name))
 
     def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
