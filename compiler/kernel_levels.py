@@ -3,6 +3,7 @@
 The graph itself, which PyTorch runs, is right; loops are run by their interpreter, before and after scheduling.
 """
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from .comparison.first_call import FirstCall, StageDeparture
 from .comparison.program_level import Call, ProgramLevel
 from .graph.graph_failure import report_graph_failure
 from .graph.graph_interpreter import interpret
-from .graph.node_values import calls
-from .graph.promises import run_checked
+from .graph.node_values import calls, output_node
+from .graph.promises import is_workspace, run_checked
 from .loops.ir import LoopProgram
 from .loops.loop_interpreter import interpret_program
 from .lowering.lower import lower_graph
@@ -59,12 +60,29 @@ class GraphStages:
 
 def graph_levels(stages: GraphStages) -> list[ProgramLevel]:
     """Return the levels of a graph, the graph itself first."""
+    unread = _workspaces(stages.gm)
     return [
-        ProgramLevel(GRAPH, _called(lambda *inputs: run_checked(stages.gm, inputs))),
-        ProgramLevel(LOWERING, _loops(stages.lowered), lambda: _lowerings(stages)),
-        ProgramLevel(SCHEDULE, _loops(stages.scheduled), lambda: _passes(stages)),
-        ProgramLevel(CODE, _called(stages.compiled)),
+        ProgramLevel(GRAPH, _called(lambda *inputs: run_checked(stages.gm, inputs), unread)),
+        ProgramLevel(LOWERING, _loops(stages.lowered, unread), lambda: _lowerings(stages, unread)),
+        ProgramLevel(SCHEDULE, _loops(stages.scheduled, unread), lambda: _passes(stages, unread)),
+        ProgramLevel(CODE, _called(stages.compiled, unread)),
     ]
+
+
+def _workspaces(gm: fx.GraphModule) -> frozenset[int]:
+    """Return the outputs that only an operator's own backward understands: they hold memory that nobody wrote."""
+    outputs = output_node(gm.graph).args[0]
+    assert isinstance(outputs, tuple | list)
+    return frozenset(
+        place
+        for place, node in enumerate(outputs)
+        if isinstance(node, fx.Node) and node.target is operator.getitem and is_workspace(*_result_of(node))
+    )
+
+
+def _result_of(node: fx.Node) -> tuple[object, object]:
+    source, index = node.args
+    return (source.target if isinstance(source, fx.Node) else None), index
 
 
 def validated(stages: GraphStages, options: Options) -> Compiled:
@@ -84,44 +102,48 @@ def validated(stages: GraphStages, options: Options) -> Compiled:
     return call
 
 
-def _called(run: Callable[..., tuple[object, ...]]) -> Call:
+def _called(run: Callable[..., tuple[object, ...]], unread: frozenset[int]) -> Call:
+    """Return a call of a level; unread: outputs that are not compared."""
+
     def call(arguments: Sequence[object]) -> tuple[object, ...]:
         with torch.no_grad():
-            return run(*arguments)
+            results = run(*arguments)
+            return tuple(
+                torch.zeros_like(value) if place in unread and isinstance(value, torch.Tensor) else value
+                for place, value in enumerate(results)
+            )
 
     return call
 
 
-def _loops(program: LoopProgram) -> Call:
-    return _called(lambda *inputs: interpret_program(program, inputs))
+def _loops(program: LoopProgram, unread: frozenset[int]) -> Call:
+    return _called(lambda *inputs: interpret_program(program, inputs), unread)
 
 
-def _passes(stages: GraphStages) -> list[ProgramLevel]:
+def _passes(stages: GraphStages, unread: frozenset[int]) -> list[ProgramLevel]:
     """Return the loops after each scheduling pass."""
     levels, program = [], stages.lowered
     for name, run in stages.passes:
         program = run(program)
-        levels.append(ProgramLevel(f"{SCHEDULE}: {name}", _loops(program)))
+        levels.append(ProgramLevel(f"{SCHEDULE}: {name}", _loops(program, unread)))
     return levels
 
 
-def _lowerings(stages: GraphStages) -> list[ProgramLevel]:
+def _lowerings(stages: GraphStages, unread: frozenset[int]) -> list[ProgramLevel]:
     """Return the graph with the calls of one operator lowered and all others left to ATen, for each operator."""
     operators = dict.fromkeys(node.target for node in calls(stages.gm.graph))
     known = [each for each in operators if isinstance(each, OpOverload) and _rule(stages, each) is not None]
-    return [
-        ProgramLevel(f"{LOWERING}: {operator}", _loops(_lowered_alone(stages, operator, known))) for operator in known
-    ]
+    return [ProgramLevel(f"{LOWERING}: {each}", _loops(_lowered_alone(stages, each, known), unread)) for each in known]
 
 
 def _rule(stages: GraphStages, operator: OpOverload) -> Lowering | None:
     return stages.lowerings.get(operator) or lowering_of(operator)
 
 
-def _lowered_alone(stages: GraphStages, operator: OpOverload, known: Sequence[OpOverload]) -> LoopProgram:
+def _lowered_alone(stages: GraphStages, alone: OpOverload, known: Sequence[OpOverload]) -> LoopProgram:
     with ExitStack() as stack:
         for each in known:
-            rule = _rule(stages, each) if each is operator else None
+            rule = _rule(stages, each) if each is alone else None
             stack.enter_context(replace_lowering(each, rule or _left_to_aten))
         return lower_graph(stages.gm, stages.sizes)
 

@@ -42,7 +42,9 @@ def test_a_crash_loses_no_finished_row(pytester):
 
 
 def test_an_interrupted_run_is_not_finished(pytester):
-    result, run, tests = run_after(pytester, "os.kill(os.getpid(), signal.SIGINT)")
+    # a background job starts with SIGINT ignored
+    interrupt = "signal.signal(signal.SIGINT, signal.default_int_handler); os.kill(os.getpid(), signal.SIGINT)"
+    result, run, tests = run_after(pytester, interrupt)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert not run.finished
     assert tests == ["test_first"]

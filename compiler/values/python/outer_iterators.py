@@ -22,6 +22,7 @@ TUPLE_ITERATOR: type = type(iter(()))
 LIST_ITERATOR: type = type(iter([]))
 RANGE_ITERATOR: type = type(iter(range(0)))
 DICT_ITERATORS: tuple[type, ...] = (type(iter({})), type(iter({}.values())), type(iter({}.items())))
+PLAIN_ITERATORS = (TUPLE_ITERATOR, LIST_ITERATOR, *DICT_ITERATORS)
 _UNROLLED = 64  # numbers of a range, at most
 _CHANGED = range(1 << 40)  # the elements left of an iterator that will raise: no specialisation fits them
 
@@ -35,8 +36,20 @@ def run_over(iterator: Any) -> tuple[Sequence[object], int]:
     return reduced[1][0], reduced[2] if len(reduced) > 2 else 0
 
 
+def parts_of(iterator: Any) -> tuple[tuple[object, ...], int]:
+    """Return the iterators that an `enumerate` or `zip` takes from, and where the counting stands."""
+    arguments: tuple[Any, ...] = iterator.__reduce__()[1]
+    return ((arguments[0],), arguments[1]) if isinstance(iterator, enumerate) else (arguments, 0)
+
+
 def left_of(iterator: object) -> Sequence[object]:
     """Return the elements that the iterator will still give, without moving it."""
+    if isinstance(iterator, enumerate | zip):
+        inner, start = parts_of(iterator)
+        lefts = [left_of(part) for part in inner]
+        if _CHANGED in lefts:
+            return _CHANGED
+        return tuple(zip(*lefts, strict=False) if isinstance(iterator, zip) else enumerate(lefts[0], start))
     try:
         sequence, position = run_over(iterator)
     except RuntimeError:  # its dictionary has another size than when it started
@@ -94,7 +107,7 @@ class OuterIterator(OpaqueValue):
     def stand_in(self) -> object:
         """Return an iterator over nothing."""
         nothing: dict[object, object] = {}
-        empty: tuple[Any, ...] = ((), [], range(0), nothing, nothing.values(), nothing.items())
+        empty: tuple[Any, ...] = ((), [], range(0), nothing, nothing.values(), nothing.items(), zip(), enumerate(()))
         return next(iter(each) for each in empty if type(iter(each)) is type(self.real))
 
     def iterate(self, ctx: CaptureContext) -> Value:
@@ -107,8 +120,10 @@ class OuterIterator(OpaqueValue):
         left = Left(self.source)
         if type(self.real) is LIST_ITERATOR:
             self._require_unchanged(ctx)
-        if type(self.real) in DICT_ITERATORS and ctx.effects.has_changed(DictValue):
+        if ctx.effects.has_changed(DictValue) and not isinstance(self.real, (TUPLE_ITERATOR, LIST_ITERATOR)):
             self.unsupported("going on over a dictionary that may have changed", UNSUPPORTED_OBJECT)
+        if isinstance(self.real, enumerate | zip) and ctx.effects.has_changed(ListValue):
+            self.unsupported("going on over a list that may have changed", UNSUPPORTED_OBJECT)
         if self.steps >= len(self.left):
             ctx.guards.add(left, GuardKind.LENGTH, len(self.left))
             self.ended = True
@@ -161,4 +176,16 @@ def _outer_range(ctx: CaptureContext, value: Any, source: Source) -> Value:
 @wraps_type(TUPLE_ITERATOR, LIST_ITERATOR, *DICT_ITERATORS)
 def _outer_iterator(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.TYPE, type(value))
+    return OpaqueValue(value, source) if left_of(value) is _CHANGED else OuterIterator(value, source)
+
+
+@wraps_type(enumerate, zip)
+def _outer_combination(ctx: CaptureContext, value: Any, source: Source) -> Value:
+    """Go on over an `enumerate` or `zip` whose parts say what is left of them; one part twice would not."""
+    ctx.guards.add(source, GuardKind.TYPE, type(value))
+    parts, _ = parts_of(value)
+    plain = len(value.__reduce__()) == 2  # a strict zip raises where its parts end apart
+    apart = len({id(part) for part in parts}) == len(parts)
+    if not parts or not plain or not apart or not all(type(part) in PLAIN_ITERATORS for part in parts):
+        return OpaqueValue(value, source)
     return OpaqueValue(value, source) if left_of(value) is _CHANGED else OuterIterator(value, source)

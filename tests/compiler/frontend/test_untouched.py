@@ -1,5 +1,6 @@
 """Capture leaves the user's objects, torch and the process as it found them, also where it fails."""
 
+import random
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, settings, strategies
 
 import plumbline
 from plumbline.compiler.base.errors import PlumblineError
@@ -16,6 +17,8 @@ from plumbline.fuzz.guard_scenarios.scenarios import Scenario, scenarios
 from plumbline.fuzz.guard_scenarios.torch_slots import put_back
 from support.programs import compiled
 from support.surroundings import differences, picture_of, process_state
+
+SCENARIOS = strategies.integers(0, 2**32 - 1).map(lambda seed: scenarios(random.Random(seed), judged=False))
 
 SETTINGS = {"rate": 2.0, "names": ["a"]}
 
@@ -196,7 +199,7 @@ def test_an_error_of_ours_in_the_middle(
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(scenarios(judged=False))
+@given(SCENARIOS)
 def test_random_histories_leave_the_process_alone(scenario: Scenario) -> None:
     """The namespaces of histories are compared in test_guard_property; here what lies around them."""
     eager, other = scenario.namespace(), scenario.namespace()

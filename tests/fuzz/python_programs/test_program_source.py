@@ -3,7 +3,7 @@
 import ast
 from collections import Counter
 
-from plumbline.fuzz.python_programs import program_trial
+from plumbline.fuzz.python_programs import python_trial
 from plumbline.fuzz.python_programs.object_zoo import ZOO
 from plumbline.fuzz.python_programs.program_source import FEATURES, draw_program
 from plumbline.fuzz.python_programs.python_program import CALL, check_python_program
@@ -34,8 +34,8 @@ def test_most_calls_return():
     outcomes: Counter[str] = Counter()
     for number in range(COUNT):
         try:
-            records = program_trial.play(draw_program(number), lambda step: step, lambda function: function, 3.0)
-        except program_trial.TooSlow:
+            records = python_trial.play(draw_program(number), lambda step: step, lambda function: function, 3.0)
+        except python_trial.TooSlow:
             outcomes["does not end"] += 1
             continue
         outcomes.update(record.observed[0][0] for record in records or ())

@@ -1,12 +1,16 @@
 """Change anything reachable from a frame between calls: compiled is eager, and compiles no more than it must."""
 
+import random
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, settings, strategies
 
 from plumbline.compiler.frontend.context.guard_list import GuardList
 from plumbline.fuzz.guard_scenarios.guard_slots import SLOTS
 from plumbline.fuzz.guard_scenarios.scenarios import Scenario, ScenarioEvent, UsedSlot, scenarios
 from support.guard_play import Played, play
+
+SCENARIOS = strategies.integers(0, 2**32 - 1).map(lambda seed: scenarios(random.Random(seed), judged=False))
 
 CALL = ScenarioEvent()
 
@@ -52,7 +56,7 @@ def test_unread_places_are_not_guarded(name: str) -> None:
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(scenarios(judged=False))
+@given(SCENARIOS)
 def test_random_histories(scenario: Scenario) -> None:
     played = play(scenario, recompile_limit=64)
     assert not played.wrong
@@ -61,7 +65,7 @@ def test_random_histories(scenario: Scenario) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(scenarios(judged=False))
+@given(SCENARIOS)
 def test_many_random_histories(scenario: Scenario) -> None:
     played = play(scenario, recompile_limit=64)
     assert not played.wrong
