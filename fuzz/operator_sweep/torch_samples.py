@@ -27,14 +27,15 @@ def _importable() -> Iterator[None]:
         module.TestCase = unittest.TestCase  # type: ignore[attr-defined]  # modules take attributes
         sys.modules["expecttest"] = module
     frozen_flags = "__allow_nonbracketed_mutation_flag"  # the import forbids `torch.backends.x.flag = y` for good
-    before = getattr(torch.backends, frozen_flags, None)
+    backends = getattr(torch.backends, "m", torch.backends)  # the module behind the object that stands for it
+    before = getattr(backends, frozen_flags, None)
     try:
         yield
     finally:
         if stand_in:
             del sys.modules["expecttest"]
         if before is not None:
-            setattr(torch.backends, frozen_flags, before)
+            setattr(backends, frozen_flags, before)
 
 
 with _importable():

@@ -73,10 +73,7 @@ READS = {
     ),
     "a_flag_of_torch_backends": (
         lambda x, o: x * (1.0 if torch.backends.mkldnn.enabled else 3.0),
-        lambda m: (
-            m.setattr(torch.backends, "__allow_nonbracketed_mutation_flag", True),  # torch's own test tools forbid it
-            m.setattr(torch.backends.mkldnn, "enabled", False),
-        ),
+        lambda m: m.setattr(torch.backends.mkldnn, "enabled", False),
     ),
     "another_length_of_a_deque": (
         lambda x, o: (line.append(3.0), x * line[0])[1],
