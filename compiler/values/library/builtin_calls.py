@@ -98,6 +98,16 @@ def _derives(kind: type, protocol: type) -> bool:
         return False
 
 
+def _attribute(ctx: CaptureContext, value: Value, name: str) -> Value | None:
+    """Evaluate `value.name`; None if that raises AttributeError."""
+    try:
+        return ctx.realize(value.get_attr(ctx, name))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return None
+        raise
+
+
 def _has_statically(ctx: CaptureContext, value: Value, name: str, protocol: type) -> bool:
     """Return whether Python 3.12 counts an attribute as there: found without asking a property or `__getattr__`."""
     kind = value.python_type()
@@ -105,12 +115,9 @@ def _has_statically(ctx: CaptureContext, value: Value, name: str, protocol: type
     if raw is MISSING:
         if not isinstance(value, ObjectValue) or "__getattr__" in dir(kind):
             raise Break(UNSUPPORTED_OPERATION, f"isinstance of {value.describe()} and protocol {protocol.__qualname__}")
-        try:
-            attribute = ctx.realize(value.get_attr(ctx, name))
-        except Raised as raised:
-            if issubclass(raised.value.python_type(), AttributeError):
-                return False
-            raise
+        attribute = _attribute(ctx, value, name)
+        if attribute is None:
+            return False
         is_none = attribute.python_type() is type(None)
     else:
         is_none = raw is None
@@ -125,12 +132,9 @@ def _has_all_of(ctx: CaptureContext, value: Value, protocol: type) -> bool:
     if sys.version_info >= (3, 12):
         return all(_has_statically(ctx, value, name, protocol) for name in vars(protocol)["__protocol_attrs__"])
     for name in sorted(vars(typing)["_get_protocol_attrs"](protocol)):
-        try:
-            attribute = ctx.realize(value.get_attr(ctx, name))
-        except Raised as raised:
-            if issubclass(raised.value.python_type(), AttributeError):
-                return False
-            raise
+        attribute = _attribute(ctx, value, name)
+        if attribute is None:
+            return False
         if attribute.python_type() is type(None) and callable(getattr(protocol, name, None)):
             return False
     return True
