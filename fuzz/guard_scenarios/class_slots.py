@@ -214,21 +214,22 @@ add_slot(
 # -- special methods ---------------------------------------------------------------------------------------------------
 
 for _name, _read, _method in (
-    ("bool", "total = total + (1.0 if plain else 2.0)", "lambda self: False"),
-    ("len", "total = total + (1.0 if plain else 2.0)", "lambda self: 0"),
-    ("eq", "total = total + (1.0 if plain == 3 else 2.0)", "lambda self, other: True"),
-    ("ne", "total = total + (1.0 if plain != 3 else 2.0)", "lambda self, other: False"),
-    ("contains", "total = total + (1.0 if 3 in plain else 2.0)", "lambda self, item: item == 3"),
-    ("repr", "total = total + (1.0 if str(plain) == 'plain' else 2.0)", "lambda self: 'plain'"),
+    ("bool", "total = total + (1.0 if bare else 2.0)", "lambda self: False"),
+    ("len", "total = total + (1.0 if bare else 2.0)", "lambda self: 0"),
+    ("eq", "total = total + (1.0 if bare == 3 else 2.0)", "lambda self, other: True"),
+    ("ne", "total = total + (1.0 if bare != 3 else 2.0)", "lambda self, other: False"),
+    ("contains", "total = total + (1.0 if 3 in bare else 2.0)", "lambda self, item: item == 3"),
+    ("repr", "total = total + (1.0 if str(bare) == 'plain' else 2.0)", "lambda self: 'plain'"),
 ):
-    _iterates = "\nPlain.__iter__ = lambda self: iter([])" if _name == "contains" else ""
+    # a class without these methods: slots that write one place would undo each other's states
+    _iterates = "\nBare.__iter__ = lambda self: iter([])" if _name == "contains" else ""
     add_slot(
         f"special_method_added_{_name}",
         _read,
-        f"del_member(Plain, '__{_name}__')",
-        f"Plain.__{_name}__ = new_{_name}",
+        f"del_member(Bare, '__{_name}__')",
+        f"Bare.__{_name}__ = new_{_name}",
         setup=f"new_{_name} = {_method}{_iterates}",
-        needs="plain",
+        needs="bare",
     )
 
 for _name, _read, _one, _two in (

@@ -120,6 +120,17 @@ def del_member(kind, name):
 
 
 plain = Plain()""",
+    "bare": """\
+class Bare:
+    pass
+
+
+def del_member(kind, name):
+    if name in vars(kind):
+        delattr(kind, name)
+
+
+bare = Bare()""",
     "slotted": """\
 class Slotted:
     __slots__ = ("extra", "size")

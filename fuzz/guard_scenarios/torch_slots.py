@@ -252,9 +252,11 @@ add_slot(
     "torch.set_float32_matmul_precision('highest')",
     "torch.set_float32_matmul_precision('high')",
 )
-add_slot("threads", "total = total + 1", "torch.set_num_threads(1)", "torch.set_num_threads(2)")
 add_slot(
-    "threads_read", "total = total + torch.get_num_threads()", "torch.set_num_threads(1)", "torch.set_num_threads(2)"
+    "threads",
+    ("total = total + 1", "total = total + torch.get_num_threads()"),
+    "torch.set_num_threads(1)",
+    "torch.set_num_threads(2)",
 )
 add_slot(
     "anomaly",

@@ -3,14 +3,11 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies
 
 from plumbline.compiler.frontend.context.guard_list import GuardList
 from plumbline.fuzz.guard_scenarios.guard_slots import SLOTS
 from plumbline.fuzz.guard_scenarios.scenarios import Scenario, ScenarioEvent, UsedSlot, scenarios
 from support.guard_play import Played, play
-
-SCENARIOS = strategies.integers(0, 2**32 - 1).map(lambda seed: scenarios(random.Random(seed), judged=False))
 
 CALL = ScenarioEvent()
 
@@ -55,18 +52,11 @@ def test_unread_places_are_not_guarded(name: str) -> None:
         assert sum(played.compilations[1:]) == 0, played.reasons
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(SCENARIOS)
-def test_random_histories(scenario: Scenario) -> None:
-    played = play(scenario, recompile_limit=64)
-    assert not played.wrong
-    assert not unwanted_compilations(scenario, played)
-
-
-@pytest.mark.slow
-@settings(max_examples=600, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(SCENARIOS)
-def test_many_random_histories(scenario: Scenario) -> None:
+@pytest.mark.parametrize(
+    "seed", [*range(300), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(300, 900))]
+)
+def test_random_histories(seed: int) -> None:
+    scenario = scenarios(random.Random(seed), judged=False)
     played = play(scenario, recompile_limit=64)
     assert not played.wrong
     assert not unwanted_compilations(scenario, played)
