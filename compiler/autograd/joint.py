@@ -7,8 +7,8 @@ because a zero in its place would be another program (0 * inf is nan, None is no
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -22,7 +22,6 @@ from ..base.torch_facts import (
     FakeTensorMode,
     OpOverload,
     any_autocast,
-    enable_python_dispatcher,
     lazy_module,
     next_gradient_number,
     quiet_fake_failures,
@@ -33,6 +32,7 @@ from ..graph.aliasing import memory_root
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, tensor_of, value_of
+from ..graph.shape_dispatch import call_with_dynamic_sizes, python_shape_rules
 from ..graph.tracer import (
     AtenRecorder,
     Decomposition,
@@ -105,22 +105,12 @@ class JointProgram:
                 seen[id(value)] = metadata
         return tuple(seen[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
 
-    @contextmanager
-    def shape_rules(self) -> Iterator[None]:
-        """Where sizes are dynamic, take shape rules in Python: those in C++ would fix sizes."""
-        if not self.dynamic.labels:
-            yield
-            return
-        with enable_python_dispatcher():  # made here: it acts from when it is made, not from when it is entered
-            yield
-
     def state(self) -> ExitStack:
         """Return a context with the grad mode and autocast state of the call; inference mode is traced as no_grad."""
         stack = ExitStack()
         stack.enter_context(quiet_fake_failures())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(self.grad_enabled))
-        stack.enter_context(self.shape_rules())
         states = dict(self.autocast)
         for device in AUTOCAST_DEVICES:
             if device in states or torch.is_autocast_enabled(device):
@@ -172,7 +162,8 @@ class _Run:
             arguments, call_inputs, input_nodes = self._make_inputs()
         born = [item.grad_fn for item in call_inputs]
         with self.program.state(), self.mode, self.recorder:
-            results = interpret(self.program.gm, arguments, before=self._note_origin, after=_rounded)
+            by = call_with_dynamic_sizes if self.program.dynamic.labels else None
+            results = interpret(self.program.gm, arguments, before=self._note_origin, after=_rounded, call=by)
         self.recorder.origin = None
         demand_untouched_generator()
         if any(primal.is_leaf and primal.grad is not None for primal in self.primals):
@@ -230,7 +221,8 @@ class _Run:
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
-        with torch.inference_mode(False), self.program.shape_rules(), self.mode, self.recorder:
+        rules = python_shape_rules() if self.program.dynamic.labels else nullcontext()
+        with torch.inference_mode(False), rules, self.mode, self.recorder:
             found = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],
                 [self.primals[index] for index in wanted],

@@ -200,7 +200,8 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
                 return self.watcher(self, func, types, args, kwargs or {})
             rule = func.python_key_table.get(FakeTensorMode)
             if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
-                return self.dispatch(func, types, args, kwargs or {})
+                result = self.dispatch(func, types, args, kwargs or {})
+                return in_own_memory(func, args, result)
             return rule(self, *args, **(kwargs or {}))
         except BaseException:
             # An interrupt may have come between entering a mode and its block.  torch puts this one back behind the
@@ -216,6 +217,25 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
             return self.__torch_dispatch__(func, types, args, kwargs)
         finally:
             self.watcher = watcher
+
+
+def in_own_memory(operator: Any, args: Any, result: Any) -> Any:
+    """Return fake results that are new where the schema says so: the rule of native_dropout gives an argument back."""
+    if isinstance(result, tuple):  # of a class of its own, where a rule in Python gives several
+        return tuple(in_own_memory(operator, args, part) for part in result)
+    if not isinstance(result, FakeTensor) or not any(part is result for part in args) or not aliases_nothing(operator):
+        return result
+    with result.fake_mode, torch.no_grad():
+        return torch.empty_strided(result.shape, result.stride(), dtype=result.dtype, device=result.device)
+
+
+@cache
+def aliases_nothing(operator: Any) -> bool:
+    """Return whether an operator declares that no result shares memory with an argument."""
+    schema = getattr(operator, "_schema", None)
+    if schema is None or decomposes_by_itself(operator):  # compositions such as atleast_1d do all the same
+        return False
+    return all(part.alias_info is None for part in schema.returns)
 
 
 @contextmanager

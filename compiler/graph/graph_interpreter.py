@@ -13,6 +13,7 @@ from ..base.errors import InternalError
 from .fx_nodes import map_nodes
 
 Observer = Callable[[fx.Node], None]
+Call = Callable[[Callable[..., object], tuple[object, ...], dict[str, object]], object]
 
 
 def interpret(
@@ -21,11 +22,13 @@ def interpret(
     *,
     before: Observer | None = None,
     after: Callable[[fx.Node, object], object] | None = None,
+    call: Call | None = None,
 ) -> tuple[object, ...]:
     """Return the outputs of `gm` on `inputs`, always as a tuple.
 
     before: called with each node about to run.  after: called with each node and its value; what it returns is used
-    instead.  Values are dropped after their last use, so memory stays what eager execution needs.
+    instead.  call: calls each function and method, in place of a plain call.  Values are dropped after their last use,
+    so memory stays what eager execution needs.
     """
     last_use = _last_uses(gm.graph)
     environment: dict[fx.Node, object] = {}
@@ -39,23 +42,29 @@ def interpret(
             result = map_nodes(node.args[0], environment.__getitem__)
             return tuple(result) if isinstance(result, (tuple, list)) else (result,)
         else:
-            value = run_node(gm, node, environment)
+            value = run_node(gm, node, environment, call or _plain_call)
         environment[node] = after(node, value) if after is not None else value
         for dead in last_use.get(node, ()):
             del environment[dead]
     raise InternalError("a graph has no output", hint="call graph.output(tuple_of_values)")
 
 
-def run_node(gm: fx.GraphModule, node: fx.Node, environment: Mapping[fx.Node, object]) -> object:
+def _plain_call(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    return function(*args, **kwargs)
+
+
+def run_node(
+    gm: fx.GraphModule, node: fx.Node, environment: Mapping[fx.Node, object], call: Call = _plain_call
+) -> object:
     """Return the value of one call or attribute node, its arguments being in `environment`."""
     if node.op == "get_attr":
         return _attribute(gm, str(node.target))
     args = map_nodes(node.args, environment.__getitem__)
     kwargs = map_nodes(node.kwargs, environment.__getitem__)
     if node.op == "call_function":
-        return cast("Callable[..., object]", node.target)(*args, **kwargs)
+        return call(cast("Callable[..., object]", node.target), args, kwargs)
     if node.op == "call_method":
-        return cast("object", getattr(args[0], str(node.target))(*args[1:], **kwargs))
+        return call(getattr(args[0], str(node.target)), args[1:], kwargs)
     if node.op == "call_module":
         return gm.get_submodule(str(node.target))(*args, **kwargs)
     raise InternalError(f"node {node.name} has the unknown kind {node.op!r}", hint="report the graph")

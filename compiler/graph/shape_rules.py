@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from ..base.torch_facts import FakeTensor, without_dispatch_modes
+from ..base.torch_facts import FakeTensor, in_own_memory, without_dispatch_modes
 from .fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
 
@@ -32,7 +32,7 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
         if not _is_small((args, kwargs)):
             raise
         result = _as_the_kernel_gives(target, args, kwargs)
-    return corrected(target, args, result)
+    return corrected(target, args, in_own_memory(target, args, result))
 
 
 def _is_small(args: object) -> bool:

@@ -13,7 +13,6 @@ from torch import fx
 from ...base.dense_order import dense_order
 from ...base.torch_facts import (
     WatchedFakeMode,
-    enable_python_dispatcher,
     fake_run_failure,
     load_fake_modes,
     make_fake,
@@ -22,6 +21,7 @@ from ...base.torch_facts import (
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog
 from ...graph.node_values import set_entry_shape
+from ...graph.shape_dispatch import call_with_dynamic_sizes
 from ...values.constant import Constant
 from ...values.guard import GuardKind, TensorFacts, storage_pattern
 from ...values.python.containers.lists import ListValue
@@ -317,14 +317,14 @@ class GraphBuilder(GraphInProgress):
         self.is_handled = self.is_handled or any(map(may_handle_errors, self.frames.stack))
         outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
         try:
-            symbolic = self.sizes.environment is not None and not _is_idle_dropout(target, args, kwargs)
-            dispatcher = enable_python_dispatcher() if symbolic else nullcontext()
             # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
             quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
-            with self.fake_mode, dispatcher, quiet:
-                if kind == "call_method":
-                    return getattr(args[0], str(target))(*args[1:], **kwargs)
-                return target(*args, **kwargs)  # type: ignore[operator]  # a function by construction
+            function: Any = getattr(args[0], str(target)) if kind == "call_method" else target
+            operands = args[1:] if kind == "call_method" else args
+            with self.fake_mode, quiet:
+                if self.sizes.environment is not None:
+                    return call_with_dynamic_sizes(function, operands, kwargs)
+                return function(*operands, **kwargs)
         except Exception as error:
             failure = fake_run_failure(error)
             name = target if isinstance(target, str) else getattr(target, "__name__", target)
@@ -379,16 +379,6 @@ class GraphBuilder(GraphInProgress):
         constants: Any = args  # flags, dtypes and device names
         node = self.fx.call_function(change, constants)
         node.meta["origin"] = self.frames.here()
-
-
-def _is_idle_dropout(target: object, args: list[object], kwargs: dict[str, object]) -> bool:
-    """Return whether this is a dropout that drops nothing: the kernel gives its input, torch's Python rule a copy."""
-    if target not in (torch.nn.functional.dropout, torch.dropout):
-        return False
-    names = ("input", "p", "training" if target is torch.nn.functional.dropout else "train")
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    chance = given.get("p", 0.5)
-    return given.get(names[2], True) is False or (type(chance) in (int, float) and chance == 0)
 
 
 def _repeats_elements(value: object) -> bool:
