@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
-from plumbline.oracle.verdict import Verdict
+from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .corpus import save
 from .findings import FuzzSignature, TrialResult
@@ -48,7 +48,8 @@ class DistinctFailure:
     """One distinct failure, shrunk.
 
     repeats: it failed again when it was tried once more.  stage: the first backend of the ladder that fails so.
-    number: of the example it was found in.  file: where it is saved, None when it is not.
+    number: of the example it was found in.  file: where it is saved, None when it is not.  departing_stage: the stage
+    of our own compiler that first departs from the one before, in words; empty where none does.
     """
 
     signature: FuzzSignature
@@ -59,6 +60,7 @@ class DistinctFailure:
     stage: str = ""
     number: int = 0
     file: Path | None = None
+    departing_stage: str = ""
 
 
 @dataclass(slots=True)
@@ -229,6 +231,19 @@ class _Hunt:
                 return lower
         return backend
 
+    def _departing_stage(self, trial: TrialResult, stage: str) -> str:
+        """Return which stage of our own compiler departs; asked in a process of its own, which may die."""
+        if self.report.compiler != "plumbline" or stage == LADDER[0]:
+            return ""
+
+        def located(example: Any, backend: str) -> TrialResult:
+            del backend
+            verdict = Verdict(VerdictKind.EQUAL, "asked for the stage only")
+            return TrialResult(verdict, details={"stage": self.mode.departing_stage(example)})
+
+        with Workshop(located) as workshop:
+            return (workshop.try_one(trial.example).details or {}).get("stage", "")
+
     def keep_unshrunk(self) -> None:
         """Report the failure as far as it was shrunk when the campaign was interrupted."""
         if self.shrinking is not None:
@@ -244,6 +259,9 @@ class _Hunt:
         if self.options.folder is not None:
             place = (self.mode.name, report.compiler, report.backend)
             file = save(self.options.folder, trial.signature, trial.example, script, verdict, place)
-        failure = DistinctFailure(trial.signature, trial.example, verdict, script, repeats, stage, number, file)
+        departing = self._departing_stage(trial, stage)
+        failure = DistinctFailure(
+            trial.signature, trial.example, verdict, script, repeats, stage, number, file, departing
+        )
         report.failures.append(failure)
         self.on_failure(failure)

@@ -11,6 +11,7 @@ from plumbline.oracle.verdict import Verdict
 
 from .findings import TrialResult
 from .graph_programs.batch_trial import try_batch
+from .graph_programs.departing_stage import departing_stage
 from .graph_programs.drawing import draw_batch
 from .graph_programs.graph_program import ProgramBatch, check_batch
 from .graph_programs.graph_simplification import simpler_batches
@@ -41,6 +42,7 @@ class Fuzzer:
     draw: draws an example; it may leave out programs whose names are avoided.  attempt: judges one example.
     simpler: smaller variants of a shrunk one.
     script: an example as a stand-alone script.  read: plain data to an example; raises UserError.
+    departing_stage: the stage of our own compiler that departs first, in words; empty where none does.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Fuzzer:
     simpler: Callable[[Any], Iterable[Any]]
     script: Callable[[Any, str, str, Verdict], str]
     read: Callable[[object], Any]
+    departing_stage: Callable[[Any], str] = lambda example: ""
 
 
 def _try_program(program: TransformProgram, compiler: CompilerUnderTest, backend: str) -> TrialResult:
@@ -112,7 +115,7 @@ FUZZERS = {
         python_program_script,
         _read_python_program,
     ),
-    "graphs": Fuzzer("graphs", _draw_batch, try_batch, simpler_batches, batch_script, _read_batch),
+    "graphs": Fuzzer("graphs", _draw_batch, try_batch, simpler_batches, batch_script, _read_batch, departing_stage),
 }
 
 

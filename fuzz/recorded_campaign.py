@@ -145,6 +145,8 @@ def _failure_text(failure: DistinctFailure) -> str:
     lines = [str(failure.signature), f"  {failure.verdict.sentence}"]
     if failure.stage:
         lines.append(f"  stage: {failure.stage}")
+    if failure.departing_stage:
+        lines.append(f"  departs: {failure.departing_stage}")
     if failure.signature.is_missing_error:
         lines.append("  low rank: an error that eager raises does not come")
     if not failure.repeats:
@@ -180,9 +182,14 @@ def failure_row(failure: DistinctFailure, run_id: str, mode: str, compiler: str,
         recompiles=verdict.recompiles,
         eager_seconds=verdict.reference_seconds,
         compiled_seconds=verdict.candidate_seconds,
-        notes=() if failure.repeats else ("did not fail again when it was tried once more",),
+        notes=_notes(failure),
         **_measured(verdict),
     )
+
+
+def _notes(failure: DistinctFailure) -> tuple[str, ...]:
+    departs = (f"departs: {failure.departing_stage}",) if failure.departing_stage else ()
+    return departs if failure.repeats else (*departs, "did not fail again when it was tried once more")
 
 
 def campaign_row(report: CampaignReport, run_id: str) -> CaseRow:

@@ -8,7 +8,7 @@ FLOAT_DTYPES = ("float32", "float64", "float16", "bfloat16")
 INT_DTYPES = ("int64", "int32", "uint8", "int8", "int16")
 DTYPES = (*FLOAT_DTYPES, *INT_DTYPES, "bool")
 INPUT_DTYPES = (*("float32",) * 6, "float64", "float64", "float16", "bfloat16", "int64", "int64", "int32", "uint8",
-                "int8", "bool", "bool")  # fmt: skip
+                "int8", "int16", "bool", "bool", "complex64")  # fmt: skip
 LAYOUTS = ("contiguous", "transposed", "every_second", "offset", "expanded", "channels_last")
 VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
 VIEWS = ("", ".view_as(a{n})", ".reshape(-1)", "[1:]", ".t()", "[..., ::2]", ".unsqueeze(0)", "[0]", ".detach()")

@@ -239,5 +239,9 @@ DRAWERS: dict[str, Drawer] = {
     "padmode": _text("'constant'", "'reflect'", "'replicate'", "'circular'"),
     "shift": _text("1", "-1", "2", "0"),
     "window": _text("1", "2", "3"),
+    "bagmode": _text("'sum'", "'mean'", "'max'"),
+    "upmode": _text("'bilinear'", "'bicubic'"),
+    "nearmode": _text("'nearest'", "'nearest-exact'"),
+    "strides": _text("(2, 1)", "(1, 2)", "(0, 1)", "(1, 1)", "(3, 2)"),
     "decimals": _text("0", "1", "2", "-1"),
 }

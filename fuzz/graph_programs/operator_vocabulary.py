@@ -1,6 +1,6 @@
 """The whole vocabulary of graph programs: every file of rows, in one list."""
 
-from . import layer_rows, pointwise_rows, reduction_rows, shape_rows, writing_rows  # noqa: F401 - fill OPERATORS
+from . import autograd_rows, layer_rows, pointwise_rows, reduction_rows, shape_rows, writing_rows  # noqa: F401 - fill OPERATORS
 from .operator_row import OPERATORS, OperatorRow
 
 FAMILY_WEIGHTS = {
@@ -20,6 +20,9 @@ FAMILY_WEIGHTS = {
     "layer": 3,
     "loss": 1,
     "write": 6,
+    "complex": 0.7,
+    "autograd": 1.2,
+    "counting": 0.4,
 }
 """How often each family is drawn; within a family every row is as likely as any other."""
 
