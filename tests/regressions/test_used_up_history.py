@@ -21,3 +21,16 @@ def test_the_judge_finds_nothing(backend):
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     assert not check(step, (model, optimizer, torch.randn(2, 3)), compiler="plumbline", backend=backend).failed
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_leaf_that_is_first_used_after_the_backward(backend):
+    """An operator without a derivative: the leaf was not known when the engine ran, and its gradient came out None."""
+
+    def program(x, y):
+        leaf = x.detach().clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(leaf.pow(3).sum(), leaf)
+        return gradient, 0.5 // y
+
+    x, y = torch.ones(3), torch.ones(3, requires_grad=True)
+    assert not check(program, (x, y), compiler="plumbline", backend=backend).failed

@@ -2,6 +2,7 @@
 
 import types
 from typing import Any
+from weakref import WeakMethod
 
 import torch
 from torch import fx
@@ -60,7 +61,7 @@ def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     )
     for value in ctx.unpack(gradient_values):
         if isinstance(value, TensorValue):
-            WALKED[value.node.graph] = list(ctx.graph.leaves())
+            WALKED[value.node.graph] = WeakMethod(ctx.graph.leaves)
     return gradient_values
 
 

@@ -1,14 +1,22 @@
 """Results whose history a captured backward has used up: they require grad, and refuse a backward as in eager."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakMethod
 
 import torch
 from torch import fx
 
 from ..value import Value
 
-WALKED: WeakKeyDictionary[fx.Graph, list[Value]] = WeakKeyDictionary()  # graph with the engine in it -> its leaves
+# Graph with the engine in it -> what gives its leaves, those that it takes in later too.  Weak: leaves know their graph.
+WALKED: WeakKeyDictionary[fx.Graph, WeakMethod[Callable[[], Sequence[Value]]]] = WeakKeyDictionary()
+
+
+def known_leaves(graph: fx.Graph) -> Sequence[Value]:
+    """Return the leaves of a graph with the engine in it that are known by now."""
+    leaves = WALKED[graph]()
+    return leaves() if leaves is not None else ()
 
 
 def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:

@@ -26,7 +26,7 @@ from ..reasons import (
 )
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .spent_history import WALKED, leaves_of, refusal_of, with_spent_history
+from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, with_spent_history
 
 _BREAKING_METHODS: dict[str, BreakReason] = {
     **dict.fromkeys(
@@ -407,7 +407,7 @@ class TensorValue(Value):
         self.node = self.node.graph.call_method("detach", (self.node,))
         self.node.meta.update(meta)
         reached = {id(leaf) for leaf in leaves_of(self.fake)}
-        known = [v for v in WALKED[self.node.graph] if isinstance(v, TensorValue) and v.source is not None]
+        known = [v for v in known_leaves(self.node.graph) if isinstance(v, TensorValue) and v.source is not None]
         leaves = "".join(f", {out.value(leaf)}" for leaf in known if id(leaf.fake) in reached)
         name = out.fresh()
         out.line(f"{name} = {out.inject(with_spent_history)}({out.tensor(self)}, {words!r}{leaves})")
