@@ -37,8 +37,9 @@ def lower_sum(call: LoweringCall) -> LoopTensor:
     # a dtype given to sum converts every element first
     entry = _argument_dtype(call, source) if call.arguments.get("dtype") is not None else source.dtype
     dims = dimensions(call, "dim", len(source.shape))
+    kind = "any" if inside == torch.bool else "sum"  # a sum asked for in bool adds truths
     return call.reduction(
-        Reduction(source.shape, dims, "sum", inside, lambda b, i: b.cast(b.cast(source.at(b, i), entry), inside))
+        Reduction(source.shape, dims, kind, inside, lambda b, i: b.cast(b.cast(source.at(b, i), entry), inside))
     )
 
 

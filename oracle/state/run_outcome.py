@@ -63,7 +63,12 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> Ru
 
 def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
     """Describe every object that existed before the call and has changed; tensors whose memory changed included."""
-    dirty = {key for key, saved in snapshot.storages.items() if saved.changed()}
+    dtypes = _dtypes_of_storages(snapshot)
+    dirty = {
+        key
+        for key, saved in snapshot.storages.items()
+        if saved.changed() and not saved.holds_equal_numbers(dtypes.get(key, set()))
+    }
     changed: dict[str, Node] = {}
     for path, value, saved in snapshot.entries:
         if isinstance(saved, SavedTensorState):
@@ -77,6 +82,15 @@ def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
         elif saved.changed():
             changed[path] = describer.describe(path, value, inside=True)
     return changed
+
+
+def _dtypes_of_storages(snapshot: Snapshot) -> dict[int, set[torch.dtype]]:
+    """Return for each storage the dtypes of the tensors that view it."""
+    dtypes: dict[int, set[torch.dtype]] = {}
+    for _, _, saved in snapshot.entries:
+        if isinstance(saved, SavedTensorState):
+            dtypes.setdefault(saved.alias.untyped_storage()._cdata, set()).add(saved.alias.dtype)
+    return dtypes
 
 
 def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:

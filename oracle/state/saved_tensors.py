@@ -24,6 +24,22 @@ class SavedStorage:
             return True
         return self.nbytes > 0 and not torch.equal(as_bytes(self.storage), as_bytes(self.saved))
 
+    def holds_equal_numbers(self, dtypes: set[torch.dtype]) -> bool:
+        """Return whether the bytes, read as one floating-point dtype, hold the numbers that were saved.
+
+        Signs of zero and payloads of NaN never decide, so a write that changes nothing else is no change.
+        dtypes: of the tensors that view this storage.
+        """
+        if len(dtypes) != 1 or self.storage.nbytes() != self.nbytes:
+            return False
+        (dtype,) = dtypes
+        if not (dtype.is_floating_point or dtype.is_complex) or self.nbytes % dtype.itemsize:
+            return False
+        now, before = (as_bytes(storage).view(dtype) for storage in (self.storage, self.saved))
+        if dtype.is_complex:
+            now, before = torch.view_as_real(now), torch.view_as_real(before)
+        return bool(((now == before) | (now.isnan() & before.isnan())).all())
+
     def restore(self) -> None:
         """Copy the bytes back; version counters of its tensors do not change."""
         if not self.changed():
