@@ -692,3 +692,7 @@ def size_conditions(environment: ShapeEnv) -> list[Any]:
         if span.upper.is_Integer:
             found.append(sympy.Le(symbol, span.upper, evaluate=False))
     return found
+
+
+USED_UP = "Trying to backward through the graph a second time"
+"""What the engine says where saved tensors were freed; without it a used-up history would be taken for a whole one."""

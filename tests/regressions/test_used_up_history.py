@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import plumbline
 from plumbline.oracle import check
 
 
@@ -34,3 +35,19 @@ def test_a_leaf_that_is_first_used_after_the_backward(backend):
 
     x, y = torch.ones(3), torch.ones(3, requires_grad=True)
     assert not check(program, (x, y), compiler="plumbline", backend=backend).failed
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_history_that_fake_tensors_of_dynamic_sizes_refuse(backend):
+    """The rule for the derivative of `trace` takes no dynamic size: that was taken for eager's refusal."""
+
+    def program(x, y):
+        leaf = y.detach().clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(leaf.pow(3).sum(), leaf)
+        return gradient, torch.trace(x)
+
+    compiled = plumbline.compile(program, backend=backend)
+    for size in (4, 8, 9):
+        x = torch.randn(size, 2, requires_grad=True)
+        (gradient,) = torch.autograd.grad(compiled(x, torch.randn(size))[1], x)
+        assert gradient.sum() == 2

@@ -7,9 +7,10 @@ from weakref import WeakKeyDictionary, WeakMethod
 import torch
 from torch import fx
 
+from ...base.torch_facts import USED_UP
 from ..value import Value
 
-# Graph with the engine in it -> what gives its leaves, those that it takes in later too.  Weak: leaves know their graph.
+# Graph with the engine in it -> what gives its leaves, later ones too.  Weak, since leaves know their graph.
 WALKED: WeakKeyDictionary[fx.Graph, WeakMethod[Callable[[], Sequence[Value]]]] = WeakKeyDictionary()
 
 
@@ -37,12 +38,12 @@ def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:
 
 
 def refusal_of(fake: torch.Tensor) -> str | None:
-    """Return what the engine says to a backward through a fake tensor, None if it can still go."""
+    """Return what the engine says to a backward through a history that was used up, None if it is still there."""
     seed = torch.ones_like(fake)
     try:
         torch.autograd.grad([fake], leaves_of(fake), [seed], retain_graph=True, allow_unused=True)
-    except RuntimeError as error:
-        return str(error)
+    except RuntimeError as error:  # others come of fake tensors, or the history that is kept says them itself
+        return str(error) if USED_UP in str(error) else None
     return None
 
 
