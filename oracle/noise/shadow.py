@@ -178,6 +178,8 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
     def _values(self, func: Any, facts: OperatorFacts, before: "_Before", outputs: list[Tensor]) -> list[Tensor] | None:
         """Return the lanes of every output, None when every lane takes eager's values."""
         args, kwargs = before.args, before.kwargs
+        if facts.name == "nextafter" and not facts.written:
+            return [_stepped(before, *outputs)]
         if facts.fixed:
             return None
         if facts.foreign:
@@ -249,6 +251,18 @@ class _Before:
     lane_kwargs: Any
     args: Any
     kwargs: Any
+
+
+def _stepped(before: _Before, real: Tensor) -> Tensor:
+    """Return the lanes of `nextafter`: eager's step to the neighbour in the declared dtype, from where each lane is.
+
+    The neighbour in float64 is another number; eager's bytes in every lane would lose the noise of the argument.
+    """
+    lanes, start = before.lane_args[0], before.args[0].to(wide_dtype(real.dtype))
+    exact = real.detach().to(wide_dtype(real.dtype))
+    missing = real.dim() + 1 - lanes.dim()
+    rows = lanes.reshape(lanes.shape[0], *[1] * missing, *lanes.shape[1:])
+    return torch.where(torch.isfinite(exact) & torch.isfinite(start), rows + (exact - start), exact)
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -247,3 +247,22 @@ def test_training_updates_parameters_and_statistics_in_the_lanes():
     for name in ("0.weight", "1.running_var", "3.weight"):
         lanes = run.lanes_of(model.state_dict()[name])
         assert torch.allclose(lanes.exact, twin.state_dict()[name], rtol=1e-6)
+
+
+def test_a_neighbour_carries_the_noise_of_its_argument():
+    """Every lane took eager's bytes, so that an ulp of a variance was seventeen times the noise of its neighbour."""
+    from plumbline.oracle import check
+
+    x = torch.randn(65, generator=torch.Generator().manual_seed(0))
+
+    def program(x):
+        variance = torch.var(x)
+        return torch.nextafter(variance, variance)
+
+    def other(x):
+        variance = torch.var(x)
+        return torch.nextafter(variance, variance + 1)
+
+    assert not check(program, (x,), compiled=other).failed
+    assert check(program, (x,), compiled=lambda x: program(x) * (1 + 2e-6)).failed
+    assert check(lambda x: torch.nextafter(x, x + 1), (x,), compiled=lambda x: x.clone()).failed
