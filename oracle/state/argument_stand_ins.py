@@ -41,7 +41,8 @@ class StandIns:
         for tensor in originals:
             groups.setdefault(tensor.untyped_storage()._cdata, []).append(tensor)
         for group in groups.values():
-            for pair in _alone(group[0]) if len(group) == 1 else _sharing(group):
+            is_alone = len(group) == 1 and not group[0].storage_offset()
+            for pair in _alone(group[0]) if is_alone else _sharing(group):
                 self.pairs.append(pair)
                 self.by_passed[id(pair.passed)] = pair.original
                 self.by_original[id(pair.original)] = pair
@@ -71,7 +72,7 @@ def _alone(original: torch.Tensor) -> list[StandIn]:
 
 
 def _sharing(group: list[torch.Tensor]) -> list[StandIn]:
-    """Keep views of one storage views of one storage; their gradients accumulate on one flat leaf."""
+    """Keep views of one storage views of one storage, from where they were; their gradients accumulate on one leaf."""
     first = group[0].detach()
     length = first.untyped_storage().nbytes() // first.element_size()
     leaf = first.as_strided((length,), (1,), 0).clone().requires_grad_()
