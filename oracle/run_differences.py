@@ -14,7 +14,7 @@ from .comparison.compare import compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
 from .cotangents import Gradients
-from .numeric.bits import equal_bits
+from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
 from .numeric.references import References
 from .state.run_outcome import RunOutcome
@@ -32,7 +32,7 @@ def _compare_values(pair: Pair, where: str, cotangent: str | None, references: R
     """Judge one pair by value; differences in bits alone (the sign of zero) go to the aspects that compare them."""
     if equal_bits(pair.eager, pair.actual):
         return []
-    if torch.equal(pair.eager, pair.actual):
+    if equal_values(pair.eager, pair.actual):
         return [
             Finding(VerdictKind.WRONG, aspect.name, where, sentence)
             for aspect in ASPECTS

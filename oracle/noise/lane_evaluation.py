@@ -89,7 +89,20 @@ def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor
     if plan.rounded:
         for value, real in zip(rows, call.real, strict=False):
             _round_rows(value[plan.rounding], real.dtype, call.facts, source)
-    return rows
+    return [_with_nan_of_both_signs(value, real, call.facts) for value, real in zip(rows, call.real, strict=False)]
+
+
+def _with_nan_of_both_signs(rows: Tensor, real: Tensor, facts: OperatorFacts) -> Tensor:
+    """Let NaN that arithmetic made be positive in one lane and negative in the next: its sign is nobody's promise.
+
+    What reads it (`signbit`, `copysign`) is then seen to depend on it.
+    """
+    quiet = facts.moving or facts.jumping or facts.fixed or facts.converting
+    if quiet or not real.is_floating_point() or not bool(torch.isnan(real).any()):
+        return rows
+    others = rows.clone()
+    others[1::2] = torch.where(torch.isnan(rows[1::2]), -rows[1::2], rows[1::2])
+    return others
 
 
 def _round_rows(rows: Tensor, dtype: torch.dtype, facts: OperatorFacts, source: NoiseSource) -> None:

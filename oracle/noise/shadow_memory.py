@@ -75,10 +75,10 @@ class ShadowStorage:
         """Take over bytes of the tensor's span that were written outside the run; other elements keep their lanes."""
         first, last = self.span(tensor)
         now, then = self.flat[first:last], self.seen[first:last]
-        if torch.equal(now, then):
+        bytes_now, bytes_then = now.view(torch.uint8), then.view(torch.uint8)
+        if torch.equal(bytes_now, bytes_then):
             return
-        width = self.flat.dtype.itemsize
-        changed = (now.view(torch.uint8) != then.view(torch.uint8)).view(-1, width).any(1)
+        changed = (bytes_now != bytes_then).view(-1, self.flat.dtype.itemsize).any(1)
         self.lanes[:, first:last][:, changed] = now[changed].to(self.lanes.dtype)
         then.copy_(now)
 

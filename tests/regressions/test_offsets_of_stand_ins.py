@@ -1,4 +1,4 @@
-"""A view that is no leaf and begins inside its memory was judged with a copy that began at 0: right views were wrong."""
+"""A view that is no leaf and begins inside its memory was judged with a copy that began at 0: always wrong."""
 
 import pytest
 import torch
