@@ -30,14 +30,14 @@ def shrink(
 ) -> TrialResult:
     """Return the smallest failing trial found; keep: called with each improvement, so that an interrupt loses nothing.
 
-    Variants that were tried are not tried again; after an improvement the variants of the smaller example are next.
+    Variants that were tried are not tried again. After an improvement the search goes on at the same place among the
+    variants of the smaller example; it ends with a pass through all of them that finds nothing.
     """
     seen = {trial.example}
-    improved = True
-    while improved and not budget.spent():
-        improved = False
-        for smaller in simpler(trial.example):
-            if smaller in seen:
+    start = 0
+    while not budget.spent():
+        for position, smaller in enumerate(simpler(trial.example)):
+            if position < start or smaller in seen:
                 continue
             if budget.spent():
                 break
@@ -45,10 +45,13 @@ def shrink(
             budget.used += 1
             again = attempt(smaller)
             if same_failure(again, trial):
-                trial = again
+                trial, start = again, position
                 keep(trial)
-                improved = True
                 break
+        else:
+            if not start:
+                break
+            start = 0
     return trial
 
 

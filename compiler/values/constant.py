@@ -7,12 +7,12 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .guard import GuardKind
+from .guard import ABSENT, GuardKind, look_up
 from .known_object import KnownObject
 from .operator_table import Binary
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
-from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value, defines
 
 LITERAL_TYPES: frozenset[type] = frozenset(
     {int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range}
@@ -165,6 +165,9 @@ class RangeIterator(Value):
         return name
 
 
+_OF_MEMBERS = frozenset({"_name_", "_value_", "__objclass__", "_sort_order_"})  # of enumerations: never change
+
+
 class Known(KnownObject):
     """An object known by identity: a module, a builtin, a dtype, an enum member."""
 
@@ -196,6 +199,12 @@ class Known(KnownObject):
         """Read the attribute now; attributes of user modules are guarded."""
         if isinstance(self.value, types.ModuleType):
             return self._module_attr(ctx, self.value, name)
+        space = getattr(self.value, "__dict__", None)
+        if isinstance(space, dict) and name not in _OF_MEMBERS and look_up(type(self.value), name)[1] is ABSENT:
+            place = Attribute(Injected(self.value), "__dict__")
+            if name in space:
+                return ctx.lazy(space[name], Item(place, name))
+            ctx.guards.add(place, GuardKind.LACKS_KEY, name)
         try:
             attribute = getattr(self.value, name)
         except AttributeError as error:
@@ -230,6 +239,22 @@ class Known(KnownObject):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         ctx.effects.set_global(vars(self.value), name, value)
 
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Break: the default would try it on the object itself."""
+        self.unsupported(f"deleting attribute {name!r}", ATTRIBUTE)
+
+    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
+        """Refuse what the type refuses; the default would try it on the object itself."""
+        if defines(type(self.value), "__setitem__"):
+            self.unsupported("item assignment", UNSUPPORTED_OBJECT)
+        super().set_item(ctx, key, value)
+
+    def del_item(self, ctx: CaptureContext, key: Value) -> None:
+        """Refuse what the type refuses; the default would try it on the object itself."""
+        if defines(type(self.value), "__delitem__"):
+            self.unsupported("item deletion", UNSUPPORTED_OBJECT)
+        super().del_item(ctx, key)
+
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run a method of an enum member that is also a string or a number; look others up."""
         if isinstance(self.value, str | int | float) and isinstance(self.value, enum.Enum):
@@ -244,18 +269,8 @@ class Known(KnownObject):
         try:
             return rule(ctx, args, kwargs)
         except (IndexError, KeyError, ValueError):
-            self._refuse_arguments(ctx, args, kwargs)  # rules do not count their arguments
+            refuse_arguments(ctx, self.value, args, kwargs)  # rules do not count their arguments
             raise
-
-    def _refuse_arguments(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
-        """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
-        function: Any = self.value
-        try:
-            function(*(ctx.realize(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
-        except TypeError as error:
-            ctx.throw(TypeError, *error.args)
-        except (Exception, Break):
-            return
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over a flag, or over an enum member that is text; other objects are not iterable here."""
@@ -334,6 +349,16 @@ class MethodOf(Value):
         name = out.fresh()
         out.line(f"{name} = ({out.value(self.owner)}).{self.name}")
         return name
+
+
+def refuse_arguments(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> None:
+    """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
+    try:
+        function(*(ctx.realize(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
+    except TypeError as error:
+        ctx.throw(TypeError, *error.args)
+    except (Exception, Break):
+        return
 
 
 def is_stable_module(module: types.ModuleType) -> bool:

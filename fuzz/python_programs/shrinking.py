@@ -14,6 +14,8 @@ def simpler_python_programs(program: PythonProgram) -> Iterator[PythonProgram]:
     """Return variants with less: calls and changes, then statements, then expressions; none may be valid Python."""
     yield from _without_unused(program)
     yield from _shorter_histories(program)
+    for text in _shorter_steps(program.module):
+        yield PythonProgram(text, program.history)
     for text in _smaller_texts(program.module):
         if "def step(" in text:
             yield PythonProgram(text, program.history)
@@ -70,6 +72,28 @@ def _chunks(length: int) -> Iterator[tuple[int, int]]:
         for start in range(length - size, -1, -size):
             yield start, start + size
         size //= 2
+
+
+def _shorter_steps(text: str) -> Iterator[str]:
+    """Return the module with a run of statements of `step` less, those in blocks counted like the others."""
+    count = len(_statements_of_step(ast.parse(text)))
+    for start, stop in _chunks(count):
+        tree = ast.parse(text)
+        removed = {id(statement) for statement in _statements_of_step(tree)[start:stop]}
+        for node in ast.walk(tree):
+            for name in _BODIES:
+                body = getattr(node, name, None)
+                if isinstance(body, list) and any(id(part) in removed for part in body):
+                    kept = [part for part in body if id(part) not in removed]
+                    setattr(node, name, kept or ([ast.Pass()] if name == "body" else []))
+        yield ast.unparse(tree)
+
+
+def _statements_of_step(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements of `step` in the order of its text, without what it returns at its end."""
+    step = next(part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == "step")
+    inside = [node for part in step.body[:-1] for node in ast.walk(part) if isinstance(node, ast.stmt)]
+    return sorted(inside, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _smaller_texts(text: str) -> Iterator[str]:

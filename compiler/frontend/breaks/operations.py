@@ -53,11 +53,21 @@ def operation_at(
     return rule(frame, instruction, out, compile_callee)
 
 
+def _operand(out: Residual, value: Value) -> str:
+    """Return the name of an operand: Python warns of some operations on literals, which are not the program's text."""
+    text = out.value(value)
+    if text.isidentifier() and text not in ("None", "True", "False"):
+        return text
+    name = out.fresh()
+    out.line(f"{name} = {text}")
+    return name
+
+
 def _expression(count: int, template: str, pushes: int = 1) -> Rule:
     """Make a rule from a template: `{0}`, `{1}` are operands from the deepest, `{name}` is the resolved argument."""
 
     def rule(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
-        operands = [out.value(value) for value in frame.pop_many(count)]
+        operands = [_operand(out, value) for value in frame.pop_many(count)]
         text = template.format(*operands, name=instruction.value)
         following = instruction.index + 1
         if not pushes:
@@ -89,7 +99,7 @@ _RULES.update(
 
 
 def _load_attr(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
-    owner = out.value(frame.pop())
+    owner = _operand(out, frame.pop())
     name = out.fresh()
     wants_null = instruction.name == "LOAD_METHOD" or (sys.version_info >= (3, 12) and instruction.argument & 1)
     if wants_null and sys.version_info < (3, 13):
@@ -106,7 +116,7 @@ _RULES["LOAD_ATTR"] = _RULES["LOAD_METHOD"] = _load_attr
 
 
 def _binary_op(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
-    left, right = (out.value(value) for value in frame.pop_many(2))
+    left, right = (_operand(out, value) for value in frame.pop_many(2))
     symbol = BINARY_SYMBOLS[instruction.argument % 13]
     name = out.fresh()
     if instruction.argument < 13:
@@ -120,7 +130,7 @@ _RULES["BINARY_OP"] = _binary_op
 
 
 def _comparison(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
-    left, right = (out.value(value) for value in frame.pop_many(2))
+    left, right = (_operand(out, value) for value in frame.pop_many(2))
     if instruction.name == "IS_OP":
         symbol = "is not" if instruction.argument else "is"
     elif instruction.name == "CONTAINS_OP":
@@ -233,7 +243,7 @@ def _call(frame: FrameState, instruction: Instruction, out: Residual, compile_ca
     callee = frame.ctx.realize(callee)
     parts = [out.value(arg) for arg in args]
     parts += [f"{name}={out.value(value)}" for name, value in kwargs.items()]
-    function = compile_callee(callee, out.value(callee), out)
+    function = compile_callee(callee, _operand(out, callee), out)
     name = out.fresh()
     return Operation((f"{name} = {function}({', '.join(parts)})",), (Branch("", (name,), instruction.index + 1),))
 
@@ -247,7 +257,7 @@ def _star_call(frame: FrameState, instruction: Instruction, out: Residual, compi
     parts = [f"*{out.value(args)}"]
     if kwargs is not None:
         parts.append(f"**{out.value(kwargs)}")
-    function = compile_callee(callee, out.value(callee), out)
+    function = compile_callee(callee, _operand(out, callee), out)
     name = out.fresh()
     return Operation((f"{name} = {function}({', '.join(parts)})",), (Branch("", (name,), instruction.index + 1),))
 

@@ -108,11 +108,15 @@ class FrameStack(CallingFrames):
     def calling_class_cell(self) -> tuple[Value, Value]:
         """Return what zero-argument super() reads."""
         frame = self.stack[-1]
+        if not frame.decoded.code.co_argcount:
+            self.ctx.throw(RuntimeError, "super(): no arguments")
         cell = frame.cells.get("__class__")
         first = frame.decoded.code.co_varnames[0]
         owner = frame.locals.get(first) or (frame.cells[first].content if first in frame.cells else None)
-        if cell is None or owner is None:
-            self.ctx.throw(RuntimeError, "super(): no arguments")
+        if owner is None:
+            self.ctx.throw(RuntimeError, "super(): arg[0] deleted")
+        if cell is None:
+            self.ctx.throw(RuntimeError, "super(): __class__ cell not found")
         return cell.load(self.ctx, "__class__"), owner
 
     def handled_exception(self) -> Value | None:

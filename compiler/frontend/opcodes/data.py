@@ -495,6 +495,8 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
         frame.ctx.throw(TypeError, words if merging else f"'{kind}' object is not a mapping")
     for key, item in pairs_of(frame.ctx, value):
         if merging and target.contains(frame.ctx, key):
+            if sys.version_info < (3, 12) and frame.ctx.frames.handled_exception() is not None:
+                frame.ctx.throw(KeyError, key.constant())  # CPython 3.11 does not recognise its own error there
             words = f"got multiple values for keyword argument '{key.constant()}'"
             frame.ctx.throw(TypeError, f"{called(frame, instruction.argument)} {words}")
         target.set_item(frame.ctx, key, item)

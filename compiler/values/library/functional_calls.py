@@ -3,7 +3,7 @@
 import functools
 import operator
 
-from ..constant import Constant
+from ..constant import Constant, refuse_arguments
 from ..identities import is_same
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
@@ -87,7 +87,12 @@ _register_operators()
 
 @constructs(operator.itemgetter, operator.attrgetter, operator.methodcaller)
 def _getter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return GetterValue(kind, [ctx.realize(arg) for arg in args], kwargs)
+    keys = [ctx.realize(arg) for arg in args]
+    names = keys if kind is operator.attrgetter else keys[:1] if kind is operator.methodcaller else []
+    unexpected = bool(kwargs) and kind is not operator.methodcaller
+    if not keys or unexpected or not all(issubclass(name.python_type(), str) for name in names):
+        refuse_arguments(ctx, kind, keys, kwargs)
+    return GetterValue(kind, keys, kwargs)
 
 
 class GetterValue(Value):
@@ -114,6 +119,8 @@ class GetterValue(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Fetch each key, or call the method."""
+        if len(args) != 1 or kwargs:
+            refuse_arguments(ctx, self.kind("a"), args, kwargs)
         if self.kind is operator.methodcaller:
             return ctx.realize(args[0]).call_method(ctx, str(self.keys[0].constant()), self.keys[1:], self.keywords)
         answers = []

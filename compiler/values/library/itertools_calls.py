@@ -74,6 +74,13 @@ def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     start = args[0] if args else kwargs.get("start")
     step = args[1] if len(args) > 1 else kwargs.get("step")
+    numbers = [ctx.realize(value) for value in (start, step) if value is not None]
+    try:
+        itertools.count(*(number.stand_in() for number in numbers))  # which refuses what is not a number
+    except TypeError as error:
+        ctx.throw(TypeError, *error.args)
+    except Break:
+        pass
     return IteratorValue(kind, counted(ctx, start or Constant(0), step or Constant(1)), ctx)
 
 

@@ -91,15 +91,20 @@ class NumpyScalar(Value):
                 f"'{type(self.value).__module__}.{type(self.value).__name__}' object has no attribute '{name}'",
             )
         attribute = getattr(self.value, name)
-        return MethodOf(self, name) if callable(attribute) else known_value(ctx, attribute)
+        if attribute is self.value:
+            return self
+        is_method = callable(attribute) and not isinstance(attribute, type)
+        return MethodOf(self, name) if is_method else known_value(ctx, attribute)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run the method now."""
         return fold_known(ctx, getattr(self.value, name), args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Return an injected name."""
-        return out.inject(self.value)
+        """Make the number again, so that each call has an object of its own."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.value)}.copy()")
+        return name
 
 
 @dataclass(slots=True, eq=False)
@@ -281,6 +286,9 @@ def fold_known(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keyw
         raise Break(NUMPY, f"{type(error).__name__}: {error}") from None
     if function is tuple:
         return _rows(ctx, values[0], result)
+    for operand in values:
+        if isinstance(operand, NumpyScalar) and operand.value is result:
+            return operand
     answer = known_value(ctx, result)
     if isinstance(answer, KnownArray):
         for value in arrays:

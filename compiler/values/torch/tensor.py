@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Hashable
 
+import numpy
 import torch
 from torch import fx
 
@@ -279,6 +280,9 @@ class TensorValue(Value):
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
+        value = ctx.realize(value)
+        if value.is_constant() and isinstance(value.constant(), numpy.generic):
+            _try_to_assign(ctx, value.constant(), self.fake.dtype)
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
             ctx.graph.call("call_function", operator.setitem, [*selected, value], {})
@@ -419,6 +423,14 @@ class TensorValue(Value):
         lines = [f"{name}.data = {out.tensor(self)}"] if self.has_new_data else []
         lines += [f"{name}.{key} = {out.value(value)}" for key, value in self.attributes.items()]
         return lines + [line for hook in self.hooks for line in hook.replay(out)]
+
+
+def _try_to_assign(ctx: CaptureContext, number: object, dtype: torch.dtype) -> None:
+    """Raise the TypeError of torch where it does not take a number of NumPy's, but one of Python's, as an element."""
+    try:
+        torch.empty(1, dtype=dtype)[0] = number
+    except TypeError as error:
+        ctx.throw(TypeError, *error.args)
 
 
 class TensorHook(Value):

@@ -49,7 +49,7 @@ class DictView(SetOperand):
 
     def python_type(self) -> type:
         """Return the view type."""
-        return type(getattr({}, self.part)())
+        return type(self._empty())
 
     def has_set_operators(self) -> bool:
         """Return whether it shows keys or items."""

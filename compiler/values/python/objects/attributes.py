@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,6 +22,7 @@ from .functions import BoundMethod
 
 MISSING = ABSENT
 HEAP_TYPE = 1 << 9  # a class made by a class statement or the like, not a builtin
+_ONLY_IN_C = 1 << 8 | 1 << 7  # a type that cannot be changed, or not be called
 C_DESCRIPTORS = (
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
@@ -43,7 +44,9 @@ class ValueHolder:
 
 def is_native(kind: type) -> bool:
     """Return whether a class is written in C: some of those look like classes of Python but have a C `__new__`."""
-    return not kind.__flags__ & HEAP_TYPE or isinstance(kind.__dict__.get("__new__"), types.BuiltinFunctionType)
+    flags = kind.__flags__
+    made_in_c = isinstance(kind.__dict__.get("__new__"), types.BuiltinFunctionType)
+    return not flags & HEAP_TYPE or bool(flags & _ONLY_IN_C) or made_in_c
 
 
 def name_in_errors(kind: type) -> str:
@@ -186,10 +189,18 @@ def _bound_to_class(attribute: _Attribute) -> Value:
     return BoundMethod(attribute.inner(attribute.raw.__func__), attribute.ctx.known(attribute.kind))
 
 
+def refused_by_property(ctx: CaptureContext, instance: Value, operation: Callable[[object], object]) -> NoReturn:
+    """Raise what a property without the function for an operation raises: Python itself is asked, on a stand-in."""
+    try:
+        operation(instance.stand_in())
+    except AttributeError as error:
+        ctx.throw(AttributeError, *error.args)
+    raise AssertionError("a property without a function has one")
+
+
 def _property_value(attribute: _Attribute) -> Value:
     if attribute.raw.fget is None:
-        words = f"property '{attribute.name}' of '{attribute.kind.__name__}' object has no getter"
-        attribute.ctx.throw(AttributeError, words)
+        refused_by_property(attribute.ctx, attribute.the_instance(), attribute.raw.__get__)
     return attribute.ctx.call(attribute.inner(attribute.raw.fget), [attribute.the_instance()], {})
 
 
@@ -229,7 +240,7 @@ _ON_INSTANCE: _BindingRules = (
 def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
     if hasattr(type(raw), "__get__") and not isinstance(raw, type | torch.nn.Module):
         raise Break(UNSUPPORTED_OBJECT, f"{kind.__name__}.{name} is a descriptor written in C")
-    if is_torch_class(owner):
+    if is_torch_class(owner) and type(raw) is not int:  # a number may count what is made, like the ids of hooks
         return ctx.known(raw)
     return ctx.wrap(raw, Attribute(Injected(kind), name))
 

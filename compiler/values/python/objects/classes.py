@@ -2,12 +2,13 @@
 
 import collections
 import enum
+import sys
 import types
 from collections.abc import Callable
 
 import torch
 
-from ...constant import Constant, fold
+from ...constant import Constant, fold, refuse_arguments
 from ...guard import GuardKind
 from ...known_object import KnownObject
 from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
@@ -49,6 +50,16 @@ _DTYPES: dict[type, object] = {
     float: torch.float64,
     complex: torch.complex128,
 }
+
+
+_POSITIONAL: dict[type, range] = {
+    object: range(1),
+    **dict.fromkeys((bool, list, tuple, set, frozenset, dict, collections.OrderedDict), range(2)),
+    collections.deque: range(3),
+    slice: range(1, 4),
+    property: range(5),
+}
+"""How many positional arguments a class takes where its rule does not count them."""
 
 
 class ClassValue(KnownObject):
@@ -135,8 +146,14 @@ class ClassValue(KnownObject):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate construction."""
         rule = CONSTRUCTORS.get(self.kind)
+        if len(args) not in _POSITIONAL.get(self.kind, range(sys.maxsize)):
+            refuse_arguments(ctx, self.kind, args, kwargs)
         if rule is not None:
-            return rule(ctx, self.kind, args, kwargs)
+            try:
+                return rule(ctx, self.kind, args, kwargs)
+            except (IndexError, KeyError, ValueError):
+                refuse_arguments(ctx, self.kind, args, kwargs)  # rules do not count their arguments
+                raise
         own = class_lookup(type(self.kind), "__call__")[1]
         if isinstance(own, types.FunctionType) and not issubclass(self.kind, enum.Enum):
             return ctx.call(ctx.wrap(own, Injected(own)), [self, *args], kwargs)

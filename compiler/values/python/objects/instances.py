@@ -24,7 +24,7 @@ from ..containers.lists import ListValue
 from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue
-from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native
+from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native, name_in_errors, refused_by_property
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
 _COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
@@ -159,13 +159,14 @@ class ObjectValue(Value):
         if self.kind is types.SimpleNamespace:
             return types.SimpleNamespace()
         bases = () if self.contents is None else (self.contents.python_type(),)
-        namespace = {
+        namespace: dict[str, object] = {
             name: None
             for name in ("__iter__", "__hash__", "__contains__", "__reversed__")
             if class_lookup(self.kind, name)[1] is None
         }
+        namespace["__qualname__"] = self.kind.__qualname__
         try:
-            kind: Callable[[], object] = type(self.kind.__name__, bases, namespace)
+            kind: Callable[[], object] = type(name_in_errors(self.kind), bases, namespace)
             return kind()
         except TypeError:  # bool and the like cannot be derived from
             return super().stand_in()
@@ -225,7 +226,7 @@ class ObjectValue(Value):
             return self.missing_attr(ctx, name, fallback)
         self.guard_missing(ctx, name)
         slot = isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType)
-        kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else self.kind.__name__
+        kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else name_in_errors(self.kind)
         ctx.throw(AttributeError, f"'{kind}' object has no attribute '{name}'")
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
@@ -305,7 +306,7 @@ class ObjectValue(Value):
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, property):
             if raw.fset is None:
-                ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no setter")
+                refused_by_property(ctx, self, lambda owner: raw.__set__(owner, None))
             ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
         elif isinstance(raw, types.MemberDescriptorType):
             self.slots[name] = self.written_slots[name] = value
@@ -318,9 +319,9 @@ class ObjectValue(Value):
         elif name == "__class__" or name == "__dict__":
             self.unsupported(f"setting {name}", ATTRIBUTE)
         elif not _has_namespace(self.kind):
-            words = f"'{self.kind.__name__}' object has no attribute '{name}'{_NO_NAMESPACE}"
+            words = f"'{name_in_errors(self.kind)}' object has no attribute '{name}'{_NO_NAMESPACE}"
             if owner is not None:
-                words = f"'{self.kind.__name__}' object attribute '{name}' is read-only"
+                words = f"'{name_in_errors(self.kind)}' object attribute '{name}' is read-only"
             ctx.throw(AttributeError, words)
         else:
             self.namespace.set_item(ctx, Constant(name), value)
@@ -338,7 +339,7 @@ class ObjectValue(Value):
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, property):
             if raw.fdel is None:
-                ctx.throw(AttributeError, f"property '{name}' of '{self.kind.__name__}' object has no deleter")
+                refused_by_property(ctx, self, raw.__delete__)
             ctx.call(ctx.wrap(raw.fdel, Injected(raw.fdel)), [self], {})
         elif isinstance(raw, types.MemberDescriptorType):
             if self._slot(ctx, name) is None:
@@ -355,7 +356,7 @@ class ObjectValue(Value):
             words = f"has no attribute '{name}'"
             if not _has_namespace(self.kind):
                 words = f"attribute '{name}' is read-only" if owner is not None else words + _NO_NAMESPACE
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object {words}")
+            ctx.throw(AttributeError, f"'{name_in_errors(self.kind)}' object {words}")
         else:
             self.namespace.del_item(ctx, Constant(name))
 
@@ -472,7 +473,7 @@ class ObjectValue(Value):
             attribute = str(ctx.realize(args[0]).constant())
             attribute_value = self.generic_attr(ctx, attribute)
             if attribute_value is None:
-                ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{attribute}'")
+                ctx.throw(AttributeError, f"'{name_in_errors(self.kind)}' object has no attribute '{attribute}'")
             return attribute_value
         if name in ("__eq__", "__ne__"):
             same = self.identity() is ctx.realize(args[0]).identity()
@@ -600,7 +601,7 @@ class OpaqueValue(Value):
         """Give the class; methods may be looked up, so that the call is what breaks."""
         if name == "__class__":
             return ctx.known(type(self.real))
-        if not hasattr(type(self.real), name):
+        if class_lookup(type(self.real), name)[0] is None:  # not by hasattr, which may make `__annotations__`
             self.unsupported(f"attribute {name!r}", UNSUPPORTED_OBJECT)
         if isinstance(class_lookup(type(self.real), name)[1], types.MethodDescriptorType):
             return MethodOf(self, name)

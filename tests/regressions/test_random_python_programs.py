@@ -1,0 +1,137 @@
+"""What `plumbline fuzz programs` found, each as small as it goes; the first line of a program says what was wrong."""
+
+import pytest
+
+from support.played_programs import difference_of
+
+PROGRAMS = {
+    "names of C types in errors": """
+import threading, types
+lock, space = threading.Lock(), types.SimpleNamespace(a=1)
+def step(x):
+    log = []
+    for value in (lock, space):
+        for ask in (lambda: value.nothing, lambda: value(), lambda: value[0], lambda: 1 in value, lambda: value + 1):
+            try:
+                log.append(ask())
+            except (TypeError, AttributeError) as error:
+                log.append(str(error))
+    try:
+        lock.fresh = 1
+    except AttributeError as error:
+        log.append(str(error))
+    return log, x + 1
+""",
+    "views of ordered dictionaries have types of their own": """
+from collections import OrderedDict
+def step(x):
+    return type(OrderedDict().items()).__name__, x + 1
+""",
+    "properties without a function name the class with its place": """
+class Outer:
+    class Inner:
+        read_only = property(lambda self: 1)
+        nothing = property()
+inner = Outer.Inner()
+Outer.Inner.late = property()
+def step(x):
+    log = []
+    for name in ('read_only', 'nothing', 'late'):
+        for ask in (lambda: getattr(inner, name), lambda: setattr(inner, name, 1), lambda: delattr(inner, name)):
+            try:
+                log.append(ask())
+            except AttributeError as error:
+                log.append(str(error))
+    return log, x + 1
+""",
+    "a keyword that comes twice while an exception is handled": """
+def spread(**kwargs):
+    return kwargs
+def step(x):
+    try:
+        raise ValueError
+    except ValueError:
+        try:
+            spread(**{'c': 1}, **{'c': x.dim()})
+        except (TypeError, KeyError) as error:
+            return type(error).__name__, str(error), x + 1
+""",
+    "numbers of NumPy are made again at each call": """
+import numpy
+outside = numpy.float64(1.5)
+def step(x):
+    number = numpy.float64(2.5)
+    return number, number + 1, outside, outside.real is outside, outside.__class__.__name__, x + 1
+""",
+    "numbers of NumPy that torch does not take as elements": """
+import numpy
+number = numpy.float32(1.5)
+def step(x):
+    try:
+        x[0] = number
+    except TypeError as error:
+        return str(error), x + 1
+""",
+    "hooks have ids that count": """
+layer = torch.nn.ReLU()
+def step(x):
+    layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+    return layer(x), len(layer._forward_pre_hooks)
+""",
+    "attributes set on objects that are known": """
+known = staticmethod(len)
+def step(x):
+    log = [hasattr(known, 'fresh')]
+    known.fresh = x.dim()
+    log.append(known.fresh)
+    del known.fresh
+    return log, hasattr(known, 'fresh'), x + 1
+""",
+    "literals as operands of what breaks": """
+import random
+def step(x):
+    log = [random.randint(0, 4) in (1, 2)]
+    for ask in (lambda: 3[random.randint(0, 4)], lambda: 'a'(random.random()), lambda: (3).nothing):
+        try:
+            log.append(ask())
+        except (TypeError, AttributeError) as error:
+            log.append(str(error))
+    return log, x + 1
+""",
+    "iterators of types from C": """
+import array
+numbers = array.array('i', [1, 2])
+def step(x):
+    try:
+        return [number for number in numbers], type(getattr(numbers, '__annotations__', 7)).__name__, x + 1
+    except TypeError as error:
+        return str(error)
+""",
+    "arguments that builtin classes refuse": """
+import collections, functools, itertools, operator
+def step(x):
+    log = []
+    for call in (
+        lambda: operator.itemgetter(), lambda: operator.itemgetter(0)(), lambda: operator.itemgetter(0)([1], 2),
+        lambda: operator.attrgetter(3), lambda: operator.attrgetter('a', k=2), lambda: operator.methodcaller(),
+        lambda: operator.methodcaller(3), lambda: operator.methodcaller('a')(), lambda: functools.partial(),
+        lambda: itertools.count('a'), lambda: slice(), lambda: property(1, 2, 3, 4, 5), lambda: bool(1, 2),
+        lambda: collections.deque(1, 2, 3), lambda: set(1, 2), lambda: frozenset(1, 2), lambda: object(1),
+    ):
+        try:
+            log.append(type(call()).__name__)
+        except TypeError as error:
+            log.append(str(error))
+    try:
+        super()
+    except RuntimeError as error:
+        log.append(str(error))
+    return log, x + 1
+""",
+}
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_does_as_plain_python_does(name):
+    assert difference_of(PROGRAMS[name]) == ""
