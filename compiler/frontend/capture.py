@@ -26,6 +26,7 @@ from .breaks.operations import Branch, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import CaptureAttempt
 from .context.frame import FrameState, handled_in
+from .context.lifetimes import watched_by
 from .context.recorder import Recorder
 from .context.torch_state import state_kept_when_interrupted
 from .evaluate import StopAtBreak, run_chain, run_frame
@@ -189,6 +190,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     origin = signal.origin or frame.origin()
     before, handled = list(frame.stack), handled_in(frames)
     writer = SpecialisationWriter(unit, recorder)
+    writer.watched = watched_by(before)
     try:
         exception = writer.out.value(handled) if handled is not None else None
         operation = operation_at(frame, instruction, writer.out, writer.compile_callee)

@@ -26,6 +26,7 @@ from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
+from .context.lifetimes import is_watched
 from .context.recorder import Recorder
 from .guards.generated_function import Names, guard_lines
 from .guards.guard_rules import guard_words
@@ -33,7 +34,7 @@ from .guards.guarded_code import guarded_function
 from .rescue import Rescue
 from .residual import EAGER, Residual, distinct_guards
 from .units.failure import report_failure
-from .units.unit import Specialisation, Tail, Unit, drive
+from .units.unit import Specialisation, Tail, Unit
 
 
 class BackendError(Exception):
@@ -61,6 +62,7 @@ class SpecialisationWriter:
         self.examples = [real for _, real in used]
         self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
         self.out = Residual(recorder, self.names, self.before)
+        self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""
@@ -114,14 +116,18 @@ class SpecialisationWriter:
             if asks_again_for_locals(frame, target):
                 raise Break(FRAME_ACCESS, "locals() after a break, for the dictionary that it gave before")
             local = kept_locals(frame, target)
+            held = (name for name, value in frame.locals.items() if name not in local and self._is_held(value))
+            local = (*local, *held)
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
             given += values + [self.out.value(frame.locals[name]) for name in local]
             layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)
             places.append(Place(frame.decoded, frame.namespace, layout, drops))
         target_name = self.out.inject(self.unit.resume(tuple(places)))
-        if self.unit.is_resume:
-            return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"
-        return f"{self.out.inject(drive)}({', '.join([target_name, *given])})"
+        return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"
+
+    def _is_held(self, value: Value) -> bool:
+        """Return whether the program may notice that a local which is not read again has gone."""
+        return id(value) in self.watched or is_watched(value)
 
     def specialise(self, tail: list[str], origin: Origin | None, module: dict[str, object]) -> Specialisation:
         """Compile the graph and return the finished specialisation."""

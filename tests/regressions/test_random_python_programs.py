@@ -107,6 +107,63 @@ def step(x):
     except TypeError as error:
         return str(error)
 """,
+    "objects with a finaliser end where their name is dropped": """
+LOG = []
+class Ending:
+    def __init__(self, number):
+        self.number = number
+    def __del__(self):
+        LOG.append(self.number)
+def step(x):
+    one = Ending(1)
+    y = x + 1
+    LOG.append('made')
+    del one
+    LOG.append('deleted')
+    two = Ending(2)
+    two = Ending(3)
+    LOG.append('bound again')
+    return LOG[:], y
+""",
+    "finalisers of weakref run where the name is dropped": """
+import weakref
+LOG = []
+class Watched:
+    pass
+def step(x):
+    watched = Watched()
+    weakref.finalize(watched, LOG.append, 'gone')
+    y = x + 1
+    LOG.append('made')
+    del watched
+    LOG.append('deleted')
+    return LOG[:], y
+""",
+    "weak references to what nothing else holds": """
+import weakref
+class Watched:
+    pass
+def step(x):
+    of_result = weakref.ref(x + 1)
+    of_object = weakref.ref(Watched())
+    held, dropped = x * 2, x * 3
+    of_held, of_dropped = weakref.ref(held), weakref.ref(dropped)
+    del dropped
+    gone = [reference() is None for reference in (of_result, of_object, of_held, of_dropped)]
+    return gone, weakref.ref(x)() is x, x * 2
+""",
+    "attributes set on enumerations are read again": """
+import enum
+class Shade(enum.Enum):
+    DARK = 1
+COUNT = [0]
+def step(x):
+    COUNT[0] += 1
+    Shade.fresh = COUNT[0]
+    number = Shade.fresh
+    del Shade.fresh
+    return number, Shade.DARK, x + 1
+""",
     "arguments that builtin classes refuse": """
 import collections, functools, itertools, operator
 def step(x):

@@ -311,6 +311,21 @@ def _import_name(frame: FrameState, instruction: Instruction, out: Residual, _: 
 _RULES["IMPORT_NAME"] = _import_name
 
 
+def _let_go(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
+    """Drop a value, or bind or unbind a local: what it held goes away with the frame of the segment."""
+    name = frame.decoded.code.co_varnames[instruction.argument] if instruction.name != "POP_TOP" else ""
+    if instruction.name == "DELETE_FAST":
+        del frame.locals[name]
+    elif name:
+        frame.locals[name] = frame.pop()
+    else:
+        frame.pop()
+    return Operation((), (Branch("", (), instruction.index + 1),))
+
+
+_RULES["POP_TOP"] = _RULES["STORE_FAST"] = _RULES["DELETE_FAST"] = _let_go
+
+
 def is_compilable_callee(value: Value) -> bool:
     """Return whether the callee is Python that can be a unit of its own."""
     if isinstance(value, BoundMethod):

@@ -17,6 +17,7 @@ from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ...values.value import Value, defines
 from ..context.frame import NULL, FrameState
+from ..context.lifetimes import break_where_noticed
 from .opcode_table import opcode
 
 
@@ -42,6 +43,7 @@ def do_nothing(frame: FrameState, instruction: Instruction) -> None:
 @opcode("POP_TOP")
 def do_POP_TOP(frame: FrameState, instruction: Instruction) -> None:
     """Drop the top."""
+    break_where_noticed(frame.stack[-1])
     frame.pop()
 
 
@@ -111,6 +113,7 @@ def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
 
 def _store_local(frame: FrameState, name: str) -> None:
     """Take the value of a local off the stack; a NULL makes it unbound again."""
+    break_where_noticed(frame.locals.get(name))
     value = frame.pop()
     if value is NULL:
         frame.locals.pop(name, None)
@@ -137,6 +140,7 @@ def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None
 def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Unbind a local."""
     name = _name(instruction)
+    break_where_noticed(frame.locals.get(name))
     if frame.locals.pop(name, None) is None:
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         frame.ctx.throw(UnboundLocalError, message)

@@ -52,6 +52,7 @@ def default_of(function: types.FunctionType, name: str) -> object:
 
 def make_template(
     unit: Dispatched,
+    tail_type: type,
     code: types.CodeType,
     defaults: int,
     keyword_defaults: Sequence[str],
@@ -59,6 +60,7 @@ def make_template(
 ) -> Callable[..., types.FunctionType]:
     """Return make(cells, function) -> what stands for the function; parsed once per code.
 
+    tail_type: of results that say which unit goes on; the function lets go of its arguments before.
     defaults, keyword_defaults: how many of the last positional parameters have one, and which others.  wrap: gives
     what stands for the function once it has other code.
     """
@@ -67,6 +69,7 @@ def make_template(
     tail = "," if arguments else ""
     asked = (*code.co_varnames[code.co_argcount - defaults : code.co_argcount], *keyword_defaults)
     asks = "".join(f"        if {name} is {_DEFAULT}: {name} = {_DEFAULT_OF}({_USERS}, {name!r})\n" for name in asked)
+    release = f"        del {', '.join(names)}\n" if names else ""
     text = (
         f"def {_MAKE}({_CELLS}, {_USERS}):\n"
         f"    def {_FUNCTION}({parts}):\n"
@@ -74,13 +77,19 @@ def make_template(
         f"        if {_USERS}.__code__ is not {_CODE}: return {_WRAP}({_USERS})({call})\n"
         f"        for {_RUN} in {_RUNS}:\n"
         f"            {_RESULT} = {_RUN}({arguments})\n"
-        f"            if {_RESULT} is not {_MISS}: return {_RESULT}\n"
-        f"        return {_MISSED}(({arguments}{tail}))\n"
+        f"            if {_RESULT} is not {_MISS}: break\n"
+        f"        else: {_RESULT} = {_MISSED}(({arguments}{tail}))\n"
+        f"        if {_TYPE}({_RESULT}) is not {_TAIL}: return {_RESULT}\n"
+        f"{release}"
+        f"        while {_TYPE}({_RESULT}) is {_TAIL}: {_RESULT} = {_RESULT}.unit(*{_RESULT}.args)\n"
+        f"        return {_RESULT}\n"
         f"    return {_FUNCTION}\n"
     )
     namespace: dict[str, object] = {
         _RUNS: unit.runs,
         _MISS: MISS,
+        _TYPE: type,
+        _TAIL: tail_type,
         _MISSED: unit.miss,
         _DEFAULT: DEFAULT,
         _DEFAULT_OF: default_of,
@@ -116,21 +125,9 @@ def _signature(code: types.CodeType) -> tuple[str, str]:
     return ", ".join(parts), ", ".join(call)
 
 
-_MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED, _USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP = (
-    f"_plumbline_{word}"
-    for word in (
-        "make",
-        "cells",
-        "call",
-        "run",
-        "runs",
-        "result",
-        "miss",
-        "missed",
-        "users",
-        "code",
-        "default",
-        "default_of",
-        "wrap",
-    )
+_MAKE, _CELLS, _FUNCTION, _RUN, _RUNS, _RESULT, _MISS, _MISSED = (
+    f"_plumbline_{word}" for word in ("make", "cells", "call", "run", "runs", "result", "miss", "missed")
+)
+_USERS, _CODE, _DEFAULT, _DEFAULT_OF, _WRAP, _TYPE, _TAIL = (
+    f"_plumbline_{word}" for word in ("users", "code", "default", "default_of", "wrap", "type", "tail")
 )

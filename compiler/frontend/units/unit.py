@@ -64,18 +64,13 @@ class Specialisation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tail:
-    """What a resume unit returns to go on in another one, so that loops with breaks do not nest calls."""
+    """What a specialisation returns to go on in another unit: the frames of its own hold nothing any more.
+
+    The function that stands for the compiled one runs these units, one after the other.
+    """
 
     unit: "Unit"
     args: tuple[object, ...]
-
-
-def drive(unit: "Unit", *args: object) -> object:
-    """Run a resume unit, and the units it goes on to, until there is a result."""
-    result = unit(*args)
-    while type(result) is Tail:
-        result = result.unit(*result.args)
-    return result
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -123,7 +118,7 @@ class Family:
         key = (function.__code__, id(function.__globals__), given)
         with self.lock:
             if key not in self.templates:
-                self.templates[key] = make_template(self.unit_of(function), function.__code__, *given, self.wrap)
+                self.templates[key] = make_template(self.unit_of(function), Tail, function.__code__, *given, self.wrap)
         made = self.templates[key](function.__closure__ or (), function)
         made.__defaults__ = (DEFAULT,) * given[0] or None
         made.__kwdefaults__ = dict.fromkeys(given[1], DEFAULT) or None
@@ -455,4 +450,4 @@ def _shown_names(places: tuple[Place, ...]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-__all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "drive", "is_suspendable", "parameter_names"]
+__all__ = ["NULL", "Backend", "Family", "Specialisation", "Tail", "Unit", "is_suspendable", "parameter_names"]

@@ -428,7 +428,7 @@ class TensorValue(Value):
 def _try_to_assign(ctx: CaptureContext, number: object, dtype: torch.dtype) -> None:
     """Raise the TypeError of torch where it does not take a number of NumPy's, but one of Python's, as an element."""
     try:
-        torch.empty(1, dtype=dtype)[0] = number
+        torch.empty(1, dtype=dtype)[0] = number  # type: ignore[assignment]  # torch says which it takes
     except TypeError as error:
         ctx.throw(TypeError, *error.args)
 
