@@ -13,6 +13,7 @@ from .base.errors import UserError
 from .base.options import Options, Settings, in_force
 from .frontend.specialise import SYMBOLIC
 from .graph.promises import checked_at_first
+from .kernel_levels import acceptance
 from .native import compile_traced, extra_decompositions
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
@@ -57,13 +58,19 @@ def run_traced(graph: torch.fx.GraphModule, example_inputs: list[object], option
 @named("inductor")
 def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
     """Trace forward and backward to ATen and compile both to native code."""
-
-    def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        return compile_traced(part, inputs, options)
-
-    rules = extra_decompositions()
+    rules, compile_part = extra_decompositions(), native_compiler(options)
     guarded = _is_guarded(graph)
     return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=guarded)
+
+
+def native_compiler(options: Options) -> Callable[..., Callable[..., Any]]:
+    """Return what makes native code of one traced graph and its example inputs, and says when it may be used."""
+    accept = acceptance(options)
+
+    def compile_part(part: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
+        return compile_traced(part, inputs, options, accept)
+
+    return compile_part
 
 
 def _is_guarded(graph: torch.fx.GraphModule) -> bool:

@@ -11,7 +11,7 @@ from torch import fx
 from .base.events import FellBack, record
 from .base.locks import ForkedLock
 from .codegen.host_call import Compiled
-from .graph.dynamic_sizes import size_placeholders, size_values, symbol_of
+from .graph.dynamic_sizes import size_placeholders, size_values
 from .graph.graph_interpreter import interpreted
 from .symbolic.symbolic_sizes import FUNCTIONS, Assumption, assumptions
 
@@ -25,13 +25,12 @@ def compile_for_sizes(gm: fx.GraphModule, compile_form: CompileForm) -> Compiled
     compile_form: makes a form, given what each symbol is in the call; nothing is where the graph has no dynamic sizes,
     and the only form serves every call.
     """
-    dynamic = size_placeholders(gm.graph)
-    if not dynamic:
+    example = size_values(size_placeholders(gm.graph))
+    if not example:
         return compile_form({})
-    names = [symbol_of(node) for node in dynamic]
-    forms = DynamicForms(compile_form, interpreted(gm), names)
-    forms.add([size_values(dynamic)[name] for name in names])
-    count = len(names)
+    forms = DynamicForms(compile_form, interpreted(gm), list(example))
+    forms.add(list(example.values()))
+    count = len(example)
 
     def call(*inputs: object) -> tuple[object, ...]:
         sizes = inputs[-count:]

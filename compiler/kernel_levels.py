@@ -4,9 +4,8 @@ The graph itself, which PyTorch runs, is right; loops are run by their interpret
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import torch
 from torch import fx
@@ -23,39 +22,11 @@ from .graph.promises import is_workspace, run_checked
 from .loops.ir import LoopProgram
 from .loops.loop_interpreter import interpret_program
 from .lowering.lower import lower_graph
-from .lowering.registry import Lowering, LoweringCall, Result, lowering_of, replace_lowering, replaced_lowerings
+from .lowering.registry import Lowering, LoweringCall, Result, lowering_of, replace_lowering
 from .lowering.writer import NoLowering
-from .schedule.schedule import Pass, passes_in_force
+from .native import Acceptance, GraphStages, as_compiled
 
 GRAPH, LOWERING, SCHEDULE, CODE = "ATen graph", "lowering", "schedule", "generated code"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphStages:
-    """One graph, stage by stage.
-
-    sizes: what dynamic sizes are in the call it was compiled for.  lowerings, passes: planted and own, as they were
-    when it was compiled.
-    """
-
-    gm: fx.GraphModule
-    lowered: LoopProgram
-    scheduled: LoopProgram
-    compiled: Compiled
-    sizes: Mapping[str, float]
-    lowerings: Mapping[OpOverload, Lowering]
-    passes: tuple[tuple[str, Pass], ...]
-
-    @staticmethod
-    def of(
-        gm: fx.GraphModule,
-        programs: tuple[LoopProgram, LoopProgram],
-        compiled: Compiled,
-        sizes: Mapping[str, float],
-        options: Options,
-    ) -> "GraphStages":
-        """Return the stages of a graph that has just been compiled; programs: before and after scheduling."""
-        return GraphStages(gm, *programs, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 
 def graph_levels(stages: GraphStages) -> list[ProgramLevel]:
@@ -85,7 +56,12 @@ def _result_of(node: fx.Node) -> tuple[object, object]:
     return (source.target if isinstance(source, fx.Node) else None), index
 
 
-def validated(stages: GraphStages, options: Options) -> Compiled:
+def acceptance(options: Options) -> Acceptance:
+    """Return what a compiled graph goes through before it is used: under `verify="run"` a comparison of its stages."""
+    return (lambda stages: _validated(stages, options)) if options.validates else as_compiled
+
+
+def _validated(stages: GraphStages, options: Options) -> Compiled:
     """Return the compiled graph, which at its first call is held to the stages before it; op by op if one departs."""
 
     def report(error: StageDeparture, inputs: Sequence[object]) -> None:

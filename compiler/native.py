@@ -1,13 +1,14 @@
 """compile_graph: a functional ATen graph becomes one callable that runs generated C.
 
 The way down is a list: lower, schedule, write, build, load.  Whatever cannot be compiled runs op by op through ATen
-with the reason recorded, so every graph has a right answer.
+with the reason recorded, so every graph has a right answer.  Who asks for a graph says what a compiled one goes through
+before it is used (`Acceptance`); nothing here knows how stages are compared.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch import fx
@@ -26,16 +27,42 @@ from .graph.example_values import with_example_values
 from .graph.graph_failure import report_graph_failure
 from .graph.graph_interpreter import interpreted
 from .graph.promises import checked_at_first, going_on
-from .kernel_levels import GraphStages, validated
+from .loops.ir import LoopProgram
 from .loops.loop_printing import record_program
 from .loops.verify import verify
 from .lowering.lower import lower_graph
-from .lowering.registry import lowering_of
+from .lowering.registry import Lowering, lowering_of, replaced_lowerings
 from .runtime.c_build import build
 from .runtime.cpu_features import cpu_features
 from .runtime.process_symbols import OfferedSymbols
 from .schedule.execution_plan import plan_execution
-from .schedule.schedule import schedule
+from .schedule.schedule import Pass, passes_in_force, schedule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphStages:
+    """One graph, stage by stage.
+
+    sizes: what dynamic sizes are in the call it was compiled for.  lowerings, passes: planted and own, as they were
+    when it was compiled.
+    """
+
+    gm: fx.GraphModule
+    lowered: LoopProgram
+    scheduled: LoopProgram
+    compiled: Compiled
+    sizes: Mapping[str, float]
+    lowerings: Mapping[OpOverload, Lowering]
+    passes: tuple[tuple[str, Pass], ...]
+
+
+Acceptance = Callable[[GraphStages], Compiled]
+"""What makes a callable for use of a graph that has just been compiled; asked once for each of its forms."""
+
+
+def as_compiled(stages: GraphStages) -> Compiled:
+    """Use the generated code as it is."""
+    return stages.compiled
 
 
 @dataclass(slots=True)
@@ -49,20 +76,30 @@ class _Once:
 _ONCE = _Once()
 
 
-def compile_graph(gm: fx.GraphModule, example_inputs: Sequence[object], options: Options | None = None) -> Compiled:
+def compile_graph(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    options: Options | None = None,
+    accept: Acceptance = as_compiled,
+) -> Compiled:
     """Return a callable that computes what gm computes, always as a tuple.
 
     gm: call_function nodes with ATen overloads as targets, placeholders, one output; `meta["val"]` is filled in from
     example_inputs where it is missing.  The callable takes one value per placeholder.  Placeholders behind the tensors
     may be dynamic sizes (`graph.dynamic_sizes`): one library serves all of them, save where something was assumed of
     the sizes while compiling; for others it is compiled again.  With `options.strict` errors of ours are raised;
-    otherwise the graph runs op by op and the error is recorded.
+    otherwise the graph runs op by op and the error is recorded.  accept: see `Acceptance`.
     """
-    compiled = compile_traced(gm, example_inputs, options)
+    compiled = compile_traced(gm, example_inputs, options, accept)
     return going_on(compiled, interpreted(gm))
 
 
-def compile_traced(gm: fx.GraphModule, example_inputs: Sequence[object], options: Options | None = None) -> Compiled:
+def compile_traced(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    options: Options | None = None,
+    accept: Acceptance = as_compiled,
+) -> Compiled:
     """As compile_graph, for a graph traced from another program: a call raises MetadataDeparture where it departs.
 
     Then tracing relied on what is not so, and only the other program has the right answer.
@@ -70,17 +107,21 @@ def compile_traced(gm: fx.GraphModule, example_inputs: Sequence[object], options
     chosen = options if options is not None else Options()
 
     def compile_form(sizes: Mapping[str, float]) -> Compiled:
-        return _compile_or_interpret(gm, () if sizes else example_inputs, chosen, sizes)
+        return _compile_or_interpret(gm, () if sizes else example_inputs, chosen, sizes, accept)
 
     return compile_for_sizes(gm, compile_form)
 
 
 def _compile_or_interpret(
-    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, float]
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    options: Options,
+    sizes: Mapping[str, float],
+    accept: Acceptance,
 ) -> Compiled:
     try:
         with stage("inductor"):
-            return _compile(gm, example_inputs, options, sizes)
+            return accept(_compile(gm, example_inputs, options, sizes))
     except Unsupported as error:
         record(FellBack("graph", error.one_line()))
     except BuildError as error:
@@ -98,7 +139,7 @@ def _compile_or_interpret(
 
 def _compile(
     gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, float]
-) -> Compiled:
+) -> GraphStages:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
         lowered = lower_graph(gm, sizes)
@@ -123,9 +164,7 @@ def _compile(
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
     compiled = bind(plan, host, library, GraphFallback(interpreted(gm), options.strict, report))
-    if not options.validates:
-        return compiled
-    return validated(GraphStages.of(gm, (lowered, program), compiled, sizes, options), options)
+    return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 
 def _warn_once(text: str) -> None:

@@ -10,8 +10,9 @@ import torch
 from torch import fx
 
 from .autograd.compile import CompiledCall
+from .backends import native_compiler
 from .base.config import CONFIG
-from .native import compile_traced, extra_decompositions
+from .native import extra_decompositions
 
 
 def torch_backend(
@@ -30,11 +31,8 @@ def torch_backend(
     del example_inputs, mode
     chosen = CONFIG.over_environment(options)()
     lifted, constants = _every_tensor_an_input(graph)
-
-    def compile_part(part: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Callable[..., Any]:
-        return compile_traced(part, inputs, chosen)
-
-    compiled = CompiledCall(lifted, compile_part, chosen, dict(extra_decompositions()), recompute=True)
+    rules = dict(extra_decompositions())
+    compiled = CompiledCall(lifted, native_compiler(chosen), chosen, rules, recompute=True)
     return lambda *inputs: compiled(*inputs, *constants)
 
 

@@ -99,7 +99,7 @@ def _levels(gm: fx.GraphModule, inputs: Sequence[object], options: Options) -> I
     yield form_levels(stages)[4]
     yield ProgramLevel(LOWERING, halves_call(stages, lambda half: _loops(half, stages, lower_graph)))
     yield ProgramLevel(SCHEDULE, halves_call(stages, lambda half: _loops(half, stages, _scheduled(options))))
-    compiled = options.replace(strict=True, verify=bool(options.verify))
+    compiled = options.replace(strict=True)
     yield ProgramLevel(CODE, halves_call(stages, lambda half: _compiled(half, compiled)))
 
 

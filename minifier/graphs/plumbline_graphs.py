@@ -10,6 +10,7 @@ from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.backends import resolve_backend
 from plumbline.compiler.base.options import Options, options_from_environment
 from plumbline.compiler.graph.graph_interpreter import interpret
+from plumbline.compiler.kernel_levels import acceptance
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.pipeline import compile_callable, make_family
 from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
@@ -49,7 +50,7 @@ class PlumblineGraphs:
         options = options_of(request)
         if after == "aot" and backend == "inductor":
             with torch.no_grad():
-                return compile_graph(graph, inputs, options)
+                return compile_graph(graph, inputs, options, acceptance(options))
         if after == "aot":
             return lambda *args: interpret(graph, args)
         run, _, _ = resolve_backend(backend, options)

@@ -6,6 +6,7 @@ import torch
 
 from plumbline.compiler.base.options import Options
 from plumbline.compiler.graph.tracer import trace
+from plumbline.compiler.kernel_levels import acceptance
 from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
@@ -28,7 +29,7 @@ def run_levels(
     results = {"lowered": interpret_program(program, inputs)}
     results["fused"] = interpret_program(schedule(program, options), inputs)
     if native:
-        results["c"] = compile_graph(gm, inputs, options)(*inputs)
+        results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results
 
 

@@ -15,6 +15,7 @@ from plumbline.compiler.dynamic_forms import condition
 from plumbline.compiler.graph.dynamic_sizes import with_size_inputs
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.graph.tracer import AtenRecorder
+from plumbline.compiler.kernel_levels import acceptance
 from plumbline.compiler.loops.ir import LoopProgram
 from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
@@ -82,7 +83,7 @@ class DynamicProgram:
         }
         with recording() as events:
             if self.native is None:
-                self.native = compile_graph(self.gm, (), STRICT)
+                self.native = compile_graph(self.gm, (), STRICT, acceptance(STRICT))
             results["c"] = self.native(*given)
         self.builds += sum(isinstance(event, KernelBuilt) for event in events)
         return results
