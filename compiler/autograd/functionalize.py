@@ -7,7 +7,7 @@ next read. Nodes are taken in one at a time, so that the joint trace can ask abo
 """
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -17,19 +17,17 @@ from ..base.errors import InternalError, Unsupported
 from ..base.torch_facts import FakeTensorMode, OpOverload, lazy_module, storage_key
 from ..graph.aliasing import argument
 from ..graph.facts import is_random, is_view, op_facts
-from ..graph.fx_nodes import add_call, map_nodes
+from ..graph.fx_nodes import map_nodes
 from ..graph.node_values import (
-    copy_facts,
     in_backward,
     is_tensor,
     made_with_grad,
-    mark_backward,
-    set_value,
     tensor_of,
     value_of,
 )
-from ..graph.shape_rules import fake_result
 from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
+from .memory_overlap import is_dense, overlap, overlaps_itself, same_steps
+from .value_graph import ValueGraph
 from .view_writes import ViewStep, Write, write_through
 
 aten = torch.ops.aten
@@ -73,15 +71,12 @@ class Handle:
 class Functionalizer:
     """Takes recorded nodes in with `take`, answers questions about their memory, and ends with `value_after`."""
 
-    mode: FakeTensorMode
-    graph: fx.Graph = field(default_factory=fx.Graph)
+    result: ValueGraph
     handles: dict[fx.Node, Handle] = field(default_factory=dict)
     constants: list[fx.Node] = field(default_factory=list)  # recorded get_attr nodes, inputs of the new graph
     _values: dict[fx.Node, object] = field(default_factory=dict)  # recorded nodes that are not tensors
     _regions: dict[int, Handle] = field(default_factory=dict)  # storage of an example value -> the whole region
-    _inputs: list[fx.Node] = field(default_factory=list)
     _taken: set[fx.Node] = field(default_factory=set)
-    _current: fx.Node | None = None
 
     # -- taking nodes in ---------------------------------------------------------------------------------------
 
@@ -91,12 +86,12 @@ class Functionalizer:
             if node in self._taken or node.op == "output":
                 continue
             self._taken.add(node)
-            self._current = node
+            self.result.recorded = node
             if node.op in ("placeholder", "get_attr"):
                 self._take_input(node)
             else:
                 self._take_call(node)
-        self._current = None
+        self.result.recorded = None
 
     def _take_input(self, node: fx.Node) -> None:
         if node.op == "get_attr":
@@ -104,18 +99,7 @@ class Functionalizer:
         if not is_tensor(node):
             self._values[node] = value_of(node)
             return
-        self._insert_after_inputs()
-        new = self.graph.placeholder(node.name)
-        self.graph.inserting_after()  # back to the end
-        copy_facts(node, new)
-        self._inputs.append(new)
-        self._new_region(node, new)
-
-    def _insert_after_inputs(self) -> None:
-        if self._inputs:
-            self.graph.inserting_after(self._inputs[-1])
-        elif len(self.graph.nodes):
-            self.graph.inserting_before(next(iter(self.graph.nodes)))
+        self._new_region(node, self.result.add_input(node))
 
     def _take_call(self, node: fx.Node) -> None:
         target = node.target
@@ -135,7 +119,7 @@ class Functionalizer:
     def _take_value(self, node: fx.Node, target: OpOverload) -> None:
         if target in _READS_STORAGE:
             self._demand_plain_memory(node)
-        new = self._emit_like(node, target, self._read_args(node.args), self._read_args(node.kwargs))
+        new = self.result.emit(target, self._read_args(node.args), self._read_args(node.kwargs), value_of(node))
         if is_tensor(node):
             self._new_region(node, new)
         else:
@@ -156,7 +140,7 @@ class Functionalizer:
                 self._values[node] = part
             return
         assert isinstance(source, fx.Node)
-        new = self._emit_like(node, operator.getitem, (source, index), {})
+        new = self.result.emit(operator.getitem, (source, index), {}, value_of(node))
         if is_tensor(node):
             self._new_region(node, new)
         else:
@@ -199,22 +183,16 @@ class Functionalizer:
         assert isinstance(parts, (tuple, list))
         steps = [ViewStep(target, args, kwargs, index, grad) for index in range(len(parts))]
         source_node = self._read(parent)
-        whole = self._emit_like(node, target, (source_node, *args), dict(kwargs))
+        whole = self.result.emit(target, (source_node, *args), dict(kwargs), value_of(node))
         handles = []
         for step, part in zip(steps, parts, strict=True):
-            item = self._emit(operator.getitem, (whole, step.index), {}, part)
+            item = self.result.emit(operator.getitem, (whole, step.index), {}, part)
             handles.append(Handle(parent.region, parent, step, item, parent.region.version, part))
         self._values[node] = tuple(handles)
 
     def _view(self, parent: Handle, step: ViewStep, example: torch.Tensor) -> Handle:
-        node = self._apply(step, self._read(parent), example)
+        node = self.result.take_view(step, self._read(parent), example)
         return Handle(parent.region, parent, step, node, parent.region.version, example)
-
-    def _apply(self, step: ViewStep, source: fx.Node, example: torch.Tensor) -> fx.Node:
-        if step.index is None:
-            return self._emit(step.target, (source, *step.args), dict(step.kwargs), example)
-        whole = self._emit(step.target, (source, *step.args), dict(step.kwargs))
-        return self._emit(operator.getitem, (whole, step.index), {}, example)
 
     def _take_geometry_change(self, node: fx.Node, view: OpOverload) -> None:
         source = node.args[0]
@@ -242,7 +220,7 @@ class Functionalizer:
         while whole.parent is not None:
             whole = whole.parent
         input_written = whole.region.root.op == "placeholder" and whole.region.version > 0
-        if input_written or not _is_dense(whole.example):
+        if input_written or not is_dense(whole.example):
             if whole.region.version == 0 and handle is whole:
                 return  # the caller's own tensor, untouched: its memory is what the program means
             raise Unsupported(
@@ -271,12 +249,12 @@ class Functionalizer:
     def _fresh(self, handle: Handle) -> fx.Node:
         if handle.parent is None or handle.step is None:
             return handle.region.value
-        if handle.step.target is aten.as_strided.default and not _is_dense(handle.parent.example):
+        if handle.step.target is aten.as_strided.default and not is_dense(handle.parent.example):
             raise Unsupported(
                 "as_strided of memory that was written afterwards", hint="expected: the graph runs eagerly"
             )
         source = self._fresh(handle.parent) if handle.parent.parent is not None else handle.region.value
-        return self._apply(handle.step, source, handle.example)
+        return self.result.take_view(handle.step, source, handle.example)
 
     # -- writing -----------------------------------------------------------------------------------------------
 
@@ -316,12 +294,12 @@ class Functionalizer:
         for item in target._schema.arguments[len(node.args) :]:  # the twin may lack the original's defaults
             if item.has_default_value() and item.name in demanded and item.name not in kwargs:
                 kwargs[item.name] = item.default_value
-        new = self._emit(twin.operator, self._read_args(tuple(args)), self._read_args(kwargs))
+        new = self.result.emit(twin.operator, self._read_args(tuple(args)), self._read_args(kwargs))
         if twin.single:
             return [new]
         parts = value_of(new)
         assert isinstance(parts, (tuple, list))
-        return [self._emit(operator.getitem, (new, index), {}, part) for index, part in enumerate(parts)]
+        return [self.result.emit(operator.getitem, (new, index), {}, part) for index, part in enumerate(parts)]
 
     def _store_group(self, group: "Handle | list[Handle]", result: object) -> None:
         assert isinstance(result, fx.Node)
@@ -331,7 +309,7 @@ class Functionalizer:
         parts = value_of(result)
         assert isinstance(parts, (tuple, list))
         for index, handle in enumerate(group):
-            self.store(handle, self._emit(operator.getitem, (result, index), {}, parts[index]))
+            self.store(handle, self.result.emit(operator.getitem, (result, index), {}, parts[index]))
 
     def _return_results(
         self,
@@ -360,142 +338,63 @@ class Functionalizer:
         while here.parent is not None and here.step is not None:
             parent = here.parent
             source = self._read(parent)
-            write = Write(here.step, parent.example, here.example, source, value, self._emit)
+            write = Write(here.step, parent.example, here.example, source, value, self.result.emit)
             value = self._settle(parent, write_through(write))
             here = parent
         region.value = value
         region.version += 1
         here.node, here.version = value, region.version
-        if _same_steps(tensor_of(new), handle.example):
+        if same_steps(tensor_of(new), handle.example):
             handle.node, handle.version = new, region.version
 
     def _settle(self, handle: Handle, new: fx.Node) -> fx.Node:
         """Give a new value the dtype and sizes of the written tensor, and for a whole region its strides too."""
         mine, wanted = tensor_of(new), handle.example
         same = mine.dtype == wanted.dtype and mine.shape == wanted.shape
-        if same and (handle.parent is not None or _same_steps(mine, wanted)):
+        if same and (handle.parent is not None or same_steps(mine, wanted)):
             return new
         if 0 in wanted.shape and mine.shape != wanted.shape:
-            return self._grown(handle, new)
-        return self._emit(aten.copy.default, (self._read(handle), new), {}, wanted)
-
-    def _grown(self, handle: Handle, new: fx.Node) -> fx.Node:
-        """Let a tensor without elements, an intermediate, have the size that `out=` gives it."""
-        mine = tensor_of(new)
-        if handle.parent is not None or handle.region.root.op == "placeholder" or mine.dtype != handle.example.dtype:
-            raise Unsupported("a tensor changes its size", why="graphs hold values", hint="expected: it runs eagerly")
-        handle.example = mine
-        return new
+            return _grown(handle, new)
+        return self.result.emit(aten.copy.default, (self._read(handle), new), {}, wanted)
 
     def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
         if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:
             raise Unsupported("a backward writes to what the forward made", hint="expected: the graph runs eagerly")
-        if _overlaps_itself(handle.example):
+        if overlaps_itself(handle.example):
             raise Unsupported("a write to memory that overlaps itself", hint="expected: eager decides")
         for other in node.all_input_nodes:
             mate = self.handles.get(other)
-            if mate is not None and mate is not handle and mate.region is handle.region and _overlap(mate, handle):
+            if (
+                mate is not None
+                and mate is not handle
+                and mate.region is handle.region
+                and overlap(mate.example, handle.example)
+            ):
                 raise Unsupported(
                     "a call reads and writes overlapping parts of one memory", hint="expected: eager decides"
                 )
 
-    # -- the new graph -----------------------------------------------------------------------------------------
-
-    def _emit_like(self, node: fx.Node, target: object, args: object, kwargs: object) -> fx.Node:
-        return self._emit(target, args, kwargs, value_of(node))
-
-    def _emit(self, target: object, args: object, kwargs: object | None = None, value: object = None) -> fx.Node:
-        assert callable(target)
-        assert isinstance(args, tuple)
-        named = kwargs if isinstance(kwargs, Mapping) else {}
-        if value is None:
-            with self.mode, torch.no_grad():
-                value = fake_result(target, map_nodes(args, value_of), map_nodes(dict(named), value_of))
-        node = add_call(self.graph, target, args, named)
-        if self._current is not None:
-            copy_facts(self._current, node)
-            if in_backward(self._current):
-                mark_backward(node)
-        set_value(node, value)
-        return node
+    # -- answers -----------------------------------------------------------------------------------------------
 
     def value_after(self, node: fx.Node) -> fx.Node:
         """Return the node of the new graph that holds what the recorded tensor holds now."""
-        self._current = node
+        self.result.recorded = node
         found = self._read(self.handles[node])
-        self._current = None
+        self.result.recorded = None
         return found
+
+
+def _grown(handle: Handle, new: fx.Node) -> fx.Node:
+    """Let a tensor without elements, an intermediate, have the size that `out=` gives it."""
+    mine = tensor_of(new)
+    if handle.parent is not None or handle.region.root.op == "placeholder" or mine.dtype != handle.example.dtype:
+        raise Unsupported("a tensor changes its size", why="graphs hold values", hint="expected: it runs eagerly")
+    handle.example = mine
+    return new
 
 
 def _dtypes(results: Sequence[object], places: tuple[int, ...]) -> list[torch.dtype]:
     return [tensor_of(node).dtype for node in (results[place] for place in places) if isinstance(node, fx.Node)]
-
-
-def _is_dense(value: torch.Tensor) -> bool:
-    """Return whether the elements fill their memory without gaps or overlaps, from its start."""
-    if value.storage_offset() != 0:
-        return False
-    expected = 1
-    for step, size in sorted(zip(value.stride(), value.shape, strict=True)):
-        if size == 1:
-            continue
-        if step != expected:
-            return False
-        expected *= size
-    return True
-
-
-def _overlaps_itself(value: torch.Tensor) -> bool:
-    """Return whether two elements may share a place: sorted by stride, each dimension must step over the former."""
-    reach = 0
-    for step, size in sorted(zip(value.stride(), value.shape, strict=True)):
-        if size == 0:
-            return False
-        if size == 1:
-            continue
-        if step <= reach:
-            return True
-        reach += step * (size - 1)
-    return False
-
-
-_COUNTED_ELEMENTS = 1 << 24  # larger memory is not marked place by place: it counts as overlapping
-
-
-def _overlap(first: Handle, second: Handle) -> bool:
-    """Return whether two views of one memory may share a place, the very same view excepted."""
-    a, b = first.example, second.example
-    if a.dtype == b.dtype and _geometry(a) == _geometry(b):
-        return False
-    (a_first, a_last), (b_first, b_last) = _interval(a), _interval(b)
-    if a_last < b_first or b_last < a_first:
-        return False
-    end = max(a_last, b_last) // a.element_size() + 1
-    if a.dtype != b.dtype or end > _COUNTED_ELEMENTS:
-        return True
-    places = torch.zeros(end, dtype=torch.bool, device="cpu")  # parts may interleave: the ends of a circular padding
-    places.as_strided(a.shape, a.stride(), int(a.storage_offset())).fill_(True)
-    return bool(places.as_strided(b.shape, b.stride(), int(b.storage_offset())).any())
-
-
-def _geometry(value: torch.Tensor) -> tuple[object, ...]:
-    return value.storage_offset(), tuple(value.shape), value.stride()
-
-
-def _interval(value: torch.Tensor) -> tuple[int, int]:
-    """Return the first and last byte that the elements reach."""
-    if value.numel() == 0:
-        return 0, -1
-    start = int(value.storage_offset())
-    end = start + sum(int(step * (size - 1)) for step, size in zip(value.stride(), value.shape, strict=True))
-    return start * value.element_size(), (end + 1) * value.element_size() - 1
-
-
-def _same_steps(first: torch.Tensor, second: torch.Tensor) -> bool:
-    if first.numel() == 0:
-        return True
-    pairs = zip(first.shape, first.stride(), second.stride(), strict=True)
-    return all(a == b for size, a, b in pairs if size != 1)
 
 
 def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphModule, tuple[int, ...]]:
@@ -504,7 +403,7 @@ def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphMod
     Also the positions of those inputs among the placeholders (attributes, which become placeholders, behind them).
     Raises Unsupported where values cannot follow memory.
     """
-    worker = Functionalizer(mode)
+    worker = Functionalizer(ValueGraph(mode))
     nodes = list(gm.graph.nodes)
     worker.take(nodes)
     results = [map_nodes(part, worker.value_after) for part in gm.graph.output_node().args[0]]  # type: ignore[union-attr]  # checked: a tuple
@@ -513,5 +412,5 @@ def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphMod
         index for index, node in enumerate(inputs) if node in worker.handles and worker.handles[node].region.version
     )
     results += [worker.value_after(inputs[index]) for index in written]
-    worker.graph.output(tuple(results))
-    return lazy_module({}, worker.graph), written
+    worker.result.graph.output(tuple(results))
+    return lazy_module({}, worker.result.graph), written

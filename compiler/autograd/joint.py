@@ -46,6 +46,7 @@ from .call_signature import CallSignature
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
 from .partition import JointGraph
+from .value_graph import ValueGraph
 
 AUTOCAST_DEVICES = ("cpu", "cuda")
 
@@ -152,7 +153,7 @@ class _Run:
         self.sizes = TracedSizes.of(given, frozenset(dynamic.numbers.values()))
         self.mode = self.sizes.mode
         self.recorder = AtenRecorder(self.mode, self.program.decompositions)
-        self.worker = Functionalizer(self.mode)
+        self.worker = Functionalizer(ValueGraph(self.mode))
 
     # -- forward -----------------------------------------------------------------------------------------------
 
@@ -290,7 +291,7 @@ def trace_call(program: JointProgram, tangents: Sequence[int] | None = None) -> 
 def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced:
     run = _Run(program)
     analysis = run.forward()
-    targets = tuple(node.target for node in run.worker.graph.nodes if node.op == "call_function")
+    targets = tuple(node.target for node in run.worker.result.graph.nodes if node.op == "call_function")
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
@@ -298,10 +299,10 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     gradients = [None if node is None else run.worker.value_after(node) for node in found]
     inputs = len(run.primals)
     worker = run.worker
-    add_output(worker.graph, [*_own_memory(worker.graph, analysis.values), *gradients])
+    add_output(worker.result.graph, [*_own_memory(worker.result.graph, analysis.values), *gradients])
     names = [str(node.target) for node in worker.constants]
     joint = JointGraph(
-        lazy_module({}, worker.graph),
+        lazy_module({}, worker.result.graph),
         inputs + len(names),
         len(analysis.values),
         tuple(chosen),

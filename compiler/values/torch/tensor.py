@@ -293,8 +293,6 @@ class TensorValue(Value):
         """Give metadata as constants, views as operations, methods to be called."""
         if name in self.attributes:
             return self.attributes[name]
-        if name == "grad":
-            return self._grad(ctx)
         if name in _VIEW_ATTRIBUTES:
             return ctx.graph.call("call_function", getattr, [self, Constant(name)], {})
         if name == "__class__":
@@ -316,24 +314,9 @@ class TensorValue(Value):
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
         return ctx.known(getattr(self.fake, name))
 
-    def _grad(self, ctx: CaptureContext) -> Value:
-        if self.real is not None and self.source is not None:
-            if not self.real.is_leaf:
-                raise Break(TENSOR_STATE, "grad of a tensor that is not a leaf")
-            self.attributes["grad"] = ctx.wrap(self.real.grad, Attribute(self.source, "grad"))
-            return self.attributes["grad"]
-        if self.fake.requires_grad and not self.fake.is_leaf:
-            raise Break(TENSOR_STATE, "grad of a tensor made in the function")
-        return Constant(None)  # of a leaf made here: `backward` keeps what it adds among the attributes
-
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep `.grad = None` of an input and attributes of the user's own, which are replayed; else Break."""
+        """Keep attributes of the user's own, which are replayed; ask the rule of torch's, or Break."""
         value = ctx.realize(value)
-        is_none = isinstance(value, Constant) and value.value is None
-        if name == "grad" and (is_none or self._takes_gradient(value)):
-            self.attributes["grad"] = value
-            ctx.effects.mutated(self)
-            return
         if not hasattr(torch.Tensor, name):
             self.attributes[name] = value
             ctx.effects.mutated(self)
@@ -342,13 +325,6 @@ class TensorValue(Value):
         if rule is not None and rule(ctx, self, value):
             return
         raise Break(TENSOR_STATE, f"setting attribute {name!r} of {self.describe()}")
-
-    def _takes_gradient(self, value: Value) -> bool:
-        """Return whether a tensor of the graph may become the gradient of this leaf."""
-        if not isinstance(value, TensorValue) or value is self or not self.fake.is_leaf:
-            return False
-        own, other = self.fake, value.fake
-        return (own.shape, own.dtype, own.device) == (other.shape, other.dtype, other.device)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""
@@ -359,12 +335,6 @@ class TensorValue(Value):
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
             raise Break(reason, f"{name}() of {self.describe()}")
-        if (
-            name in ("addcdiv_", "addcmul_")
-            and isinstance(ctx.realize(kwargs.get("value", self)), TensorValue)
-            and kwargs
-        ):
-            return self._add_scaled(ctx, name, args, kwargs["value"])
         if name == "__len__":
             return self.length(ctx)
         if name == "__iter__":
@@ -376,13 +346,6 @@ class TensorValue(Value):
         if isinstance(answer, Constant) and name not in _SETTLED_METHODS and answer.value not in (NotImplemented, ()):
             raise Break(TENSOR_STATE, f"{name}() of {self.describe()}")
         return answer
-
-    def _add_scaled(self, ctx: CaptureContext, name: str, args: Arguments, scale: Value) -> Value:
-        """Evaluate addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""
-        operation = operator.truediv if name == "addcdiv_" else operator.mul
-        part = ctx.graph.call("call_function", operation, list(args), {})
-        part = ctx.graph.call("call_function", operator.mul, [part, scale], {})
-        return ctx.graph.call("call_method", "add_", [self, part], {})
 
     def become(self, ctx: CaptureContext, other: "TensorValue") -> None:
         """Stand for another node from here on: the object stays, what is in it changes."""

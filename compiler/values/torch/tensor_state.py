@@ -1,5 +1,6 @@
 """What changes a tensor itself and not its elements: data, requires_grad, the history; and questions about it."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..reasons import CONSTRUCTION, TENSOR_STATE, Break
+from ..source import Attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .tensor import MethodRule, TensorValue, tensor_attribute, tensor_method, tensor_setter
 
@@ -31,6 +33,50 @@ def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, 
         return None
     tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [tensor], {})))
     return tensor
+
+
+@tensor_attribute("grad")
+def _gradient(ctx: CaptureContext, tensor: TensorValue) -> Value | None:
+    if tensor.real is not None and tensor.source is not None:
+        if not tensor.real.is_leaf:
+            raise Break(TENSOR_STATE, "grad of a tensor that is not a leaf")
+        tensor.attributes["grad"] = ctx.wrap(tensor.real.grad, Attribute(tensor.source, "grad"))
+        return tensor.attributes["grad"]
+    if tensor.fake.requires_grad and not tensor.fake.is_leaf:
+        raise Break(TENSOR_STATE, "grad of a tensor made in the function")
+    return Constant(None)  # of a leaf made here: `backward` keeps what it adds among the attributes
+
+
+@tensor_setter("grad")
+def _set_gradient(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
+    """Keep None, or a tensor of the graph that may become the gradient of this leaf; both are replayed."""
+    if not (isinstance(value, Constant) and value.value is None):
+        if not isinstance(value, TensorValue) or value is tensor or not tensor.fake.is_leaf:
+            return False
+        own, other = tensor.fake, value.fake
+        if (own.shape, own.dtype, own.device) != (other.shape, other.dtype, other.device):
+            return False
+    tensor.attributes["grad"] = value
+    ctx.effects.mutated(tensor)
+    return True
+
+
+def _add_scaled(operation: Callable[..., object]) -> MethodRule:
+    """Return the rule of addcdiv_ or addcmul_ with a tensor as `value`, which eager reads as a number."""
+
+    def rule(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+        scale = kwargs.get("value")
+        if scale is None or not isinstance(ctx.realize(scale), TensorValue):
+            return None
+        part = ctx.graph.call("call_function", operation, list(args), {})
+        part = ctx.graph.call("call_function", operator.mul, [part, scale], {})
+        return ctx.graph.call("call_method", "add_", [tensor, part], {})
+
+    return rule
+
+
+tensor_method("addcdiv_")(_add_scaled(operator.truediv))
+tensor_method("addcmul_")(_add_scaled(operator.mul))
 
 
 class InputChange:

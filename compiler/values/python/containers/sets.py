@@ -6,7 +6,7 @@ iteration, and what `pop` takes, can be read off.
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...constant import Constant
@@ -164,9 +164,6 @@ class SetValue(SetOperand):
         """Return the number of members."""
         return Constant(len(self.members))
 
-    def _hashes_are_real(self) -> bool:
-        return all(value.is_constant() or isinstance(token, HashToken) for token, value in self.members.items())
-
     def ordered(self, ctx: CaptureContext) -> list[Value]:
         """Return the members in the order of the real set; Break if it cannot be known."""
         if len(self.members) < 2:
@@ -176,7 +173,7 @@ class SetValue(SetOperand):
                 self.unsupported(
                     "iteration over a set made of one from outside, whose layout is not known", UNSUPPORTED_OBJECT
                 )
-            if not self._hashes_are_real():
+            if not _hashes_are_real(self.members):
                 self.unsupported("iteration over a set of objects, whose order is not known", UNSUPPORTED_OBJECT)
             return [self.members[token] for token in self.tokens]
         if self.log:
@@ -211,7 +208,7 @@ class SetValue(SetOperand):
         if kwargs or not hasattr(self.kind, name):
             self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name)(**kwargs), reason=BUILTIN_METHOD)
         if name in _CHANGES:
-            known = self.exact and self.source is None and self._hashes_are_real()
+            known = self.exact and self.source is None and _hashes_are_real(self.members)
             if name == "pop" and len(self.members) > 1 and not known:
                 self.unsupported("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
             one = name in ("add", "discard", "remove")
@@ -243,24 +240,30 @@ class SetValue(SetOperand):
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new set."""
         name = out.fresh()
-        members = "".join(f"{out.value(self.members[token])}, " for token in self._insertion_order())
+        members = "".join(f"{out.value(self.members[token])}, " for token in _insertion_order(self))
         out.line(f"{name} = {out.inject(self.kind)}(({members}))")
         return name
-
-    def _insertion_order(self) -> list[Hashable]:
-        """Return an order of adding the members that gives a set the order of iteration that this one has."""
-        tokens = list(self.tokens)
-        if not self._hashes_are_real() or not self.exact:
-            return tokens
-        for order in itertools.islice(itertools.permutations(tokens), _TRIES):
-            if list(self.kind(order)) == tokens:
-                return list(order)
-        self.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the changes on the original."""
         name, methods = out.value(self), {word: out.inject(getattr(set, word)) for word in ("add", "discard")}
         return [f"{methods[operation]}({name}, {out.value(item)})" for operation, item in self.log if item is not None]
+
+
+def _hashes_are_real(members: Mapping[Hashable, Value]) -> bool:
+    """Return whether the tokens hash as the program's objects do."""
+    return all(value.is_constant() or isinstance(token, HashToken) for token, value in members.items())
+
+
+def _insertion_order(value: SetValue) -> list[Hashable]:
+    """Return an order of adding the members that gives a set the order of iteration that this one has."""
+    tokens = list(value.tokens)
+    if not _hashes_are_real(value.members) or not value.exact:
+        return tokens
+    for order in itertools.islice(itertools.permutations(tokens), _TRIES):
+        if list(value.kind(order)) == tokens:
+            return list(order)
+    value.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
 
 
 class SetIterator(SequenceIterator):

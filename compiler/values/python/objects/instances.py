@@ -1,7 +1,6 @@
-"""Instances of user code: attributes, special methods, changes; and objects that can only be passed on."""
+"""Instances of user code: special methods, copies, new ones; and objects that can only be passed on."""
 
 import collections
-import functools
 import itertools
 import operator
 import sys
@@ -12,19 +11,19 @@ from typing import Any, Generic
 import torch
 
 from ...constant import Constant, MethodOf, fold
-from ...guard import ABSENT, GuardKind, Member
 from ...identities import HashToken
 from ...operator_table import Comparison
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...reasons import BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...scalar import SizeValue
-from ...source import Attribute, Injected, Source
+from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from ..containers.iterators import IteratorValue
 from ..containers.lists import ListValue
 from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue
-from .attributes import MISSING, NativeMethod, bind_raw, class_lookup, is_native, name_in_errors, refused_by_property
+from .attributes import NativeMethod, class_lookup, is_native, name_in_errors
+from .instance_attributes import InstanceAttributes
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
 _COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
@@ -35,30 +34,13 @@ INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> mak
 SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
 
 
-class ObjectValue(Value):
-    """An instance of a class written in Python.
+class ObjectValue(InstanceAttributes):
+    """An instance of a class written in Python: its special methods, and what it holds as a container.
 
-    Its `__dict__` is a DictValue, so reads are guarded one by one and writes are replayed in order. contents: what
-    an instance of a dict or list subclass holds.
+    contents: what an instance of a dict, list or set subclass holds, or the number or text that one of those is.
     """
 
     copies_plainly = True  # unless classes in C have a state of their own
-
-    def __init__(self, kind: type, real: object = MISSING, source: Source | None = None) -> None:
-        self.kind = kind
-        self.real = real
-        self.source = source
-        namespace = getattr(real, "__dict__", None) if real is not MISSING else None
-        place = Attribute(source, "__dict__") if source is not None and namespace is not None else None
-        self.namespace = DictValue(dict, place, namespace)
-        self.namespace.ordered = False
-        self.slots: dict[str, Value] = {}
-        self.written_slots: dict[str, Value | None] = {}  # None: deleted
-        self.contents = None  # a Constant, ListValue, DictValue or SetValue
-
-    def python_type(self) -> type:
-        """Return the class."""
-        return self.kind
 
     def defines_operators(self) -> bool:
         """Return True: its class may have them."""
@@ -146,14 +128,6 @@ class ObjectValue(Value):
             self.refuse(ctx, "reversed", reversed)
         return IteratorValue(reversed, _from_the_end(ctx, self), ctx)
 
-    def describe(self) -> str:
-        """Return the class's name."""
-        return f"{self.kind.__qualname__} object"
-
-    def identity(self) -> object:
-        """Return the real object if there is one."""
-        return self if self.real is MISSING else self.real
-
     def stand_in(self) -> object:
         """Return an instance of a class of the same name without methods, derived from the same builtin type."""
         if self.kind is types.SimpleNamespace:
@@ -205,160 +179,6 @@ class ObjectValue(Value):
         if answer is not None:
             return self.answered(ctx, "__index__", answer, operator.index)
         return self.contents if isinstance(self.contents, Constant) else self
-
-    def method(self, ctx: CaptureContext, name: str) -> Value | None:
-        """Return a special method defined in Python, bound; None if the class has none."""
-        owner, raw = class_lookup(self.kind, name)
-        if owner is None or not isinstance(raw, types.FunctionType | functools.partialmethod | staticmethod):
-            return None
-        return bind_raw(ctx, raw, owner, name, self, self.kind)
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Evaluate `object.name` by Python's lookup rules."""
-        custom = class_lookup(self.kind, "__getattribute__")[1]
-        if isinstance(custom, types.FunctionType):
-            return self._custom_attr(ctx, name, custom)
-        attribute = self.generic_attr(ctx, name)
-        if attribute is not None:
-            return attribute
-        fallback = class_lookup(self.kind, "__getattr__")[1]
-        if isinstance(fallback, types.FunctionType):
-            return self.missing_attr(ctx, name, fallback)
-        self.guard_missing(ctx, name)
-        slot = isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType)
-        kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else name_in_errors(self.kind)
-        ctx.throw(AttributeError, f"'{kind}' object has no attribute '{name}'")
-
-    def guard_missing(self, ctx: CaptureContext, name: str) -> None:
-        """Demand that neither the instance nor its class has the attribute."""
-        if not isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType) and name != "__dict__":
-            # not by hasattr, which asks the metaclass too, and makes `__annotations__` of a class that has none
-            ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
-        self.namespace.find(ctx, Constant(name))
-
-    def _custom_attr(self, ctx: CaptureContext, name: str, custom: types.FunctionType) -> Value:
-        """Evaluate a `__getattribute__` written in Python, then `__getattr__` if it raises AttributeError."""
-        try:
-            return ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
-        except Raised as raised:
-            fallback = class_lookup(self.kind, "__getattr__")[1]
-            missing = issubclass(raised.value.python_type(), AttributeError)
-            if not missing or not isinstance(fallback, types.FunctionType):
-                raise
-            return self.missing_attr(ctx, name, fallback)
-
-    def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
-        """Evaluate `__getattr__`."""
-        self.guard_missing(ctx, name)
-        return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
-
-    def generic_attr(self, ctx: CaptureContext, name: str) -> Value | None:
-        """Evaluate `object.__getattribute__`; None where it raises AttributeError."""
-        if name == "__class__":
-            return ctx.known(self.kind)
-        if name == "__dict__" and (_has_namespace(self.kind) or self.namespace.source is not None):
-            return self.namespace
-        owner, raw = class_lookup(self.kind, name)
-        if isinstance(raw, types.MemberDescriptorType):
-            return self._slot(ctx, name)
-        if name == "__weakref__":
-            self.unsupported("attribute '__weakref__'", UNSUPPORTED_OBJECT)
-        is_data = owner is not None and hasattr(type(raw), "__set__")
-        if is_data and owner is not None:
-            return bind_raw(ctx, raw, owner, name, self, self.kind)
-        attribute = self._own(ctx, name, guard_absence=owner is not None and not _is_dunder(name))
-        if attribute is not None:
-            return attribute
-        if owner is None:
-            return None
-        return bind_raw(ctx, raw, owner, name, self, self.kind)
-
-    def _own(self, ctx: CaptureContext, name: str, *, guard_absence: bool) -> Value | None:
-        unread, key = self.namespace.unread, Constant(name)
-        if unread is not None and name not in unread and not guard_absence and name not in self.namespace.entries:
-            return None  # special methods are looked up on the class: nothing to guard
-        return self.namespace.find(ctx, key)
-
-    def _slot(self, ctx: CaptureContext, name: str) -> Value | None:
-        if name in self.slots:
-            self.slots[name] = ctx.realize(self.slots[name])
-            return self.slots[name]
-        if self.real is MISSING or name in self.written_slots:
-            return None
-        if not hasattr(self.real, name):
-            if self.source is not None:
-                ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
-            return None
-        assert self.source is not None
-        self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
-        return self.slots[name]
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Evaluate `object.name = value`."""
-        custom = class_lookup(self.kind, "__setattr__")[1]
-        if isinstance(custom, types.FunctionType):
-            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name), value], {})
-        else:
-            self.set_plain(ctx, name, value)
-
-    def set_plain(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Evaluate `object.__setattr__(self, name, value)`."""
-        owner, raw = class_lookup(self.kind, name)
-        if isinstance(raw, property):
-            if raw.fset is None:
-                refused_by_property(ctx, self, lambda owner: raw.__set__(owner, None))
-            ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
-        elif isinstance(raw, types.MemberDescriptorType):
-            self.slots[name] = self.written_slots[name] = value
-            ctx.effects.mutated(self)
-        elif owner is not None and hasattr(type(raw), "__set__"):
-            setter = class_lookup(type(raw), "__set__")[1]
-            if not isinstance(setter, types.FunctionType):
-                self.unsupported(f"setting attribute {name!r} through a descriptor written in C", ATTRIBUTE)
-            ctx.call(ctx.wrap(setter, Injected(setter)), [ctx.wrap(raw, Injected(raw)), self, value], {})
-        elif name == "__class__" or name == "__dict__":
-            self.unsupported(f"setting {name}", ATTRIBUTE)
-        elif not _has_namespace(self.kind):
-            words = f"'{name_in_errors(self.kind)}' object has no attribute '{name}'{_NO_NAMESPACE}"
-            if owner is not None:
-                words = f"'{name_in_errors(self.kind)}' object attribute '{name}' is read-only"
-            ctx.throw(AttributeError, words)
-        else:
-            self.namespace.set_item(ctx, Constant(name), value)
-
-    def del_attr(self, ctx: CaptureContext, name: str) -> None:
-        """Evaluate `del object.name`."""
-        custom = class_lookup(self.kind, "__delattr__")[1]
-        if isinstance(custom, types.FunctionType):
-            ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
-        else:
-            self.del_plain(ctx, name)
-
-    def del_plain(self, ctx: CaptureContext, name: str) -> None:
-        """Evaluate `object.__delattr__(self, name)`."""
-        owner, raw = class_lookup(self.kind, name)
-        if isinstance(raw, property):
-            if raw.fdel is None:
-                refused_by_property(ctx, self, raw.__delete__)
-            ctx.call(ctx.wrap(raw.fdel, Injected(raw.fdel)), [self], {})
-        elif isinstance(raw, types.MemberDescriptorType):
-            if self._slot(ctx, name) is None:
-                ctx.throw(AttributeError, name)
-            self.slots.pop(name)
-            self.written_slots[name] = None
-            ctx.effects.mutated(self)
-        elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
-            deleter = class_lookup(type(raw), "__delete__")[1]
-            if not isinstance(deleter, types.FunctionType):
-                self.unsupported(f"deleting attribute {name!r} through a descriptor", ATTRIBUTE)
-            ctx.call(ctx.wrap(deleter, Injected(deleter)), [ctx.wrap(raw, Injected(raw)), self], {})
-        elif self.namespace.find(ctx, Constant(name)) is None:
-            words = f"has no attribute '{name}'"
-            if not _has_namespace(self.kind):
-                words = f"attribute '{name}' is read-only" if owner is not None else words + _NO_NAMESPACE
-            ctx.throw(AttributeError, f"'{name_in_errors(self.kind)}' object {words}")
-        else:
-            self.namespace.del_item(ctx, Constant(name))
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `object(*args)`."""
@@ -506,17 +326,6 @@ class ObjectValue(Value):
                 out.line(line)
         return name
 
-    def replay(self, out: Rebuilder) -> list[str]:
-        """Write the changed slots into the original; its `__dict__` replays itself."""
-        name = out.value(self)
-        set_slot, delete_slot = out.inject(object.__setattr__), out.inject(object.__delattr__)
-        return [
-            f"{set_slot}({name}, {slot!r}, {out.value(value)})"
-            if value is not None
-            else f"if {out.inject(hasattr)}({name}, {slot!r}): {delete_slot}({name}, {slot!r})"
-            for slot, value in self.written_slots.items()
-        ]
-
 
 def new_object(kind: type) -> ObjectValue:
     """Return a fresh instance without having run `__init__`."""
@@ -554,26 +363,11 @@ def _from_the_end(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
         yield owner.get_item(ctx, Constant(position))
 
 
-def _is_plain_space(kind: type) -> bool:
-    return class_lookup(kind, "__eq__")[0] is types.SimpleNamespace
-
-
 _NO_NAMESPACE = " and no __dict__ for setting new attributes" if sys.version_info >= (3, 13) else ""
 
 
-def _full_name(kind: type) -> str:
-    """Return a class's name in the words of Python 3.13: with its module, unless that goes without saying."""
-    plain = kind.__module__ in ("builtins", "__main__")
-    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _has_namespace(kind: type) -> bool:
-    """Return whether instances have a `__dict__`."""
-    return bool(kind.__dictoffset__)
-
-
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
+def _is_plain_space(kind: type) -> bool:
+    return class_lookup(kind, "__eq__")[0] is types.SimpleNamespace
 
 
 class OpaqueValue(Value):
