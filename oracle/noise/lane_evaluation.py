@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .monte_carlo import (
+    DOUBLE,
     WIDE,
     NoiseSource,
     NoisyArithmetic,
@@ -56,6 +57,21 @@ class LanePlan:
         values = [0.0] * self.exact + [1.0] * self.replicas + [WIDE] * self.wide + [0.0] * self.rounded
         return torch.tensor(values, dtype=torch.float64)
 
+    def noisy_rows(self, call: "LaneCall") -> slice:
+        """Return the rows that take noise in one call: `noisy`, and the rounded ones where eager is in float64."""
+        return slice(self.exact, self.count) if call.is_double else self.noisy
+
+    def amplification_of(self, call: "LaneCall") -> Tensor:
+        """Return how much of the noise each row takes in one call.
+
+        A rounded lane repeats a float64 kernel to the bit: a sum that cancels to nothing there would be held for fixed,
+        unless it takes the noise of its terms as a replica does.
+        """
+        amplification = self.amplification()
+        if call.is_double:
+            amplification[self.rounding] = 1.0
+        return amplification
+
 
 @dataclass(frozen=True, slots=True)
 class LaneCall:
@@ -71,6 +87,11 @@ class LaneCall:
     kwargs: dict[str, Any]
     dtypes: list[torch.dtype]
     real: list[Tensor]
+
+    @property
+    def is_double(self) -> bool:
+        """Return whether eager's kernel is as precise as the lanes are."""
+        return internal_roundoff(self.dtypes) == DOUBLE
 
 
 def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
@@ -147,7 +168,7 @@ def _with_copies(facts: OperatorFacts, args: Any, kwargs: Any) -> tuple[list[Any
 
 def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor, list[float]]:
     """Return inner noise a row, the amplification a row, and output roundoff a result."""
-    amplification = plan.amplification()[rows]
+    amplification = plan.amplification_of(call)[rows]
     quiet = call.facts.moving or call.facts.jumping or call.facts.fixed or call.facts.converting
     inner = 0.0 if quiet else internal_roundoff(call.dtypes)
     outer = [_output_roundoff(call, real.dtype) for real in call.real]
@@ -180,14 +201,14 @@ def _evaluate_together(call: LaneCall, plan: LanePlan, source: NoiseSource) -> l
         return results
     noisy = _noisy_rows(call, args, kwargs, results, plan, source)
     for value, rows in zip(results, noisy, strict=True):
-        value[plan.noisy] = rows.to(value.dtype)
+        value[plan.noisy_rows(call)] = rows.to(value.dtype)
     return results
 
 
 def _noisy_rows(
     call: LaneCall, args: Any, kwargs: Any, results: list[Tensor], plan: LanePlan, source: NoiseSource
 ) -> list[Tensor]:
-    rows, facts = plan.noisy, call.facts
+    rows, facts = plan.noisy_rows(call), call.facts
     inner, amplification, outer = _scales(call, plan, rows)
     args, kwargs = map_tensors(args, lambda t: t[rows]), map_tensors(kwargs, lambda t: t[rows])
     if facts.decomposition is not None:

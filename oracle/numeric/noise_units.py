@@ -39,6 +39,10 @@ EXACT_SHARE = 0.1
 # A position is undetermined when a unit of noise is a quarter of the value's scale: no digit is certain.
 UNDETERMINED = 0.25
 
+# Distances are cut off here, in units; LEAST: the smallest float64, which a unit is never below.
+FARTHEST = 1e140
+LEAST = 5e-324
+
 LOW_PRECISION = frozenset({torch.float16, torch.bfloat16})
 
 
@@ -71,16 +75,21 @@ def noise_units(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, 
     r = torch.where(lanes_finite, exact, zero)
     spread = _spread(r, replicas, lanes_finite)
     sigma, allowed = _sigma(spread, r, e, lanes_finite, eager.dtype)
-    z_eager = torch.where(counted & torch.isfinite(e), (e - r) / sigma, zero).nan_to_num(nan=0.0)
+    z_eager = _bounded(torch.where(counted & torch.isfinite(e), (e - r) / sigma, zero))
     calibration = _calibration(z_eager[counted]) if bool(counted.any()) else 1.0
     sigma = sigma * calibration
-    z = torch.where(counted, (a - r) / sigma, zero).nan_to_num(nan=0.0)
+    z = _bounded(torch.where(counted, (a - r) / sigma, zero))
     level = float(r[lanes_finite].square().mean().sqrt()) if bool(lanes_finite.any()) else 0.0
     unstable = lanes_finite & (spread > UNDETERMINED * r.abs().clamp(min=level)) & (spread > 0)
     unstable |= ~lanes_finite & torch.isfinite(exact)
     if jumped is not None:
         unstable |= jumped
     return NoiseUnits(z, z_eager / calibration, sigma, allowed * calibration, calibration, counted, unstable)
+
+
+def _bounded(z: Tensor) -> Tensor:
+    """Return distances whose squares and sums are finite: beside an exact 0 of float64 a unit is next to nothing."""
+    return z.nan_to_num(nan=0.0).clamp(-FARTHEST, FARTHEST)
 
 
 def _spread(r: Tensor, replicas: Tensor, finite: Tensor) -> Tensor:
@@ -104,7 +113,7 @@ def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dt
         sigma = torch.maximum(sigma, torch.where(moving, NEIGHBOUR_FLOOR * _neighbours(spread, moving), 0.0))
     still = ~moving & (e == r)
     rounding = torch.where(still, EXACT_SHARE, 1.0) * ROUNDING * u * size
-    tiny = u * torch.finfo(dtype).tiny
+    tiny = max(u * torch.finfo(dtype).tiny, LEAST)
     unit = sigma + rounding + tiny
     if dtype not in LOW_PRECISION:
         return unit, ELEMENT * unit
@@ -147,7 +156,8 @@ def error_statistics(
     share = float(units.unstable.double().mean()) if units.unstable.numel() else 0.0
     if not total:
         return ErrorStatistics(0.0, 0.0, 0.0, 0.0, unstable=share)
-    excess = torch.where(counted, (z * units.sigma).abs() / units.allowed, 0.0)
+    error = torch.where(counted, actual.double() - exact, 0.0).abs()
+    excess = _bounded(error / units.allowed)
     at = index_of(int(excess.argmax()), z.shape)
     rms = float((z.square().sum() / total).sqrt())
     rms_eager = float((units.z_eager[counted].square().mean()).sqrt())
@@ -187,7 +197,7 @@ def _bias(dtype: torch.dtype, exact: Tensor, replicas: Tensor, units: NoiseUnits
     sign = torch.where(exact < 0, -1.0, 1.0)
     samples = [units.z_eager]
     for row in replicas:
-        samples.append(torch.where(counted, (row - exact) / units.sigma, 0.0).nan_to_num_(nan=0.0))
+        samples.append(_bounded(torch.where(counted, (row - exact) / units.sigma, 0.0)))
     worst = 0.0
     dims: list[int | None] = [None, *[d for d in range(exact.dim()) if exact.shape[d] > 1 and exact.dim() > 1]]
     weights = counted.double()
