@@ -133,9 +133,7 @@ def _drawn_inputs(draw: random.Random, *, dynamic: bool) -> tuple[GraphInput, ..
         one = GraphInput(shape, draw.choice(INPUT_DTYPES),
                          draw.choice(LAYOUTS) if draw.random() < 0.4 else "contiguous",
                          draw.choice(VALUES) if draw.random() < 0.5 else "normal")  # fmt: skip
-        wants_grad = (
-            one.is_float and one.dtype != "float64" and draw.random() < 0.25
-        )  # no reference is finer than float64
+        wants_grad = one.is_float and draw.random() < 0.25
         inputs.append(replace(one, requires_grad=wants_grad))
     return tuple(inputs)
 
