@@ -104,6 +104,7 @@ class Residual(Rebuilder):
         for effect in self.recorder.effects.changed:
             stores += effect.replay(self)
         self.lines += stores
+        self.lines += [write(self) for write in self.recorder.effects.counted]
 
     def restore_state(self) -> None:
         """Leave the global state of torch as the captured code left it."""

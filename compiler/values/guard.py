@@ -107,7 +107,7 @@ def member_found(raw: object) -> object:
     return raw if by_identity else PLAIN
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Answer:
     """What calling a function with known arguments gave."""
 
@@ -115,9 +115,13 @@ class Answer:
     kwargs: dict[str, object]
     given: object
 
+    def found(self, function: Callable[..., object]) -> object:
+        """Return what it gives now."""
+        return function(*self.args, **self.kwargs)
+
     def still_given(self, function: Callable[..., object]) -> bool:
         """Return whether it gives the same now: this object, or an equal number or text of the same type."""
-        found, given = function(*self.args, **self.kwargs), self.given
+        found, given = self.found(function), self.given
         return found is given or (type(found) is type(given) and type(found) in _SCALARS and repr(found) == repr(given))
 
 

@@ -207,8 +207,17 @@ class BaseItem(Source):
         return self.of
 
     def text(self, base: str, inject: Inject) -> str:
-        """Return `kind.__getitem__(base, key)`."""
+        """Return `kind.__getitem__(base, key)`; that of dictionaries would ask `__missing__` of the subclass."""
+        if issubclass(self.kind, dict):
+            return f"{inject(_entry)}({base}, {inject(self.key)})"
         return f"{inject(self.kind)}.__getitem__({base}, {inject(self.key)})"
+
+
+def _entry(table: dict[object, object], key: object) -> object:
+    found = dict.get(table, key, _entry)
+    if found is _entry:
+        raise KeyError(key)
+    return found
 
 
 def shortened(value: object) -> str:

@@ -455,6 +455,10 @@ class SideEffects(ABC):
         """Return how much has changed so far; where this grows, something changed."""
 
     @abstractmethod
+    def note_count(self, write: Callable[[Rebuilder], str]) -> None:
+        """Note a statement that counts something which no captured code reads; it runs after the other changes."""
+
+    @abstractmethod
     def has_changed(self, kind: type[Value]) -> bool:
         """Return whether an object from outside of this kind of value has changed."""
 

@@ -164,6 +164,35 @@ def step(x):
     del Shade.fresh
     return number, Shade.DARK, x + 1
 """,
+    "calls of cached functions count once": """
+import functools
+CALLS = {'n': 0}
+@functools.lru_cache(maxsize=2)
+def cached(n, k=1):
+    CALLS['n'] += 10
+    return n * n + k
+@functools.lru_cache(maxsize=None)
+def unbounded(n):
+    return n * 2
+@functools.lru_cache(typed=True)
+def typed(n):
+    return n * 2
+def step(x):
+    y = x * cached(x.shape[0]) + cached(3, k=2) + cached(x.dim()) + cached(CALLS['n'])
+    y = y + unbounded(4) + typed(1) + typed(True) + typed(1.0)
+    infos = cached.cache_info(), unbounded.cache_info(), typed.cache_info(), CALLS['n']
+    cached.cache_clear()
+    return y, infos
+""",
+    "entries of dictionaries that fill in what is missing": """
+class Filling(dict):
+    def __missing__(self, key):
+        self[key] = 1
+        return 1
+filling = Filling(a=5)
+def step(x):
+    return filling.pop('a', None), x + 1
+""",
     "arguments that builtin classes refuse": """
 import collections, functools, itertools, operator
 def step(x):

@@ -2,10 +2,11 @@
 
 import builtins
 import types
+from collections.abc import Callable
 
 from ...values.guard import GuardKind
 from ...values.source import Injected, Item, Source
-from ...values.value import CaptureContext, SideEffects, Value
+from ...values.value import CaptureContext, Rebuilder, SideEffects, Value
 
 _UNTOUCHED = object()
 
@@ -19,11 +20,16 @@ class EffectList(SideEffects):
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
         self.class_changes = {}
+        self.counted: list[Callable[[Rebuilder], str]] = []
         self.alive: list[object] = []  # keeps the ids in `globals` unique
 
     def count(self) -> tuple[int, int]:
         """Return how much has changed so far; where this grows, something changed."""
         return len(self.changed), len(self.written_globals)
+
+    def note_count(self, write: Callable[[Rebuilder], str]) -> None:
+        """Note a statement that counts something."""
+        self.counted.append(write)
 
     def has_changed(self, kind: type[Value]) -> bool:
         """Return whether an object from outside of this kind of value has changed."""

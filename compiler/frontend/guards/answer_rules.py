@@ -98,7 +98,7 @@ ANSWER_RULES = (
         check=lambda guard, texts: f"{texts.inject(guard.expected)}.still_given({texts.value})",
         words=_answer_words,
         expected=lambda guard: shortened(guard.expected.given),
-        actual=lambda guard, value, _: shortened(value(*guard.expected.args, **guard.expected.kwargs)),
+        actual=lambda guard, value, _: shortened(guard.expected.found(value)),
     ),
     GuardRule(
         GuardKind.STATE,

@@ -81,7 +81,7 @@ def make_template(
         f"        else: {_RESULT} = {_MISSED}(({arguments}{tail}))\n"
         f"        if {_TYPE}({_RESULT}) is not {_TAIL}: return {_RESULT}\n"
         f"{release}"
-        f"        while {_TYPE}({_RESULT}) is {_TAIL}: {_RESULT} = {_RESULT}.unit(*{_RESULT}.args)\n"
+        f"        while {_TYPE}({_RESULT}) is {_TAIL}: {_RESULT} = {_RESULT}.unit(*{_RESULT}.take())\n"
         f"        return {_RESULT}\n"
         f"    return {_FUNCTION}\n"
     )

@@ -62,15 +62,22 @@ class Specialisation:
     has_graph: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Tail:
     """What a specialisation returns to go on in another unit: the frames of its own hold nothing any more.
 
     The function that stands for the compiled one runs these units, one after the other.
     """
 
-    unit: "Unit"
-    args: tuple[object, ...]
+    __slots__ = ("_args", "unit")
+
+    def __init__(self, unit: "Unit", args: tuple[object, ...]) -> None:
+        self.unit = unit
+        self._args = args
+
+    def take(self) -> tuple[object, ...]:
+        """Return the arguments of the unit, once: what is kept here would outlive the names of the program."""
+        args, self._args = self._args, ()
+        return args
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

@@ -1,8 +1,18 @@
 """`functools.lru_cache`: the cached answer for known arguments is part of the specialisation."""
 
+import dis
 import functools
+import gc
+import inspect
 import logging
-from collections.abc import Hashable
+import re
+import types
+import typing
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
 
 from ..constant import Constant, Known
 from ..guard import Answer, GuardKind
@@ -16,13 +26,110 @@ from ..source import Injected, Source
 from ..type_attributes import type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
+_Cached = "functools._lru_cache_wrapper[object]"
+_ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing in its cache"})()
+_COUNTED: Counter[tuple[int, Hashable]] = Counter()  # real calls, by wrapper and key, that a replayed one stands for
+
+
+def _contents(wrapper: _Cached) -> tuple[dict[Hashable, object], object] | None:
+    """Return the answers of a cache by key, and its mark before keywords; None where Python keeps them otherwise.
+
+    The cache itself is asked, not called: a call counts as a hit, and makes the answer the most recently used.
+    """
+    parts = gc.get_referents(wrapper)
+    end = next((i for i in range(4, len(parts)) if parts[i] is functools._CacheInfo), 0)
+    if not end or type(parts[end - 4]) is not dict:
+        return None
+    entries, answers, mark = parts[1 : end - 4], parts[end - 4], parts[end - 2]
+    if not entries:
+        return answers, mark  # without a bound; or there is nothing in it
+    if len(entries) != 3 * len(answers):
+        return None
+    return dict(zip(entries[::3], entries[1::3], strict=True)), mark
+
+
+def _key(wrapper: Any, args: tuple[object, ...], named: dict[str, object], mark: object) -> Hashable:
+    if wrapper.cache_parameters()["typed"]:
+        kinds = (*map(type, args), *map(type, named.values()))
+    elif len(args) == 1 and not named and type(args[0]) in (int, str):
+        return args[0]  # type: ignore[return-value]  # hashable
+    else:
+        kinds = ()
+    pairs = (mark, *(part for pair in named.items() for part in pair)) if named else ()
+    return (*args, *pairs, *kinds)
+
+
+def _cached_answer(wrapper: _Cached, args: tuple[object, ...], named: dict[str, object]) -> object:
+    """Return what the cache has for a call, without counting one; `_ABSENT` if nothing."""
+    contents = _contents(wrapper)
+    if contents is None:
+        return wrapper(*args, **named)
+    return contents[0].get(_key(wrapper, args, named, contents[1]), _ABSENT)
+
+
+def _answer_of(wrapper: _Cached, args: tuple[object, ...], named: dict[str, object]) -> object:
+    """Return what a cached function gives: from its cache, or by a call that the next `_count` stands for."""
+    answer = _cached_answer(wrapper, args, named)
+    contents = _contents(wrapper) if answer is _ABSENT else None
+    if contents is not None:
+        answer = wrapper(*args, **named)
+        _COUNTED[id(wrapper), _key(wrapper, args, named, contents[1])] += 1
+    return answer
+
+
+def _count(wrapper: _Cached, args: tuple[object, ...], named: dict[str, object]) -> None:
+    """Call a cached function as the program did, so that the cache counts it; not if it has been called for that."""
+    contents = _contents(wrapper)
+    place = (id(wrapper), _key(wrapper, args, named, contents[1])) if contents is not None else None
+    if contents is None or place is None:
+        return
+    if _COUNTED[place]:
+        _COUNTED[place] -= 1
+    else:
+        del _COUNTED[place]
+        wrapper(*args, **named)
+
+
+def _is_full(wrapper: Any) -> bool:
+    """Return whether a new answer would push out one that another capture relies on."""
+    info = wrapper.cache_info()
+    return info.maxsize is not None and info.currsize >= info.maxsize
+
+
+def _names_state(function: object) -> bool:
+    """Return whether a function names something outside that can change: then it may not be called ahead of its turn."""
+    if not isinstance(function, types.FunctionType):
+        return True
+    code = function.__code__
+    if any(one.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") for one in dis.get_instructions(code)):
+        return True
+    named = [function.__globals__[name] for name in code.co_names if name in function.__globals__]
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != types.CellType()]
+    return bool(code.co_freevars and not cells) or not all(isinstance(value, _FIXED) for value in (*named, *cells))
+
+
+_FIXED = (
+    *(types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType, functools._lru_cache_wrapper),
+    *(int, float, complex, str, bytes, tuple, frozenset, type(None), re.Pattern, logging.Logger, torch.dtype),
+    *(torch.device, types.GenericAlias, typing.TypeVar, type(typing.Any), type(typing.Optional[int])),  # noqa: UP045 - its class
+)
+
+
+class CachedAnswer(Answer):
+    """What a cached function gave; asking the cache for it again does not count as a call."""
+
+    def found(self, function: Callable[..., object]) -> object:
+        """Return what the cache has; what it has not any more is computed where the program calls the function."""
+        assert isinstance(function, functools._lru_cache_wrapper)
+        return _cached_answer(function, self.args, self.kwargs)
+
 
 class CachedFunctionValue(Value):
     """A function under `lru_cache`.
 
-    Called with known arguments it is called for real, and again by a guard in every call of the compiled code: so does
-    eager, which finds the answer in the cache, or after `cache_clear` computes it again. Tensors as arguments break,
-    because the cache goes by their identity.
+    Called with known arguments it is called now, unless its cache has the answer; a guard asks that the cache still has
+    it. The call itself is replayed, so that the cache counts as many as in eager. Tensors as arguments break, because
+    the cache goes by their identity.
     """
 
     always_true = True
@@ -53,11 +160,17 @@ class CachedFunctionValue(Value):
         """Call the cached function now."""
         known = [_real_argument(ctx, arg) for arg in args]
         named = {name: _real_argument(ctx, value) for name, value in kwargs.items()}
+        absent = _cached_answer(self.real, tuple(known), named) is _ABSENT
+        if absent and (_is_full(self.real) or _names_state(inspect.unwrap(self.real))):
+            raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
         try:
-            answer = self.real(*known, **named)
+            answer = _answer_of(self.real, tuple(known), named)
         except Exception:
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
-        ctx.guards.add(Injected(self.real), GuardKind.ANSWER, Answer(tuple(known), named, answer))
+        ctx.guards.add(Injected(self.real), GuardKind.ANSWER, CachedAnswer(tuple(known), named, answer))
+        ctx.effects.note_count(
+            lambda out: f"{out.inject(_count)}({', '.join(map(out.inject, (self.real, tuple(known), named)))})"
+        )
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)

@@ -318,7 +318,7 @@ case(
     lambda: (rescaled(),),
     "table(3) gives 6.0",
     "6.0",
-    "15.0",
+    "nothing in its cache",
 )
 case(
     "global",
