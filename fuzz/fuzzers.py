@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.harness.compilers import CompilerUnderTest
@@ -61,28 +61,18 @@ def _try_program(program: TransformProgram, compiler: CompilerUnderTest, backend
     return try_program(program, compiler, backend, laws=laws)
 
 
-def _read_program(plain: object) -> TransformProgram:
-    program = from_plain(TransformProgram, plain)
-    check_program(program)
-    return program
+Example = TypeVar("Example")
 
 
-def _read_scenario(plain: object) -> Scenario:
-    scenario = from_plain(Scenario, plain)
-    check_scenario(scenario)
-    return scenario
+def _reader(kind: type[Example], check: Callable[[Example], None]) -> Callable[[object], Example]:
+    """Return what reads examples of a kind from plain data; raises UserError for what is not one."""
 
+    def read(plain: object) -> Example:
+        example = from_plain(kind, plain)
+        check(example)
+        return example
 
-def _read_python_program(plain: object) -> PythonProgram:
-    program = from_plain(PythonProgram, plain)
-    check_python_program(program)
-    return program
-
-
-def _read_batch(plain: object) -> ProgramBatch:
-    batch = from_plain(ProgramBatch, plain)
-    check_batch(batch)
-    return batch
+    return read
 
 
 def _draw_program(draw: random.Random, avoided: Avoided) -> TransformProgram:
@@ -105,17 +95,39 @@ def _draw_batch(draw: random.Random, avoided: Avoided) -> ProgramBatch:
 
 
 FUZZERS = {
-    "transforms": Fuzzer("transforms", _draw_program, _try_program, simpler_programs, program_script, _read_program),
-    "guards": Fuzzer("guards", _draw_scenario, try_scenario, simpler_scenarios, scenario_script, _read_scenario),
+    "transforms": Fuzzer(
+        "transforms",
+        _draw_program,
+        _try_program,
+        simpler_programs,
+        program_script,
+        _reader(TransformProgram, check_program),
+    ),
+    "guards": Fuzzer(
+        "guards",
+        _draw_scenario,
+        try_scenario,
+        simpler_scenarios,
+        scenario_script,
+        _reader(Scenario, check_scenario),
+    ),
     "programs": Fuzzer(
         "programs",
         _draw_python_program,
         try_python_program,
         simpler_python_programs,
         python_program_script,
-        _read_python_program,
+        _reader(PythonProgram, check_python_program),
     ),
-    "graphs": Fuzzer("graphs", _draw_batch, try_batch, simpler_batches, batch_script, _read_batch, departing_stage),
+    "graphs": Fuzzer(
+        "graphs",
+        _draw_batch,
+        try_batch,
+        simpler_batches,
+        batch_script,
+        _reader(ProgramBatch, check_batch),
+        departing_stage,
+    ),
 }
 
 

@@ -1,11 +1,8 @@
 """A campaign as the command line runs it: checked before it starts, failures stored as they occur."""
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -24,6 +21,7 @@ from .campaign_state import CampaignState
 from .corpus import load, prepare_folder
 from .findings import FuzzSignature
 from .fuzzers import Fuzzer, find_fuzzer
+from .interruption import terminated_like_interrupted
 from .isolation import Workshop
 
 Say = Callable[[str], None]
@@ -71,7 +69,7 @@ def run_recorded(
             progress.end(report)
 
         progress = _Progress(show, state, options.known)
-        with _terminated_as_interrupt():
+        with terminated_like_interrupted():
             run_campaign(
                 mode, compiler, backend, options, on_failure=on_failure, on_progress=progress.advance, report=report
             )
@@ -102,23 +100,6 @@ class _Progress:
         self.show(report.progress())
         if self.state is not None:
             self.state.write(report, self.known)
-
-
-@contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM, which `timeout` and job schedulers send, end the campaign as Ctrl-C does: with its summary."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def replay(file: Path, compiler_name: str | None, backend: str | None, say: Say) -> bool:

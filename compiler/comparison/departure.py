@@ -69,10 +69,7 @@ def outputs(after: LevelResult, before: LevelResult, noisy: NoisyRuns) -> Iterat
     if len(after.outputs) != len(before.outputs):
         yield f"{len(after.outputs)} outputs, not {len(before.outputs)}"
         return
-    for place, (value, expected) in enumerate(zip(after.outputs, before.outputs, strict=True)):
-        text = _difference(value, expected, noisy, partial(_one_of_outputs, place), layout=True)
-        if text is not None:
-            yield f"output {place}: {text}"
+    yield from _each("output {}", after.outputs, before.outputs, noisy, _one_of_outputs)
 
 
 def histories(after: LevelResult, before: LevelResult, _noisy: NoisyRuns) -> Iterator[str]:
@@ -91,10 +88,7 @@ def sharing(after: LevelResult, before: LevelResult, _noisy: NoisyRuns) -> Itera
 
 def writes(after: LevelResult, before: LevelResult, noisy: NoisyRuns) -> Iterator[str]:
     """What the tensor inputs hold afterwards."""
-    for place, (value, expected) in enumerate(zip(after.written, before.written, strict=True)):
-        text = _difference(value, expected, noisy, partial(_one_of_written, place), layout=True)
-        if text is not None:
-            yield f"tensor input {place} afterwards: {text}"
+    yield from _each("tensor input {} afterwards", after.written, before.written, noisy, _one_of_written)
 
 
 def gradients(after: LevelResult, before: LevelResult, noisy: NoisyRuns) -> Iterator[str]:
@@ -107,10 +101,7 @@ def gradients(after: LevelResult, before: LevelResult, noisy: NoisyRuns) -> Iter
     if len(after.gradients) != len(before.gradients):
         yield f"{len(after.gradients)} gradients, not {len(before.gradients)}"
         return
-    for place, (value, expected) in enumerate(zip(after.gradients, before.gradients, strict=True)):
-        text = _difference(value, expected, noisy, partial(_one_of_gradients, place), layout=False)
-        if text is not None:
-            yield f"gradient {place}: {text}"
+    yield from _each("gradient {}", after.gradients, before.gradients, noisy, _one_of_gradients, layout=False)
 
 
 def draws(after: LevelResult, before: LevelResult, _noisy: NoisyRuns) -> Iterator[str]:
@@ -127,6 +118,22 @@ ASPECTS: tuple[Callable[[LevelResult, LevelResult, NoisyRuns], Iterator[str]], .
     sharing,
     draws,
 )
+
+
+def _each(
+    name: str,
+    after: Sequence[object],
+    before: Sequence[object],
+    noisy: NoisyRuns,
+    pick: Callable[[int, LevelResult], object],
+    *,
+    layout: bool = True,
+) -> Iterator[str]:
+    """Yield what differs place by place; name: of a place, with braces for its number."""
+    for place, (value, expected) in enumerate(zip(after, before, strict=True)):
+        text = _difference(value, expected, noisy, partial(pick, place), layout=layout)
+        if text is not None:
+            yield f"{name.format(place)}: {text}"
 
 
 def _difference(value: object, expected: object, noisy: NoisyRuns, pick: Pick, *, layout: bool) -> str | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from .neighbour_spread import neighbour_spread
 from .noise import FEW_REPLICAS, REPLICAS
 
 # One element may be this many units off: eight for each of the two stages that are compared.
@@ -142,22 +143,8 @@ def _unit(e: Tensor, spread: Tensor, steady: Tensor, roundoff: float) -> Tensor:
     if bool(relevant.any()):
         typical = float((spread[relevant] / size[relevant]).median())
         unit = torch.maximum(unit, torch.where(moving, RELATIVE_FLOOR * typical * size, 0.0))
-        unit = torch.maximum(unit, torch.where(steady, NEIGHBOUR_FLOOR * _neighbours(spread, moving), 0.0))
+        unit = torch.maximum(unit, torch.where(steady, NEIGHBOUR_FLOOR * neighbour_spread(spread, moving), 0.0))
     return unit + LAST_ROUNDING * roundoff * size
-
-
-def _neighbours(spread: Tensor, moving: Tensor) -> Tensor:
-    """Return the smallest typical (geometric mean) spread among the slices an element lies in, one a dimension."""
-    logs = torch.where(moving, spread, 1.0).log()
-    weights = moving.double()
-    result: Tensor | None = None
-    for dim in range(spread.dim()):
-        others = [d for d in range(spread.dim()) if d != dim]
-        top = logs.sum(others, keepdim=True) if others else logs.sum()
-        count = weights.sum(others, keepdim=True) if others else weights.sum()
-        typical = torch.where(count > 0, (top / count.clamp(min=1)).exp(), 0.0)
-        result = typical if result is None else torch.minimum(result, typical)
-    return spread if result is None else result
 
 
 def _discrete_difference(actual: Tensor, expected: Tensor, rows: Sequence[Tensor]) -> _Worst | None:

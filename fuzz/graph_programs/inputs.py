@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
+from ..tensor_text import drawn_floats, drawn_from, laid_out
+
 FLOAT_DTYPES = ("float32", "float64", "float16", "bfloat16")
 INT_DTYPES = ("int64", "int32", "uint8", "int8", "int16")
 DTYPES = (*FLOAT_DTYPES, *INT_DTYPES, "bool")
@@ -14,7 +16,8 @@ VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
 VIEWS = ("", ".view_as(a{n})", ".reshape(-1)", "[1:]", ".t()", "[..., ::2]", ".unsqueeze(0)", "[0]", ".detach()")
 """How an argument may be made from an earlier one whose memory it shares; `{n}` is that one's number."""
 
-_SPECIAL = "[0.0, -0.0, 1.0, -1.0, 0.5, float('inf'), -float('inf'), float('nan'), 1e-40, 3e38, 1e-45, 65504.0]"
+_SPECIAL = ("0.0", "-0.0", "1.0", "-1.0", "0.5", "float('inf')", "-float('inf')", "float('nan')", "1e-40", "3e38",
+            "1e-45", "65504.0")  # fmt: skip
 _SPECIAL_INTEGERS = {
     "int64": [0, 1, -1, 2, -(2**63), 2**63 - 1, 2**53 + 1, 100],
     "int32": [0, 1, -1, 2, -(2**31), 2**31 - 1, 2**24 + 1, 100],
@@ -53,43 +56,17 @@ class GraphInput:
             text = f"a{self.shares}{self.view.format(n=self.shares)}"
             return text if call >= self.shares_from else f"{text}.detach().clone()"
         shape = tuple(size if size >= 0 else plan.sizes[-size - 1] for size in self.shape)
-        text = self._laid_out(shape, plan.seed * 31 + number)
+        seed = plan.seed * 31 + number
+        text = laid_out(self.layout, shape, lambda dense: self._elements(dense, drawn_from(seed)))
         return f"{text}.requires_grad_()" if self.requires_grad and self.is_float else text
 
-    def _laid_out(self, shape: tuple[int, ...], seed: int) -> str:
-        dims = len(shape)
-        if self.layout == "transposed" and dims > 1:
-            order = tuple(reversed(range(dims)))
-            return f"{self._elements(shape[::-1], seed)}.permute({order})"
-        if self.layout == "channels_last" and dims > 2:
-            order = (0, dims - 1, *range(1, dims - 1))
-            inner = (shape[0], *shape[2:], shape[1])
-            return f"{self._elements(inner, seed)}.permute({order})"
-        if self.layout == "every_second" and shape:
-            return f"{self._elements((*shape[:-1], 2 * shape[-1]), seed)}[..., ::2]"
-        if self.layout == "offset" and shape:
-            return f"{self._elements((shape[0] + 1, *shape[1:]), seed)}[1:]"
-        if self.layout == "expanded" and shape:
-            return f"{self._elements((1, *shape[1:]), seed)}.expand({shape})"
-        return self._elements(shape, seed)
-
-    def _elements(self, shape: tuple[int, ...], seed: int) -> str:
-        drawn = f"generator=torch.Generator().manual_seed({seed})"
+    def _elements(self, shape: tuple[int, ...], drawn: str) -> str:
         if self.dtype == "bool":
             return f"torch.randint(0, 2, {shape}, {drawn}).bool()"
         if self.dtype in INT_DTYPES:
             return self._integers(shape, drawn)
-        normal = f"torch.randn({shape}, {drawn})"
-        texts = {
-            "normal": normal,
-            "ties": f"torch.randint(-2, 3, {shape}, {drawn}).float()",
-            "positive": f"(torch.rand({shape}, {drawn}) + 0.5)",
-            "zeros": f"(torch.zeros({shape}) * {normal})",  # zeros of both signs
-            "constant": f"torch.full({shape}, 0.75)",
-            "wide": f"({normal} * 1e4 ** {normal})",
-            "special": f"torch.tensor({_SPECIAL})[torch.randint(0, 12, {shape}, {drawn})]",
-        }
-        return texts[self.values] + ("" if self.dtype == "float32" else f".to(torch.{self.dtype})")
+        text = drawn_floats(self.values, shape, drawn, _SPECIAL)
+        return text + ("" if self.dtype == "float32" else f".to(torch.{self.dtype})")
 
     def _integers(self, shape: tuple[int, ...], drawn: str) -> str:
         dtype = f"torch.{self.dtype}"

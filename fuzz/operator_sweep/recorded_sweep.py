@@ -1,12 +1,10 @@
 """A sweep as the command line runs it: which tasks, where rows and findings go, a line of progress, signals."""
 
-import contextlib
 import json
 import re
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from plumbline.reports.rows import CaseRow, identify_case
 from plumbline.reports.store import open_store
 
 from ..findings import FuzzSignature
+from ..interruption import terminated_like_interrupted
 from .case_trial import CaseFault
 from .cases import DTYPES, MODULE, SweepTask, dtype_of, read_case
 from .known_deviations import known_deviations
@@ -110,7 +109,7 @@ def run_recorded_sweep(command: SweepCommand, database: str, say: Say) -> SweepR
 
         settings = SweepSettings(tasks, command.samples, command.seed, command.minutes)
         sweep = Sweep(settings, rows, known_deviations(), on_row=on_row, on_finding=on_finding, progress=line.show)
-        with _terminated_like_interrupted():
+        with terminated_like_interrupted():
             report = sweep.run()
         line.clear()
         if not report.interrupted:
@@ -192,17 +191,3 @@ class _ProgressLine:
         if self._live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-
-
-@contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM (`timeout`, a build server) end the sweep as Ctrl-C does: with its summary."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

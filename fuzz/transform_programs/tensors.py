@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
+from ..tensor_text import drawn_floats, drawn_from, laid_out
+
 SIZES = (1, 2, 3, 0, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129)
 """Sizes around the widths of vectors and tiles."""
 
@@ -15,7 +17,7 @@ LAYOUTS = ("contiguous", "transposed", "every_second", "offset", "expanded")
 VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
 MOST_ELEMENTS = 2048
 
-SPECIAL = "[0.0, -0.0, 1.0, -1.0, 0.5, float('inf'), -float('inf'), float('nan'), 1e-40, 3e38]"
+_SPECIAL = ("0.0", "-0.0", "1.0", "-1.0", "0.5", "float('inf')", "-float('inf')", "float('nan')", "1e-40", "3e38")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class TensorSpec:
 
     def expression(self) -> str:
         """Return the tensor as a Python expression that needs `torch` only."""
-        text = _laid_out(self)
+        text = laid_out(self.layout, self.shape, self._elements)
         return f"{text}.requires_grad_()" if self.requires_grad and self.is_float else text
 
     def build(self) -> torch.Tensor:
@@ -54,42 +56,15 @@ class TensorSpec:
         """Return a tensor of this shape and dtype without elements, for shape inference."""
         return torch.empty(self.shape, dtype=getattr(torch, self.dtype), device="meta")
 
-
-def _laid_out(spec: TensorSpec) -> str:
-    shape = spec.shape
-    if spec.layout == "transposed" and len(shape) > 1:
-        order = tuple(reversed(range(len(shape))))
-        return f"{_elements(spec, shape[::-1])}.permute({order})"
-    if spec.layout == "every_second" and shape:
-        return f"{_elements(spec, (*shape[:-1], 2 * shape[-1]))}[..., ::2]"
-    if spec.layout == "offset" and shape:
-        return f"{_elements(spec, (shape[0] + 1, *shape[1:]))}[1:]"
-    if spec.layout == "expanded" and shape:
-        return f"{_elements(spec, (1, *shape[1:]))}.expand({shape})"
-    return _elements(spec, shape)
-
-
-def _elements(spec: TensorSpec, shape: tuple[int, ...]) -> str:
-    drawn = f"generator=torch.Generator().manual_seed({spec.seed})"
-    dtype = f"torch.{spec.dtype}"
-    if spec.dtype == "bool":
-        return f"torch.randint(0, 2, {shape}, {drawn}).bool()"
-    if not spec.is_float:
-        low = 0 if spec.dtype == "uint8" else -3
-        return f"torch.randint({low}, 4, {shape}, {drawn}).to({dtype})"
-    cast = "" if spec.dtype == "float32" else f".to({dtype})"
-    normal = f"torch.randn({shape}, {drawn})"
-    if spec.values == "special":
-        return f"torch.tensor({SPECIAL})[torch.randint(0, 10, {shape}, {drawn})]{cast}"
-    texts = {
-        "normal": normal,
-        "ties": f"torch.randint(-2, 3, {shape}, {drawn}).float()",
-        "positive": f"(torch.rand({shape}, {drawn}) + 0.5)",
-        "zeros": f"(torch.zeros({shape}) * {normal})",  # zeros of both signs
-        "constant": f"torch.full({shape}, 0.75)",
-        "wide": f"({normal} * 1e4 ** {normal})",
-    }
-    return texts[spec.values] + cast
+    def _elements(self, shape: tuple[int, ...]) -> str:
+        drawn, dtype = drawn_from(self.seed), f"torch.{self.dtype}"
+        if self.dtype == "bool":
+            return f"torch.randint(0, 2, {shape}, {drawn}).bool()"
+        if not self.is_float:
+            low = 0 if self.dtype == "uint8" else -3
+            return f"torch.randint({low}, 4, {shape}, {drawn}).to({dtype})"
+        text = drawn_floats(self.values, shape, drawn, _SPECIAL)
+        return text + ("" if self.dtype == "float32" else f".to({dtype})")
 
 
 def tensor_specs(

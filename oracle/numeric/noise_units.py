@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from plumbline.compiler.comparison.neighbour_spread import neighbour_spread
+
 from ..noise.monte_carlo import unit_roundoff
 from ..verdict import ErrorStatistics
 from .element_places import index_of
@@ -110,7 +112,7 @@ def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dt
     if bool(relevant.any()):
         typical = float((spread[relevant] / size[relevant]).median())
         sigma = torch.maximum(sigma, torch.where(moving, RELATIVE_FLOOR * typical * size, 0.0))
-        sigma = torch.maximum(sigma, torch.where(moving, NEIGHBOUR_FLOOR * _neighbours(spread, moving), 0.0))
+        sigma = torch.maximum(sigma, torch.where(moving, NEIGHBOUR_FLOOR * neighbour_spread(spread, moving), 0.0))
     still = ~moving & (e == r)
     rounding = torch.where(still, EXACT_SHARE, 1.0) * ROUNDING * u * size
     tiny = max(u * torch.finfo(dtype).tiny, LEAST)
@@ -120,23 +122,6 @@ def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dt
     before = (sigma.square() - (ROUNDING * u * size).square()).clamp(min=0).sqrt()
     last = torch.where(still, ELEMENT * rounding, LAST_ROUNDINGS * u * size)
     return unit, ELEMENT * (before + tiny) + last
-
-
-def _neighbours(spread: Tensor, moving: Tensor) -> Tensor:
-    """Return the smallest typical (geometric mean) spread among the slices an element lies in, one a dimension."""
-    logs = torch.where(moving, spread, 1.0).log_()
-    weights = moving.double()
-    result: Tensor | None = None
-    for dim in range(spread.dim()):
-        others = [d for d in range(spread.dim()) if d != dim]
-        top = logs.sum(others, keepdim=True) if others else logs
-        count = weights.sum(others, keepdim=True) if others else weights
-        typical = torch.where(count > 0, (top / count.clamp(min=1)).exp(), 0.0)
-        if others:
-            result = typical if result is None else torch.minimum(result, typical)
-    if result is None:
-        return (logs.sum() / weights.sum().clamp(min=1)).exp()
-    return result
 
 
 def _calibration(z: Tensor) -> float:

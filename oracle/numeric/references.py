@@ -35,17 +35,19 @@ class References:
         self.reasons: list[str] = []
 
     def decide(self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None) -> FinalDecision:
-        """Judge one tensor of the compiled run; `path` and `cotangent` say which tensor of the reference it is."""
-        if equal_bits(eager, actual):
-            return FinalDecision(VerdictKind.EQUAL, None, "bitwise equal")
+        """Judge one tensor of the compiled run that differs in bits from eager's.
+
+        path, cotangent: which tensor of the reference it is.
+        """
         for depth in DEPTHS:
             lanes = self._lanes_at(depth, cotangent).get(path)
             if lanes is None:
                 break
+            decision = judge_values(actual, eager, lanes)
             repeated = self._eager[cotangent].get(path)
             if repeated is not None and not equal_bits(repeated, eager):
-                return _eager_differs(judge_values(actual, eager, lanes))
-            kind, statistics, sentence = judge_values(actual, eager, lanes)
+                return _eager_differs(decision)
+            kind, statistics, sentence = decision
             if not isinstance(kind, Need):
                 return self._trusted(FinalDecision(kind, statistics, sentence), eager, actual)
         kind, statistics, sentence = judge_values(actual, eager, None)
