@@ -182,12 +182,15 @@ def jit_is_tracing() -> bool:
 class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyped in torch
     """A fake mode that hands each call to `watcher`, where there is one, which runs it with `run`.
 
+    What torch's shape rules give goes through `correction`.
+
     What a call is made of inside the mode is not shown.  A second mode would see the same, at a seventh of the cost of
     capture.  If torch renames what is overridden here, nothing is noted, and the tests of effects fail.
     """
 
     supports_higher_order_operators = True  # torch looks for rules of exactly its own class
     watcher: "Callable[[WatchedFakeMode, Any, Any, tuple[Any, ...], dict[str, Any]], Any] | None" = None
+    correction: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # (mode, operator, arguments, result)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -200,8 +203,8 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
                 return self.watcher(self, func, types, args, kwargs or {})
             rule = func.python_key_table.get(FakeTensorMode)
             if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
-                result = self.dispatch(func, types, args, kwargs or {})
-                return in_own_memory(func, args, result)
+                result = in_own_memory(func, args, self.dispatch(func, types, args, kwargs or {}))
+                return result if self.correction is None else self.correction(self, func, args, result)
             return rule(self, *args, **(kwargs or {}))
         except BaseException:
             # An interrupt may have come between entering a mode and its block.  torch puts this one back behind the

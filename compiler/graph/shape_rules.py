@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from ..base.torch_facts import FakeTensor, in_own_memory, without_dispatch_modes
+from ..base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
 from .fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
+from .stride_rules import LAYOUTS, in_kernel_order
 
 aten = torch.ops.aten
 DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # arguments -> dtypes of some results
@@ -82,11 +83,20 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
     """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
     if target is aten.index.Tensor:
         return with_indexed_strides(args[0], args[1], result)
+    result = in_kernel_order(target, args, result)
     rule = _RULES.get(target)
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result
     dtypes = rule(args)
     return tuple(_of_dtype(value, dtypes.get(index)) for index, value in enumerate(result))
+
+
+def corrected_in(mode: FakeTensorMode, target: object, args: Sequence[object], result: object) -> object:
+    """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
+    if target is not aten.index.Tensor and target not in _RULES and target not in LAYOUTS:
+        return result
+    with mode:
+        return corrected(target, args, result)
 
 
 def _of_dtype(value: object, dtype: torch.dtype | None) -> object:

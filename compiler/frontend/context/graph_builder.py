@@ -22,6 +22,7 @@ from ...base.torch_facts import (
 from ...graph.effects.call_effects import CallEffect, EffectLog
 from ...graph.node_values import set_entry_shape
 from ...graph.shape_dispatch import call_with_dynamic_sizes
+from ...graph.shape_rules import corrected_in
 from ...values.constant import Constant
 from ...values.guard import GuardKind, TensorFacts, storage_pattern
 from ...values.python.containers.lists import ListValue
@@ -78,6 +79,7 @@ class GraphBuilder(GraphInProgress):
         self.sizes = Sizes(attempt.symbolic, self.fx, self.placeholders, frames.here, attempt.varying_numbers)
         load_fake_modes()
         self.fake_mode = WatchedFakeMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
+        self.fake_mode.correction = corrected_in
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
         self.mutates_inputs = False

@@ -1,0 +1,106 @@
+"""What a trace says of the order of results in memory, against the kernels, on inputs of every order."""
+
+import math
+
+import pytest
+import torch
+
+from plumbline.compiler.base.torch_facts import FakeTensorMode
+from plumbline.compiler.graph.shape_rules import fake_result
+from plumbline.compiler.graph.stride_rules import LAYOUTS
+from plumbline.compiler.graph.tracer import fake_like
+
+aten = torch.ops.aten
+NORMS = [False, 0.1, 1e-5]
+
+
+def laid_out(shape, order, dtype=torch.float32):
+    """Return a tensor whose dimensions lie in memory in the given order, the first outermost."""
+    count = math.prod(shape)
+    values = (torch.arange(count) % 7 + 1).to(dtype).reshape([shape[dimension] for dimension in order])
+    return values.permute([order.index(dimension) for dimension in range(len(shape))])
+
+
+def images(*shape):
+    """Yield images in row-major order, channels last, and in an order that no kernel keeps."""
+    batch_and_channels, space = (0, 1), tuple(range(2, len(shape)))
+    for order in ((*batch_and_channels, *space), (0, *space, 1), (*reversed(space), 1, 0)):
+        yield laid_out(shape, order)
+
+
+def pairs(dtype=torch.float32):
+    """Yield two tensors that are broadcast, each in several orders, and one beside a number."""
+    for first in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
+        for second in ((0, 1), (1, 0)):
+            yield laid_out((4, 1, 5), first, dtype), laid_out((3, 5), second, dtype)
+    yield laid_out((4, 5), (1, 0), dtype), torch.tensor(2, dtype=dtype)
+
+
+def norms(*, statistics, training):
+    for x in (*images(2, 3, 4, 5), laid_out((4, 3, 5), (2, 1, 0))):
+        mean, variance = torch.zeros(3), torch.ones(3)
+        yield x, mean, mean, *((mean, variance) if statistics else ()), *training, 0.1, 1e-5
+
+
+def unpooled():
+    for x in (*images(2, 3, 2, 2), torch.empty_strided((1, 2, 2, 1), (1, 1, 2, 1)).fill_(1)):
+        yield x, torch.zeros_like(x, dtype=torch.int64), [3, 4]
+
+
+def halves(pair):
+    return [(torch.sigmoid(first), torch.full_like(first, 0.5).contiguous(), None, 0) for first, _ in pair]
+
+
+PADDED = [(x[0], [1] * 6) for x in images(1, 3, 4, 4, 4)] + [(x, [1] * 6) for x in images(3, 3, 4, 4)]
+CALLS = {
+    aten._batch_norm_no_update.default: norms(statistics=True, training=()),
+    aten._batch_norm_with_update.default: norms(statistics=True, training=()),
+    aten._batch_norm_with_update_functional.default: norms(statistics=True, training=()),
+    aten._native_batch_norm_legit.default: norms(statistics=True, training=(True,)),
+    aten._native_batch_norm_legit.no_stats: norms(statistics=False, training=(True,)),
+    aten._native_batch_norm_legit_functional.default: norms(statistics=True, training=(True,)),
+    aten.native_batch_norm.default: norms(statistics=True, training=(True,)),
+    aten.binary_cross_entropy.default: halves(pairs()),
+    aten.channel_shuffle.default: [(x, 2) for x in images(2, 4, 3, 3)],
+    aten.div.Tensor_mode: [(*pair, {"rounding_mode": "floor"}) for pair in pairs()],
+    aten.log_sigmoid_forward.default: [(x,) for x, _ in pairs()],
+    aten.max_unpool2d.default: unpooled(),
+    aten.native_dropout_backward.default: [(x, x > 2, 2.0) for x, _ in pairs()],
+    aten.normal.Tensor_Tensor: [(x, x) for x, _ in pairs()],
+    aten.pow.Scalar: [(2, x) for x, _ in pairs()],
+    aten.reflection_pad3d.default: PADDED,
+    aten.replication_pad3d.default: PADDED,
+}
+CASES = {operator: list(CALLS.get(operator, pairs())) for operator in LAYOUTS}
+
+
+def strides(results, of):
+    """Return dtype, shape and strides of every result; the stride of a dimension of size 1 says nothing."""
+    tensors = [item for item in (results if isinstance(results, tuple) else (results,)) if item is not None]
+    steps = [[step for size, step in zip(t.shape, t.stride(), strict=True) if size > 1] for t in tensors]
+    return [(t.dtype, tuple(t.shape), step) for t, step in zip(tensors, steps, strict=True)][:of]
+
+
+def promise(rule, operator, positional, named):
+    mode = FakeTensorMode()
+    fakes = [fake_like(value, mode) if isinstance(value, torch.Tensor) else value for value in positional]
+    with mode:
+        return rule(operator, fakes, named)
+
+
+def split(arguments):
+    named = arguments[-1] if isinstance(arguments[-1], dict) else {}
+    return [item for item in arguments if item is not named], named
+
+
+@pytest.mark.parametrize("operator", CASES, ids=str)
+def test_results_lie_as_was_promised(operator):
+    differs = False
+    for arguments in CASES[operator]:
+        positional, named = split(arguments)
+        copies = [item.clone() if isinstance(item, torch.Tensor) else item for item in positional]
+        real = strides(operator(*copies, **named), 1)
+        assert strides(promise(fake_result, operator, copies, named), 1) == real, arguments
+        plain = promise(lambda call, args, kwargs: call(*args, **kwargs), operator, copies, named)
+        differs = differs or strides(plain, 1) != real
+    assert differs, "torch has mended its rule: take the operator from the table"
