@@ -121,8 +121,8 @@ def run(function: Any) -> Any:
 
 def _newest(function: Any) -> Any:
     known = _COMPILED.get(function) if isinstance(function, types.FunctionType | torch.nn.Module) else None
-    found = known() if known is not None else None
-    return function if found is None else found
+    newest = known() if known is not None else None
+    return function if newest is None else newest
 
 
 def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -97,8 +97,8 @@ def list_backends() -> list[str]:
 
 def _installed() -> dict[str, EntryPoint]:
     """Return the backends that other packages offer to torch's compiler; they take a graph and inputs, as ours do."""
-    found = entry_points(group="torch_dynamo_backends")
-    return {entry.name: entry for entry in found if not entry.value.startswith("plumbline.")}
+    offered = entry_points(group="torch_dynamo_backends")
+    return {entry.name: entry for entry in offered if not entry.value.startswith("plumbline.")}
 
 
 def resolve_backend(backend: object, settings: Settings) -> tuple[Backend, str, bool]:

@@ -14,18 +14,28 @@ from .frontend.units.compiled_module import CompiledModule
 from .values.torch.torch_calls import allow, disallow
 
 
+@functools.singledispatch
 def original_of(model: Any) -> Any:
     """Return the original of a compiled or disabled function: the outermost mark wins."""
-    if isinstance(model, CompiledModule):
-        return model._orig_mod
-    if isinstance(model, types.MethodType):
-        return types.MethodType(original_of(model.__func__), model.__self__)
-    if not isinstance(model, types.FunctionType):
-        return model
+    return model
+
+
+@original_of.register
+def _(model: CompiledModule) -> Any:
+    return model._orig_mod
+
+
+@original_of.register
+def _(model: types.MethodType) -> Any:
+    return types.MethodType(original_of(model.__func__), model.__self__)
+
+
+@original_of.register
+def _(model: types.FunctionType) -> Any:
     for mark in ("_plumbline_original", "_plumbline_disabled", "_torchdynamo_orig_callable"):
-        found = own_mark(model, mark)
-        if found is not None:
-            return original_of(found)
+        original = own_mark(model, mark)
+        if original is not None:
+            return original_of(original)
     return model
 
 
@@ -39,23 +49,46 @@ def disable(function: Any = None, recursive: bool = True) -> Any:
     """
     if function is None:
         return functools.partial(disable, recursive=recursive)
-    target = original_of(function)
-    if isinstance(target, type):
-        return _disable_class(target, recursive)
-    if isinstance(target, torch.nn.Module):
-        target.forward = disable(target.forward, recursive)
-        return target
-    if isinstance(target, types.MethodType):
-        return types.MethodType(disable(target.__func__, recursive), target.__self__)
-    if isinstance(target, staticmethod | classmethod):
-        return type(target)(disable(target.__func__, recursive))
-    if isinstance(target, property) and target.fget is not None:
-        return property(disable(target.fget, recursive), target.fset, target.fdel, target.__doc__)
+    return _without_compiling(original_of(function), recursive)
+
+
+@functools.singledispatch
+def _without_compiling(target: Any, recursive: bool) -> Any:
+    """Return what `disable` gives for an original, by its kind."""
     if not callable(target):
         raise UserError(
             f"disable() cannot be applied to {type(target).__name__}", hint="pass a function, method, class or module"
         )
     return _disabled(target, recursive)
+
+
+@_without_compiling.register
+def _(target: type, recursive: bool) -> Any:
+    return _disable_class(target, recursive)
+
+
+@_without_compiling.register
+def _(target: torch.nn.Module, recursive: bool) -> Any:
+    target.forward = disable(target.forward, recursive)
+    return target
+
+
+@_without_compiling.register
+def _(target: types.MethodType, recursive: bool) -> Any:
+    return types.MethodType(disable(target.__func__, recursive), target.__self__)
+
+
+@_without_compiling.register(staticmethod)
+@_without_compiling.register(classmethod)
+def _(target: Any, recursive: bool) -> Any:
+    return type(target)(disable(target.__func__, recursive))
+
+
+@_without_compiling.register
+def _(target: property, recursive: bool) -> Any:
+    if target.fget is None:
+        raise UserError("disable() cannot be applied to property", hint="pass a function, method, class or module")
+    return property(disable(target.fget, recursive), target.fset, target.fdel, target.__doc__)
 
 
 def _disabled(target: Callable[..., Any], recursive: bool) -> Callable[..., Any]:
@@ -70,9 +103,9 @@ def _disabled(target: Callable[..., Any], recursive: bool) -> Callable[..., Any]
 def _disable_class(target: type, recursive: bool) -> type:
     names = ("__init__", "__call__", "forward") if issubclass(target, torch.nn.Module) else ("__init__", "__call__")
     for name in names:
-        found = inspect.getattr_static(target, name, None)
-        if isinstance(found, types.FunctionType) and found is not vars(torch.nn.Module).get(name):
-            setattr(target, name, disable(found, recursive))
+        member = inspect.getattr_static(target, name, None)
+        if isinstance(member, types.FunctionType) and member is not vars(torch.nn.Module).get(name):
+            setattr(target, name, disable(member, recursive))
     return target
 
 

@@ -47,7 +47,7 @@ def _mark(tensor: torch.Tensor, index: int | list[int] | tuple[int, ...], name: 
             raise UserError(
                 f"a tensor of {tensor.dim()} dimensions has no dimension {dimension}", hint="name one it has"
             )
-    found = [dimension % tensor.dim() for dimension in dimensions]
+    indexes = [dimension % tensor.dim() for dimension in dimensions]
     marked: set[int] = tensor.__dict__.setdefault(name, set())
-    marked.update(found)
-    return found
+    marked.update(indexes)
+    return indexes

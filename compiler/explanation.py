@@ -86,18 +86,18 @@ def explanation_of(
     kwargs: dict[str, Any],
 ) -> Explanation:
     """Run what `compiled_with(backend)` gives once, under a backend that keeps the graphs."""
-    kept: list[torch.fx.GraphModule] = []
+    graphs: list[torch.fx.GraphModule] = []
 
     def keep(graph: torch.fx.GraphModule, example_inputs: list[object]) -> Callable[..., Any]:
         del example_inputs
-        kept.append(graph)
+        graphs.append(graph)
         forward: Callable[..., Any] = graph.forward
         return forward
 
     with recording() as events:
         compiled_with(keep)(*args, **kwargs)
     operations = tuple(
-        tuple(node.target for node in graph.graph.nodes if node.op.startswith("call_")) for graph in kept
+        tuple(node.target for node in graph.graph.nodes if node.op.startswith("call_")) for graph in graphs
     )
-    story = Explanation.from_events(events, len(kept), sum(len(targets) for targets in operations))
-    return replace(story, graphs=tuple(kept), ops_per_graph=operations)
+    story = Explanation.from_events(events, len(graphs), sum(len(targets) for targets in operations))
+    return replace(story, graphs=tuple(graphs), ops_per_graph=operations)

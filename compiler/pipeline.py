@@ -50,9 +50,9 @@ def _capture(unit: Unit, args: tuple[object, ...]) -> Specialisation:
 
     def texts() -> dict[str, tuple[str, str]]:
         code = unit.decoded.code
-        found = {"01_source.py": source_text(code), "02_bytecode.txt": bytecode_text(code)}
+        parts = {"01_source.py": source_text(code), "02_bytecode.txt": bytecode_text(code)}
         words = ("the function", "its bytecode")
-        return {name: (what, text) for (name, text), what in zip(found.items(), words, strict=True) if text}
+        return {name: (what, text) for (name, text), what in zip(parts.items(), words, strict=True) if text}
 
     name = f"{unit.name} after a break" if unit.is_resume else unit.name
     with unit_folder(name, texts, unit.family.options):
@@ -78,7 +78,7 @@ def compile_callable(target: object, family: Family) -> Any:
 
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
     try:
-        made = _left_alone(function, family) if is_suspendable(function) else family.wrap(function)
+        wrapper = _left_alone(function, family) if is_suspendable(function) else family.wrap(function)
     except (UserError, Unsupported):
         raise
     except Exception as error:
@@ -87,11 +87,11 @@ def _compile_function(function: types.FunctionType, family: Family) -> types.Fun
         place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
         record_failure(Failure("entry", function.__name__, place, error), family.options)
         return function
-    if made is function:
-        return made
-    functools.update_wrapper(made, function)
-    made.__dict__.update(_plumbline_original=function, _plumbline_family=family)
-    return made
+    if wrapper is function:
+        return wrapper
+    functools.update_wrapper(wrapper, function)
+    wrapper.__dict__.update(_plumbline_original=function, _plumbline_family=family)
+    return wrapper
 
 
 def _left_alone(function: types.FunctionType, family: Family) -> types.FunctionType:

@@ -43,8 +43,8 @@ def _every_tensor_an_input(graph: fx.GraphModule) -> tuple[fx.GraphModule, list[
     for node in graph.graph.nodes:
         if node.op == "placeholder":
             names[node] = copied.node_copy(node)
-    held = {node: _attribute(graph, str(node.target)) for node in graph.graph.nodes if node.op == "get_attr"}
-    tensors = {node: value for node, value in held.items() if isinstance(value, torch.Tensor)}
+    attributes = {node: _attribute(graph, str(node.target)) for node in graph.graph.nodes if node.op == "get_attr"}
+    tensors = {node: value for node, value in attributes.items() if isinstance(value, torch.Tensor)}
     for node in tensors:
         names[node] = copied.placeholder(f"held_{node.name}")
     for node in graph.graph.nodes:

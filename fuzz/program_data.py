@@ -33,22 +33,30 @@ def from_plain(kind: type[_Data], plain: object) -> _Data:
 def _read(kind: Any, plain: Any) -> Any:
     if is_dataclass(kind):
         return _read_dataclass(kind, plain)
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
     if origin is tuple:
-        if not isinstance(plain, list):
-            raise ValueError(f"{plain!r:.30} is not a list")
-        if len(inner) == 2 and inner[1] is ...:
-            return tuple(_read(inner[0], item) for item in plain)
-        return tuple(_read(one, item) for one, item in zip(inner, plain, strict=True))
+        return _read_tuple(typing.get_args(kind), plain)
     if origin in (types.UnionType, typing.Union):
-        # An attribute: a list stands for a tuple of whole numbers, everything else is itself.
-        if isinstance(plain, list):
-            return tuple(_read(int, item) for item in plain)
-        if not any(isinstance(plain, one) for one in inner if isinstance(one, type)):
-            raise ValueError(f"{plain!r:.30} is not one of {kind}")
-        return plain
+        return _read_attribute(kind, plain)
     if not isinstance(plain, kind) or (isinstance(plain, bool) and kind is not bool):
         raise ValueError(f"{plain!r:.30} is not of type {kind.__name__}")
+    return plain
+
+
+def _read_tuple(inner: tuple[Any, ...], plain: Any) -> tuple[Any, ...]:
+    if not isinstance(plain, list):
+        raise ValueError(f"{plain!r:.30} is not a list")
+    if len(inner) == 2 and inner[1] is ...:
+        return tuple(_read(inner[0], item) for item in plain)
+    return tuple(_read(one, item) for one, item in zip(inner, plain, strict=True))
+
+
+def _read_attribute(kind: Any, plain: Any) -> Any:
+    """Read an attribute: a list stands for a tuple of whole numbers, everything else is itself."""
+    if isinstance(plain, list):
+        return tuple(_read(int, item) for item in plain)
+    if not any(isinstance(plain, one) for one in typing.get_args(kind) if isinstance(one, type)):
+        raise ValueError(f"{plain!r:.30} is not one of {kind}")
     return plain
 
 

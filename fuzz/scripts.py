@@ -70,6 +70,6 @@ def _company_script(batch: ProgramBatch, compiler: str, backend: str, verdict: V
     lines = [*_head(verdict, compiler), batch.source().rstrip()]
     lines.append(f"compiled = {_compile_text('step', compiler, backend)}")
     for call in range(batch.calls):
-        made = " + ".join(f"arguments_{number}_{call}()" for number in range(len(batch.programs)))
-        lines.append(f"demand_equal(step, compiled, *({made}))")
+        arguments = " + ".join(f"arguments_{number}_{call}()" for number in range(len(batch.programs)))
+        lines.append(f"demand_equal(step, compiled, *({arguments}))")
     return "\n".join(lines) + "\n"

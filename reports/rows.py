@@ -263,9 +263,7 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  #
 def _number(value: object) -> float:
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise _Unfit
-    return float(value)
+    return float(value if isinstance(value, float) else _whole(value))
 
 
 def _event(value: object) -> Event:

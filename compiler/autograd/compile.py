@@ -36,7 +36,7 @@ from ..graph.effects.undo import effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
-from ..graph.node_values import placeholders, tensor_of
+from ..graph.node_values import outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
@@ -165,8 +165,8 @@ class CompiledCall:
             with _undisturbed():
                 form = self._compile(arguments, self._dynamic_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            found = self._fixed_form(arguments, error) if self.dynamic.labels else None
-            form = found or (None, self._run_as_it_is(error, arguments))
+            fixed = self._fixed_form(arguments, error) if self.dynamic.labels else None
+            form = fixed or (None, self._run_as_it_is(error, arguments))
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
@@ -267,8 +267,8 @@ class CompiledCall:
         """Return which dynamic sizes a compiled call is right for; asked last, for compiling may assume more."""
         if dynamic.labels or not self.dynamic.labels:
             return traced.sizes.condition()
-        wanted = self.dynamic.read(arguments)
-        return lambda *sizes: sizes == wanted
+        values = self.dynamic.read(arguments)
+        return lambda *sizes: sizes == values
 
     def _simplified(self, joint: JointGraph, name: str) -> JointGraph:
         if self.options.verify:
@@ -359,13 +359,13 @@ class _Backwards:
             fits = traced.sizes.condition()
             joint = self.owner._simplified(traced.joint, "joint with fewer tangents")
             known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
-            found = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
-            graph = backward_graph(joint, [node for _, node in found])
-            reads = tuple(index for index, _ in found)
+            indexed = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
+            graph = backward_graph(joint, [node for _, node in indexed])
+            reads = tuple(index for index, _ in indexed)
             if self.validation is not None:
                 stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
                 self.validation.check_backward(stages, pattern)
-        gradients = list(graph.graph.output_node().args[0])  # type: ignore[arg-type]  # ours: a tuple
+        gradients = outputs(graph.graph)
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)
         try:
@@ -413,9 +413,9 @@ def _undisturbed() -> Iterator[None]:
 
 def _keep_outputs(gm: fx.GraphModule, present: Sequence[int]) -> None:
     """Let a graph give only the outputs at these positions."""
-    output = gm.graph.output_node()
-    (results,) = output.args
-    output.args = (tuple(results[index] for index in present),)  # type: ignore[index]  # ours: a tuple
+    results = gm.graph.output_node().args[0]
+    assert isinstance(results, tuple | list)
+    gm.graph.output_node().args = (tuple(results[index] for index in present),)
     gm.recompile()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ..base.nested import nested_text
 from ..base.torch_facts import (
     FakeTensorMode,
     ShapeEnv,
@@ -133,8 +134,8 @@ class TracedSizes:
 
 def formula(text: str, names: Sequence[str]) -> Fits:
     """Return Python text as a function of dynamic sizes in order."""
-    made: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math})
-    return made
+    function: Fits = eval(f"lambda {', '.join(names)}: {text}", {"math": math})
+    return function
 
 
 def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], Any] | None:
@@ -143,23 +144,18 @@ def at_sizes(value: Any, names: Sequence[str]) -> Callable[[Sequence[float]], An
     names: the symbols' names, in the order in which their sizes will be given.
     """
     scope: dict[str, Any] = {"math": math}
-    found: list[str] = []
+    texts: list[str] = []
 
     def shown(part: Any) -> str:
         if is_symbolic(part):
-            found.append(expression_text(size_expression(part)))
-            return f"({found[-1]})"
-        if isinstance(part, list | tuple):
-            inside = "".join(f"{shown(each)}, " for each in part)
-            return f"[{inside}]" if isinstance(part, list) else f"({inside})"
-        if isinstance(part, dict):
-            return f"{{{', '.join(f'{key!r}: {shown(each)}' for key, each in part.items())}}}"
+            texts.append(expression_text(size_expression(part)))
+            return f"({texts[-1]})"
         name = f"constant_{len(scope)}"
         scope[name] = part
         return name
 
-    text = shown(value)
-    if not found:
+    text = nested_text(value, shown)
+    if not texts:
         return None
-    made = eval(f"lambda {', '.join(names)}: {text}", scope)
-    return lambda sizes: made(*sizes)
+    function = eval(f"lambda {', '.join(names)}: {text}", scope)
+    return lambda sizes: function(*sizes)

@@ -67,15 +67,15 @@ class FlowNetwork:
 
     def _reaching(self, sink: int) -> set[int]:
         """Return the nodes from which the sink can still be reached."""
-        found = {sink}
+        reaching = {sink}
         queue = deque([sink])
         while queue:
             for edge in self._out[queue.popleft()]:
                 start = self._heads[edge]
-                if self._room[edge ^ 1] > 0 and start not in found:
-                    found.add(start)
+                if self._room[edge ^ 1] > 0 and start not in reaching:
+                    reaching.add(start)
                     queue.append(start)
-        return found
+        return reaching
 
     def _blocking_flow(self, source: int, sink: int, levels: list[int]) -> int:
         """Push flow along the levels until no path is left; a path is kept as a stack of edges."""

@@ -118,8 +118,8 @@ def _without(held: int, gm: fx.GraphModule, constants: int) -> Run:
     count = len(placeholders(gm.graph))
 
     def run(*inputs: object) -> Values:
-        given = _leave_out(inputs, count, constants) if held else inputs
-        return interpret(gm, given)  # type: ignore[return-value]  # joint graphs give tensors
+        arguments = _leave_out(inputs, count, constants) if held else inputs
+        return interpret(gm, arguments)  # type: ignore[return-value]  # joint graphs give tensors
 
     return run
 
@@ -153,13 +153,13 @@ class _JointRun:
     def gradients(self, *tangents: object) -> Values:
         """Run the joint graph with the draws of the forward; sizes stand behind the tangents."""
         sizes = [value for value in tangents if not isinstance(value, torch.Tensor)]
-        given = [value for value in tangents if isinstance(value, torch.Tensor)]
+        tangent_values = [value for value in tangents if isinstance(value, torch.Tensor)]
         tensors = [value for value in self.inputs if isinstance(value, torch.Tensor)]
         assert self.before is not None
         after = GeneratorStates.now(self.inputs)
         self.before.put_back()
         try:
-            results = interpret(self.joint, (*_copies(tensors), *given, *sizes))
+            results = interpret(self.joint, (*_copies(tensors), *tangent_values, *sizes))
         finally:
             after.put_back()
         return results[self.returned :]  # type: ignore[return-value]  # behind the values
@@ -242,7 +242,7 @@ def _pair_call(
 
 def tangent_layouts(traced: Traced) -> Callable[[Sizes], tuple[Layout, ...]]:
     """Return what gives sizes and strides of the tangents that the backward was traced with, from dynamic sizes."""
-    given = placeholders(traced.joint.graph.graph)[traced.joint.inputs :]
-    layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in given)
+    tangents = placeholders(traced.joint.graph.graph)[traced.joint.inputs :]
+    layouts: tuple[Layout, ...] = tuple((tuple(tensor_of(n).shape), tensor_of(n).stride()) for n in tangents)
     dynamic = at_sizes(layouts, list(traced.sizes.symbols))
     return dynamic or (lambda sizes: layouts)

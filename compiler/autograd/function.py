@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..base.errors import Unsupported
+from ..base.torch_facts import apply_function
 from .call_signature import CallSignature
 from .call_wrappers import run_plain
 
@@ -72,8 +73,8 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
             with torch.no_grad():
-                found = _backward(ctx, pair, gradients)
-            return (None, *(_refuse_second(found) if torch.is_grad_enabled() else found))
+                results = _backward(ctx, pair, gradients)
+            return (None, *(_refuse_second(results) if torch.is_grad_enabled() else results))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -120,7 +121,7 @@ class _SecondBackward(torch.autograd.Function):
 def _refuse_second(found: tuple[Any, ...]) -> tuple[Any, ...]:
     present = [index for index, value in enumerate(found) if value is not None]
     anchor = torch.empty(0, requires_grad=True, device="cpu")
-    handed = _SecondBackward.apply(anchor, *(found[index] for index in present))  # type: ignore[no-untyped-call]  # torch's own
+    handed = apply_function(_SecondBackward, anchor, *(found[index] for index in present))
     results = list(found)
     for index, value in zip(present, handed, strict=True):
         results[index] = value
@@ -129,20 +130,20 @@ def _refuse_second(found: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _backward(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> tuple[Any, ...]:
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
-    found: list[torch.Tensor | None] = [None] * ctx.input_count
+    gradients_by_input: list[torch.Tensor | None] = [None] * ctx.input_count
     if not any(pattern):
-        return tuple(found)
+        return tuple(gradients_by_input)
     backward = pair.backward_for(pattern, ctx.sizes)
-    kept = ctx.saved_tensors
+    saved = ctx.saved_tensors
     tangents = [
         _laid_out(gradient, *layout)
         for index, layout in zip(pair.tangents, pair.layouts(ctx.sizes), strict=True)
         if (gradient := gradients[index]) is not None
     ]
-    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents, *ctx.sizes))
+    results = run_plain(backward.call, (*(saved[index] for index in backward.reads), *tangents, *ctx.sizes))
     for target, value in zip(backward.targets, results, strict=True):
-        found[target] = value
-    return tuple(found)
+        gradients_by_input[target] = value
+    return tuple(gradients_by_input)
 
 
 def _laid_out(gradient: torch.Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:

@@ -12,11 +12,11 @@ from functools import cache
 import torch
 
 from ..base.errors import Unsupported
+from ..base.own_operators import define, implement
 from ..base.torch_facts import OpOverload
 from ..graph.facts import op_facts
 
 aten = torch.ops.aten
-_LIBRARY = torch.library.Library("plumbline", "FRAGMENT")  # type: ignore[no-untyped-call]  # untyped in torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ def _named_twin(operator: OpOverload) -> Twin | None:
     outs = [schema.arguments[index] for index in written]
     if not in_place and not all(argument.is_out for argument in outs):
         return None
-    kept = [a for a in schema.arguments if in_place or not a.is_out]
+    parameters = [a for a in schema.arguments if in_place or not a.is_out]
     packet = getattr(getattr(torch.ops, namespace), name[:-1] if in_place else name, None)
     for overload in packet.overloads() if packet is not None else ():
         candidate = getattr(packet, overload)
-        if _takes(candidate, kept) and len(candidate._schema.returns) == len(written):
+        if _takes(candidate, parameters) and len(candidate._schema.returns) == len(written):
             dropped = frozenset() if in_place else frozenset(argument.name for argument in outs)
             places = tuple(range(len(written)))
             return Twin(candidate, dropped, places, places[: len(schema.returns)], len(written) == 1)
@@ -109,15 +109,15 @@ def cloning_twin(operator: OpOverload) -> Twin:
     written = op_facts(operator).mutates
     if any(str(schema.arguments[index].type) not in ("Tensor", "Optional[Tensor]") for index in written):
         raise Unsupported(f"{operator} writes to lists", hint="expected: the graph runs eagerly")
-    kept = [i for i, value in enumerate(schema.returns) if value.alias_info is None]
+    fresh = [i for i, value in enumerate(schema.returns) if value.alias_info is None]
     name = "pure_" + schema.name.replace("::", "_") + ("_" + schema.overload_name if schema.overload_name else "")
-    results = [str(schema.returns[i].type) for i in kept] + ["Tensor"] * len(written)
+    results = [str(schema.returns[i].type) for i in fresh] + ["Tensor"] * len(written)
     seeded = torch.Tag.nondeterministic_seeded
     tags = [seeded] if seeded in operator.tags else []
-    _LIBRARY.define(f"{name}({_arguments_text(schema)}) -> ({', '.join(results)})", tags=tags)  # type: ignore[no-untyped-call]  # as above
-    _LIBRARY.impl(name, _cloning_kernel(operator, written, kept), "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]  # as above
-    places = tuple(range(len(kept), len(kept) + len(written)))
-    returned = tuple(kept.index(i) if i in kept else places[0] for i in range(len(schema.returns)))
+    define(f"{name}({_arguments_text(schema)}) -> ({', '.join(results)})", tags=tags)
+    implement(name, _cloning_kernel(operator, written, fresh), "CompositeExplicitAutograd")
+    places = tuple(range(len(fresh), len(fresh) + len(written)))
+    returned = tuple(fresh.index(i) if i in fresh else places[0] for i in range(len(schema.returns)))
     twin = getattr(torch.ops.plumbline, name).default
     return Twin(twin, frozenset(), places, returned, len(results) == 1)
 

@@ -22,6 +22,7 @@ from ..graph.node_values import (
     in_backward,
     is_tensor,
     made_with_grad,
+    outputs,
     tensor_of,
     value_of,
 )
@@ -160,8 +161,8 @@ class Functionalizer:
         first = node.args[0] if node.args else None
         if not is_tensor(node) or not isinstance(first, fx.Node) or first not in self.handles:
             return False
-        found = self._regions.get(storage_key(tensor_of(node)))
-        return found is not None and found.region is self.handles[first].region
+        whole = self._regions.get(storage_key(tensor_of(node)))
+        return whole is not None and whole.region is self.handles[first].region
 
     def _take_view(self, node: fx.Node, target: OpOverload) -> None:
         position = (op_facts(target).aliases or (0,))[0]
@@ -275,16 +276,16 @@ class Functionalizer:
         self._return_results(node, target, twin, results, written)
 
     def _written_handles(self, node: fx.Node, target: OpOverload) -> "list[Handle | list[Handle]]":
-        found: list[Handle | list[Handle]] = []
+        written: list[Handle | list[Handle]] = []
         for position in op_facts(target).mutates:
             value = argument(node, position)
             if isinstance(value, fx.Node):
-                found.append(self.handles[value])
+                written.append(self.handles[value])
             elif isinstance(value, (tuple, list)):
-                found.append([self.handles[part] for part in value if isinstance(part, fx.Node)])
+                written.append([self.handles[part] for part in value if isinstance(part, fx.Node)])
             else:
                 raise Unsupported(f"{target} writes to an absent argument", hint="expected: the graph runs eagerly")
-        return found
+        return written
 
     def _call_twin(self, node: fx.Node, target: OpOverload, twin: Twin) -> list[object]:
         names = [item.name for item in target._schema.arguments]
@@ -319,16 +320,16 @@ class Functionalizer:
         results: list[object],
         written: "list[Handle | list[Handle]]",
     ) -> None:
-        given: list[object] = []
+        returned: list[object] = []
         for item, place in zip(target._schema.returns, twin.returned, strict=False):
             handle = written[twin.written.index(place)] if item.alias_info is not None else None
-            given.append(results[place] if handle is None else handle)
+            returned.append(results[place] if handle is None else handle)
         if isinstance(value_of(node), (tuple, list)):
-            self._values[node] = tuple(given)
-        elif given and isinstance(given[0], Handle):
-            self.handles[node] = given[0]
-        elif given and isinstance(given[0], fx.Node):
-            self._new_region(node, given[0])
+            self._values[node] = tuple(returned)
+        elif returned and isinstance(returned[0], Handle):
+            self.handles[node] = returned[0]
+        elif returned and isinstance(returned[0], fx.Node):
+            self._new_region(node, returned[0])
 
     def store(self, handle: Handle, new: fx.Node) -> None:
         """Make `new` the value of `handle`, of its region, and so of every view of it."""
@@ -349,13 +350,13 @@ class Functionalizer:
 
     def _settle(self, handle: Handle, new: fx.Node) -> fx.Node:
         """Give a new value the dtype and sizes of the written tensor, and for a whole region its strides too."""
-        mine, wanted = tensor_of(new), handle.example
-        same = mine.dtype == wanted.dtype and mine.shape == wanted.shape
-        if same and (handle.parent is not None or same_steps(mine, wanted)):
+        mine, example = tensor_of(new), handle.example
+        same = mine.dtype == example.dtype and mine.shape == example.shape
+        if same and (handle.parent is not None or same_steps(mine, example)):
             return new
-        if 0 in wanted.shape and mine.shape != wanted.shape:
+        if 0 in example.shape and mine.shape != example.shape:
             return _grown(handle, new)
-        return self.result.emit(aten.copy.default, (self._read(handle), new), {}, wanted)
+        return self.result.emit(aten.copy.default, (self._read(handle), new), {}, example)
 
     def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
         if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:
@@ -379,9 +380,9 @@ class Functionalizer:
     def value_after(self, node: fx.Node) -> fx.Node:
         """Return the node of the new graph that holds what the recorded tensor holds now."""
         self.result.recorded = node
-        found = self._read(self.handles[node])
+        value = self._read(self.handles[node])
         self.result.recorded = None
-        return found
+        return value
 
 
 def _grown(handle: Handle, new: fx.Node) -> fx.Node:
@@ -406,7 +407,7 @@ def functionalize(gm: fx.GraphModule, mode: FakeTensorMode) -> tuple[fx.GraphMod
     worker = Functionalizer(ValueGraph(mode))
     nodes = list(gm.graph.nodes)
     worker.take(nodes)
-    results = [map_nodes(part, worker.value_after) for part in gm.graph.output_node().args[0]]  # type: ignore[union-attr]  # checked: a tuple
+    results = [map_nodes(part, worker.value_after) for part in outputs(gm.graph)]
     inputs = [node for node in nodes if node.op == "placeholder"] + worker.constants
     written = tuple(
         index for index, node in enumerate(inputs) if node in worker.handles and worker.handles[node].region.version

@@ -22,6 +22,7 @@ from ..base.torch_facts import (
     FakeTensorMode,
     OpOverload,
     any_autocast,
+    apply_function,
     lazy_module,
     next_gradient_number,
     quiet_fake_failures,
@@ -149,8 +150,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         dynamic = self.program.dynamic
-        given = dict(zip(dynamic.labels, self.program.sizes, strict=True))
-        self.sizes = TracedSizes.of(given, frozenset(dynamic.numbers.values()))
+        sizes = dict(zip(dynamic.labels, self.program.sizes, strict=True))
+        self.sizes = TracedSizes.of(sizes, frozenset(dynamic.numbers.values()))
         self.mode = self.sizes.mode
         self.recorder = AtenRecorder(self.mode, self.program.decompositions)
         self.worker = Functionalizer(ValueGraph(self.mode))
@@ -200,7 +201,7 @@ class _Run:
         if not value.requires_grad or value.is_leaf:
             return primal
         with self.mode, torch.enable_grad():
-            entered: torch.Tensor = _Entry.apply(primal, self.recorder)  # type: ignore[no-untyped-call]  # torch's own
+            entered: torch.Tensor = apply_function(_Entry, primal, self.recorder)
         self.recorder.bind(entered, node)
         return entered
 
@@ -218,20 +219,20 @@ class _Run:
 
     def gradients(self, analysis: Analysis, tangents: Sequence[int]) -> tuple[list[int], list[fx.Node | None]]:
         """Record the gradients of some returned values; returns the inputs that may have one, and their nodes."""
-        wanted = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
+        indexes = [index for index, primal in enumerate(self.primals) if primal.requires_grad]
         seeds = [self._add_tangent(index, analysis.objects[index]) for index in tangents]
         _demand_checked_backward(self.recorder.graph)
         self.recorder.backward, self.recorder.backward_origin = True, self._line_of_gradient
         rules = python_shape_rules() if self.program.dynamic.labels else nullcontext()
         with torch.inference_mode(False), rules, self.mode, self.recorder:
-            found = torch.autograd.grad(
+            results = torch.autograd.grad(
                 [analysis.objects[index] for index in tangents],
-                [self.primals[index] for index in wanted],
+                [self.primals[index] for index in indexes],
                 seeds,
                 allow_unused=True,
             )
         self.worker.take(list(self.recorder.graph.nodes))
-        return wanted, [None if g is None else self.recorder.node_of(g) for g in found]
+        return indexes, [None if g is None else self.recorder.node_of(g) for g in results]
 
     def recorded(self, analysis: Analysis, gradients: Sequence[fx.Node | None]) -> fx.GraphModule:
         """Return what was recorded as a graph with the outputs of the joint graph."""
@@ -316,25 +317,25 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
 def _own_memory(graph: fx.Graph, values: Sequence[fx.Node]) -> list[fx.Node]:
     """Copy a value that shares memory with an input or an earlier value: what a call returns is the caller's own."""
     seen: set[fx.Node] = set()
-    found = []
+    own = []
     for value in values:
         root = memory_root(value)
         if root.op == "placeholder" or root in seen:
             value = add_call(graph, torch.ops.aten.clone.default, (value,), value=value_of(value))
         seen.add(root)
-        found.append(value)
-    return found
+        own.append(value)
+    return own
 
 
 def _ordered(joint: JointGraph, worker: Functionalizer) -> JointGraph:
     """Put the placeholders in the order inputs, constants, tangents and give forward values their stamps."""
     graph = joint.graph.graph
-    given = [node for node in graph.nodes if node.op == "placeholder"]
+    recorded = [node for node in graph.nodes if node.op == "placeholder"]
     constants = {worker.handles[node].region.value for node in worker.constants if node in worker.handles}
-    tangents = [node for node in given if node.name.startswith("tangent_")]
+    tangents = [node for node in recorded if node.name.startswith("tangent_")]
     late = set(tangents)
-    inputs = [node for node in given if node not in late and node not in constants]
-    behind = [node for node in given if node in constants]
+    inputs = [node for node in recorded if node not in late and node not in constants]
+    behind = [node for node in recorded if node in constants]
     for node in reversed([*inputs, *behind, *tangents]):
         first = next(iter(graph.nodes))
         if node is not first:

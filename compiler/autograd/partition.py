@@ -18,7 +18,7 @@ from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_nodes import add_call, add_output, copy_node, map_nodes
-from ..graph.node_values import copy_facts, in_backward, placeholders
+from ..graph.node_values import copy_facts, in_backward, outputs, placeholders
 from ..graph.passes import may_be_dropped
 from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
@@ -96,9 +96,9 @@ class _Sides:
     @staticmethod
     def of(joint: JointGraph) -> "_Sides":
         graph = joint.graph.graph
-        given = placeholders(graph)
-        inputs, tangents = given[: joint.inputs], given[joint.inputs :]
-        results = list(graph.output_node().args[0])  # type: ignore[arg-type]  # joint graphs give a tuple
+        parameters = placeholders(graph)
+        inputs, tangents = parameters[: joint.inputs], parameters[joint.inputs :]
+        results = list(outputs(graph))
         returned, gradients = results[: joint.returned], results[joint.returned :]
         after = set(tangents)
         for node in graph.nodes:
@@ -111,14 +111,14 @@ class _Sides:
 
 
 def _ancestors(nodes: Iterable[fx.Node]) -> set[fx.Node]:
-    found: set[fx.Node] = set()
+    ancestors: set[fx.Node] = set()
     pending = list(nodes)
     while pending:
         node = pending.pop()
-        if node not in found:
-            found.add(node)
+        if node not in ancestors:
+            ancestors.add(node)
             pending.extend(node.all_input_nodes)
-    return found
+    return ancestors
 
 
 def _within_budget(joint: JointGraph, sides: _Sides, kept: list[fx.Node], budget: float) -> list[fx.Node]:
@@ -211,9 +211,9 @@ def _forward_graph(
     """Build the forward; a kept input that is overwritten after the call is copied first."""
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}
-    wanted = sides.required | _ancestors(kept) | set(sides.inputs)
+    needed = sides.required | _ancestors(kept) | set(sides.inputs)
     for node in joint.graph.graph.nodes:
-        if node in wanted:
+        if node in needed:
             new[node] = copy_node(graph, node, new.__getitem__)
             copy_facts(node, new[node])
     places: list[tuple[str, int]] = []
@@ -240,16 +240,16 @@ def _copied(graph: fx.Graph, node: fx.Node) -> fx.Node:
 def backward_graph(joint: JointGraph, kept: Sequence[fx.Node]) -> fx.GraphModule:
     """Build the backward from kept values and tangents; calls stand as late as their first reader allows."""
     old = joint.graph.graph
-    given = placeholders(old)
-    gradients = list(old.output_node().args[0])[joint.returned :]  # type: ignore[arg-type]  # joint graphs give a tuple
+    inputs = placeholders(old)
+    gradients = outputs(old)[joint.returned :]
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}
-    for node in (*kept, *given[joint.inputs :]):
+    for node in (*kept, *inputs[joint.inputs :]):
         new[node] = graph.placeholder(node.name)
         copy_facts(node, new[node])
-    wanted = _needed(gradients, set(new))
+    needed = _needed(gradients, set(new))
     for node in old.nodes:
-        if node in wanted and in_backward(node):
+        if node in needed and in_backward(node):
             _copy_with_sources(graph, node, new)
     for part in gradients:
         if isinstance(part, fx.Node):
@@ -259,14 +259,14 @@ def backward_graph(joint: JointGraph, kept: Sequence[fx.Node]) -> fx.GraphModule
 
 
 def _needed(gradients: Sequence[object], known: set[fx.Node]) -> set[fx.Node]:
-    found: set[fx.Node] = set()
+    needed: set[fx.Node] = set()
     pending = [part for part in gradients if isinstance(part, fx.Node)]
     while pending:
         node = pending.pop()
-        if node not in found and node not in known:
-            found.add(node)
+        if node not in needed and node not in known:
+            needed.add(node)
             pending.extend(node.all_input_nodes)
-    return found
+    return needed
 
 
 def _copy_with_sources(graph: fx.Graph, node: fx.Node, new: dict[fx.Node, fx.Node]) -> None:

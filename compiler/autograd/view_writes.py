@@ -158,8 +158,8 @@ def write_squeezed(write: Write) -> fx.Node:
     if write.step.target is aten.squeeze.default:
         dims = list(range(len(shape)))
     else:
-        given = write.argument(0)
-        listed = list(given) if isinstance(given, Sequence) else [write.integer(0)]
+        sizes = write.argument(0)
+        listed = list(sizes) if isinstance(sizes, Sequence) else [write.integer(0)]
         dims = sorted(dim % max(len(shape), 1) for dim in listed)
     new = write.new
     for dim in dims:

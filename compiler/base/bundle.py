@@ -91,17 +91,17 @@ def _write(root: Path, same: str, failure: Failure, files: Mapping[str, str]) ->
     word = re.sub(r"\W+", "_", f"{failure.function}_{failure.stage}")[:60]
     now = datetime.now().strftime("%Y%m%d-%H%M%S-%f")  # names sort by age
     place = root / f"{now}-{word}-{same}"
-    made = root / f".{place.name}.{os.getpid()}"
-    made.mkdir(parents=True)
+    temporary = root / f".{place.name}.{os.getpid()}"
+    temporary.mkdir(parents=True)
     for name, text in files.items():
-        (made / name).write_text(text, encoding="utf-8")
-    made.rename(place)
+        (temporary / name).write_text(text, encoding="utf-8")
+    temporary.rename(place)
     return place
 
 
 def _drop_oldest(root: Path, limit: int) -> None:
-    kept = sorted((item for item in root.iterdir() if _NAME.fullmatch(item.name)), reverse=True)
-    for item in kept[limit:]:
+    bundles = sorted((item for item in root.iterdir() if _NAME.fullmatch(item.name)), reverse=True)
+    for item in bundles[limit:]:
         shutil.rmtree(item, ignore_errors=True)
 
 

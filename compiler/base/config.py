@@ -50,7 +50,7 @@ class Config:
         if name not in _NAMES:
             raise unknown_option(name)
         with _ASSIGNED.lock:
-            _ASSIGNED.changes = {key: kept for key, kept in _ASSIGNED.changes.items() if key != name}
+            _ASSIGNED.changes = {key: value for key, value in _ASSIGNED.changes.items() if key != name}
 
     def __reduce__(self) -> str:
         """There is one in a process: copies and pickles are the one."""
@@ -72,17 +72,17 @@ class Config:
         `patch(recompile_limit=2)`, `patch({"recompile_limit": 2})` and `patch("recompile_limit", 2)` do the same.
         """
         first = {changes: value} if isinstance(changes, str) else dict(changes or {})
-        wanted = {**first, **named}
-        Options().replace(**wanted)
+        patched = {**first, **named}
+        Options().replace(**patched)
         with _ASSIGNED.lock:
             before = _ASSIGNED.changes
-            _ASSIGNED.changes = {**before, **wanted}
+            _ASSIGNED.changes = {**before, **patched}
         try:
             yield self
         finally:
             with _ASSIGNED.lock:
-                others = {key: kept for key, kept in _ASSIGNED.changes.items() if key not in wanted}
-                _ASSIGNED.changes = others | {key: kept for key, kept in before.items() if key in wanted}
+                others = {key: old for key, old in _ASSIGNED.changes.items() if key not in patched}
+                _ASSIGNED.changes = others | {key: old for key, old in before.items() if key in patched}
 
     def apply(self, options: Options) -> Options:
         """Return options with what was assigned put over them."""

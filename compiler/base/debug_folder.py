@@ -3,6 +3,7 @@
 `<record directory>/<start of the process>/<number>-<function>/README.md` is the page of one compiled unit.
 """
 
+import functools
 import os
 import re
 import threading
@@ -121,32 +122,21 @@ def _written(
         for name, (what, text) in texts().items():
             page.add(name, what, text)
         for event in events:
-            _take(page, event)
+            _take(event, page)
         with suppress(OSError):  # no disk, no folder: the compilation goes on
             _write(place, function, part, page)
 
 
-def _take(page: _Page, event: Event) -> None:
-    """Put one row of the record where a reader looks for it."""
-    if isinstance(event, Artifact):
-        _take_artifact(page, event)
-    elif isinstance(event, BackendCalled):
-        page.add(
-            "04_captured_graph.py",
-            f"the captured graph, {event.operations} operations, for {event.backend}",
-            event.text,
-        )
-    elif isinstance(event, Captured):
-        places = event.places or ("",) * len(event.guards)
-        rows = [f"{guard}  ({place})" if place else guard for guard, place in zip(event.guards, places, strict=True)]
-        page.add("03_guards.txt", "what must hold for this form to be used", "\n".join(rows) + "\n")
-    elif isinstance(event, StageDone):
-        page.seconds[event.stage] = page.seconds.get(event.stage, 0.0) + event.seconds
-    elif (remark := _remark(event)) is not None:
+@functools.singledispatch
+def _take(event: Event, page: _Page) -> None:
+    """Put one row of the record where a reader looks for it: most are a remark, or not shown."""
+    remark = _remark(event)
+    if remark is not None:
         page.remarks.append(remark)
 
 
-def _take_artifact(page: _Page, event: Artifact) -> None:
+@_take.register
+def _(event: Artifact, page: _Page) -> None:
     if event.stage == "capture":
         page.add("12_specialisation.py", "the Python that runs at a call: guards, inputs, graph, effects", event.text)
         return
@@ -156,24 +146,71 @@ def _take_artifact(page: _Page, event: Artifact) -> None:
     page.add(name, what, event.text)
 
 
+@_take.register
+def _(event: BackendCalled, page: _Page) -> None:
+    what = f"the captured graph, {event.operations} operations, for {event.backend}"
+    page.add("04_captured_graph.py", what, event.text)
+
+
+@_take.register
+def _(event: Captured, page: _Page) -> None:
+    places = event.places or ("",) * len(event.guards)
+    rows = [f"{guard}  ({place})" if place else guard for guard, place in zip(event.guards, places, strict=True)]
+    page.add("03_guards.txt", "what must hold for this form to be used", "\n".join(rows) + "\n")
+
+
+@_take.register
+def _(event: StageDone, page: _Page) -> None:
+    page.seconds[event.stage] = page.seconds.get(event.stage, 0.0) + event.seconds
+
+
+@functools.singledispatch
 def _remark(event: Event) -> str | None:
-    if isinstance(event, Broke):
-        place = f"{event.origin.place()}: " if event.origin else ""
-        return f"graph break: {place}{event.what} ({event.reason}); {event.hint}"
-    if isinstance(event, RanEagerly):
-        return f"{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}"
-    if isinstance(event, Recompiled):
-        return f"compiled again: {event.guard}: was {event.expected}, is {event.actual}"
-    if isinstance(event, FellBack):
-        return f"{event.operation} runs as ATen: {event.why}"
-    if isinstance(event, FusionRefused):
-        return f"{event.first} and {event.second} are not fused: {event.why} ({event.rule})"
-    if isinstance(event, Partitioned):
-        return f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
-    if isinstance(event, KernelBuilt):
-        source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"
-        return f"{event.kernels} kernels in {event.language}, {source}"
-    return event.text() if isinstance(event, CompilerFailed) else None
+    """Return an event in words; None for what needs none."""
+    del event
+    return None
+
+
+@_remark.register
+def _(event: Broke) -> str:
+    place = f"{event.origin.place()}: " if event.origin else ""
+    return f"graph break: {place}{event.what} ({event.reason}); {event.hint}"
+
+
+@_remark.register
+def _(event: RanEagerly) -> str:
+    return f"{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}"
+
+
+@_remark.register
+def _(event: Recompiled) -> str:
+    return f"compiled again: {event.guard}: was {event.expected}, is {event.actual}"
+
+
+@_remark.register
+def _(event: FellBack) -> str:
+    return f"{event.operation} runs as ATen: {event.why}"
+
+
+@_remark.register
+def _(event: FusionRefused) -> str:
+    return f"{event.first} and {event.second} are not fused: {event.why} ({event.rule})"
+
+
+@_remark.register
+def _(event: Partitioned) -> str:
+    return f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
+
+
+@_remark.register
+def _(event: KernelBuilt) -> str:
+    source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"
+    return f"{event.kernels} kernels in {event.language}, {source}"
+
+
+@_remark.register
+def _(event: CompilerFailed) -> str:
+    return event.text()
 
 
 def _write(place: Path, function: str, part: str, page: _Page) -> None:

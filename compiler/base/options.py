@@ -134,15 +134,20 @@ def unknown_option(name: str) -> UnknownOption:
 
 def _demand_type(name: str, value: object, default: object, further: tuple[str, ...]) -> None:
     """Raise UserError for a value that the field cannot hold."""
-    wanted: tuple[type, ...] = (bool, type(None)) if default is None else (type(default),)
+    kinds: tuple[type, ...] = (bool, type(None)) if default is None else (type(default),)
     if isinstance(default, float):
-        wanted = (float, int)
-    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        kinds = (float, int)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         words = " or ".join(
-            ["None" if kind is type(None) else kind.__name__ for kind in wanted] + list(map(repr, further))
+            ["None" if kind is type(None) else kind.__name__ for kind in kinds] + list(map(repr, further))
         )
         raise UserError(f"option {name} cannot be {value!r}", hint=f"use a value of type {words}, such as {default!r}")
-    if name == "save_budget" and isinstance(value, int | float) and not 0 <= value <= 1:
+    if name == "save_budget":
+        _demand_share(name, value)
+
+
+def _demand_share(name: str, value: object) -> None:
+    if isinstance(value, int | float) and not 0 <= value <= 1:
         raise UserError(f"option {name} cannot be {value!r}", hint="use a number from 0 to 1")
 
 

@@ -26,12 +26,12 @@ class Origin:
 
     def chain(self) -> "tuple[Origin, ...]":
         """Return the lines from the outermost to the innermost."""
-        found: list[Origin] = []
+        origins: list[Origin] = []
         here: Origin | None = self
         while here is not None:
-            found.append(here)
+            origins.append(here)
             here = here.caller
-        return tuple(reversed(found))
+        return tuple(reversed(origins))
 
     def stack_text(self) -> str:
         """Return the chain in the shape of a Python traceback, outermost first."""

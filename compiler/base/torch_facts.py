@@ -35,7 +35,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     has_free_unbacked_symbols,  # flex_attention asks; no size of ours depends on data
 )
 from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
-from torch.utils._python_dispatch import TorchDispatchMode  # the oracle and the tracer see ATen calls by it
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
 from torch.utils._sympy.functions import Identity  # hides a sum or product of floats from sympy's algebra
 from torch.utils._sympy.printers import PythonPrinter  # prints conditions on sizes for the guards
@@ -43,16 +43,17 @@ from torch.utils._sympy.printers import PythonPrinter  # prints conditions on si
 from .dense_order import dense_strides
 
 __all__ = [
+    "DispatchMode",
     "FakeTensor",
     "FakeTensorMode",
     "ModeStacks",
     "OpOverload",
     "ShapeEnv",
-    "TorchDispatchMode",
     "WatchedFakeMode",
     "annotate_graph",
     "any_autocast",
     "any_autocast_enabled",
+    "apply_function",
     "backward_is_running",
     "below_autograd",
     "bound_size",
@@ -177,6 +178,21 @@ def calls_module_plainly(kind: type) -> bool:
 def jit_is_tracing() -> bool:
     """Return whether torch.jit.trace is recording this call."""
     return torch._C._get_tracing_state() is not None
+
+
+def apply_function(function: type[torch.autograd.Function], *args: object) -> Any:
+    """Return what an autograd function gives."""
+    return function.apply(*args)  # type: ignore[no-untyped-call]  # untyped in torch
+
+
+class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch
+    """A mode that sees every ATen call below autograd, with types: the oracle and the tracer derive from it."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()  # type: ignore[no-untyped-call]  # untyped in torch
 
 
 class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyped in torch
@@ -646,8 +662,8 @@ def rounded_symbol(symbol: Any) -> Any:
     node = symbol.node
     if not (node.expr.is_Add or node.expr.is_Mul):
         return symbol
-    made: Callable[[SymNode], Any] = torch.SymFloat
-    return made(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
+    constructor: Callable[[SymNode], Any] = torch.SymFloat
+    return constructor(SymNode(Identity(node.expr), node.shape_env, float, node.hint))
 
 
 def bound_size(symbol: Any, least: int | None, greatest: int | None) -> None:
@@ -687,14 +703,14 @@ def expression_text(expression: Any) -> str:
 
 def size_conditions(environment: ShapeEnv) -> list[Any]:
     """Return what was assumed of the symbols: comparisons as sympy expressions."""
-    found: list[Any] = [guard.expr for guard in environment.guards]
-    found += [sympy.Eq(symbol, value, evaluate=False) for symbol, value in environment.replacements.items()]
+    conditions: list[Any] = [guard.expr for guard in environment.guards]
+    conditions += [sympy.Eq(symbol, value, evaluate=False) for symbol, value in environment.replacements.items()]
     for symbol, span in environment.var_to_range.items():
         if span.lower.is_Integer:
-            found.append(sympy.Ge(symbol, span.lower, evaluate=False))
+            conditions.append(sympy.Ge(symbol, span.lower, evaluate=False))
         if span.upper.is_Integer:
-            found.append(sympy.Le(symbol, span.upper, evaluate=False))
-    return found
+            conditions.append(sympy.Le(symbol, span.upper, evaluate=False))
+    return conditions
 
 
 USED_UP = "Trying to backward through the graph a second time"

@@ -51,11 +51,11 @@ _DECODED: WeakKeyDictionary[CodeType, Decoded] = WeakKeyDictionary()
 
 def decode(code: CodeType) -> Decoded:
     """Return the decoded form; kept per code object."""
-    found = _DECODED.get(code)
-    if found is None:
-        found = _decode(code)
-        _DECODED[code] = found
-    return found
+    decoded = _DECODED.get(code)
+    if decoded is None:
+        decoded = _decode(code)
+        _DECODED[code] = decoded
+    return decoded
 
 
 def _decode(code: CodeType) -> Decoded:

@@ -40,9 +40,9 @@ def _made(place: Place | None, values: Values) -> RealGenerator:
         next(ended, None)
         return ended
     if place.layout.index:
-        made: RealGenerator = make_resume_function(place.decoded, place.layout, place.namespace)(values)
-        next(made)
-        return made
+        generator: RealGenerator = make_resume_function(place.decoded, place.layout, place.namespace)(values)
+        next(generator)
+        return generator
     code, cells = place.decoded.code, len(place.layout.cells)
     flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     code = code.replace(co_argcount=len(values) - cells, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
@@ -61,13 +61,13 @@ _KEPT: WeakKeyDictionary[RealGenerator, Kept] = WeakKeyDictionary()
 
 def new_generator(name: str, qualified_name: str) -> RealGenerator:
     """Return a generator without a state yet."""
-    kept = Kept()
-    made = _steps(kept)
-    next(made)
+    state = Kept()
+    generator = _steps(state)
+    next(generator)
     for attribute, text in (("__name__", name), ("__qualname__", qualified_name)):
-        setattr(made, attribute, text)
-    _KEPT[made] = kept
-    return made
+        setattr(generator, attribute, text)
+    _KEPT[generator] = state
+    return generator
 
 
 def _steps(kept: Kept) -> RealGenerator:
@@ -94,5 +94,5 @@ def set_state(generator: RealGenerator, place: Place | None, values: Values) -> 
 
 def kept_state(generator: RealGenerator) -> Kept | None:
     """Return the state of a generator that can be read; None for one that plain Python has started, or has made."""
-    kept = _KEPT.get(generator)
-    return None if kept is None or kept.running is not None else kept
+    state = _KEPT.get(generator)
+    return None if state is None or state.running is not None else state

@@ -4,7 +4,10 @@ from weakref import WeakKeyDictionary
 
 from .instruction import Decoded, Instruction
 
-_READS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE", "LOAD_FAST_AND_CLEAR", "DELETE_FAST"})
+_READS = frozenset(
+    {"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE", "LOAD_FAST_AND_CLEAR", "DELETE_FAST", "LOAD_FAST_LOAD_FAST"}
+)
+_WRITES = frozenset({"STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST"})
 _LEAVES = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _ALWAYS_JUMPS = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP"})
 _LIVE: WeakKeyDictionary[object, tuple[frozenset[str], ...]] = WeakKeyDictionary()
@@ -15,11 +18,11 @@ def live_locals(decoded: Decoded) -> tuple[frozenset[str], ...]:
 
     DELETE_FAST counts as a read: it raises for an unbound name.
     """
-    found = _LIVE.get(decoded.code)
-    if found is None:
-        found = _flow(decoded)
-        _LIVE[decoded.code] = found
-    return found
+    live = _LIVE.get(decoded.code)
+    if live is None:
+        live = _flow(decoded)
+        _LIVE[decoded.code] = live
+    return live
 
 
 def _flow(decoded: Decoded) -> tuple[frozenset[str], ...]:
@@ -51,15 +54,12 @@ def _successors(decoded: Decoded, instruction: Instruction) -> list[int]:
 
 
 def _reads_and_writes(instruction: Instruction) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which locals an instruction reads before it writes them, and which it writes."""
     name, value = instruction.name, instruction.value
-    if name == "LOAD_FAST_LOAD_FAST" and isinstance(value, tuple):
-        return frozenset(value), frozenset()
-    if name == "STORE_FAST_LOAD_FAST" and isinstance(value, tuple):
-        return frozenset(value[1:]) - frozenset(value[:1]), frozenset(value[:1])
-    if name == "STORE_FAST_STORE_FAST" and isinstance(value, tuple):
-        return frozenset(), frozenset(value)
-    if name in _READS and isinstance(value, str):
-        return frozenset((value,)), frozenset()
-    if name == "STORE_FAST" and isinstance(value, str):
-        return frozenset(), frozenset((value,))
-    return frozenset(), frozenset()
+    if name not in _READS and name not in _WRITES:
+        return frozenset(), frozenset()
+    places = value if isinstance(value, tuple) else (value,)
+    if name == "STORE_FAST_LOAD_FAST":
+        return frozenset(places[1:]) - frozenset(places[:1]), frozenset(places[:1])
+    names: frozenset[str] = frozenset(places)
+    return (names, frozenset()) if name in _READS else (frozenset(), names)

@@ -67,8 +67,8 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
                 raise
             caught = error
         else:
-            given = () if place.drops else (result,)
-            return resume((*values[size:depth], *given, *values[depth:]))
+            results = () if place.drops else (result,)
+            return resume((*values[size:depth], *results, *values[depth:]))
         return handle(values, caught)
 
     return run
@@ -76,10 +76,10 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
 
 def _while_handling(layout: ResumeLayout, inner: Run, size: int) -> Run:
     """Return what runs the frames inside while the exception is handled that the caller handles, if any."""
-    given = [kind for kind in layout.stack if kind != NULL]
-    if HANDLED not in given:
+    kinds = [kind for kind in layout.stack if kind != NULL]
+    if HANDLED not in kinds:
         return lambda values: inner(values[:size])
-    position = size + len(given) - 1 - given[::-1].index(HANDLED)
+    position = size + len(kinds) - 1 - kinds[::-1].index(HANDLED)
 
     def run(values: tuple[object, ...]) -> object:
         exception: Any = values[position]
@@ -95,12 +95,12 @@ def _handler_of(place: Place, size: int) -> Callable[[tuple[object, ...], BaseEx
         return None
     layout = place.layout
     resume = make_resume_function(place.decoded, handler_layout(handler, layout), place.namespace)
-    kept = size + sum(kind != NULL for kind in layout.stack[: handler.depth])
+    depth = size + sum(kind != NULL for kind in layout.stack[: handler.depth])
     rest = size + sum(kind != NULL for kind in layout.stack)
     position = (NO_POSITION,) if handler.keeps_position else ()
 
     def handle(values: tuple[object, ...], error: BaseException) -> object:
-        return resume((*values[size:kept], *position, error, *values[rest:]))
+        return resume((*values[size:depth], *position, error, *values[rest:]))
 
     return handle
 

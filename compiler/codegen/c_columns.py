@@ -120,12 +120,12 @@ class ColumnWriter:
             whole, part, lost = (self._row_place(f"{name}{ending}", vector) for ending in ("", "_part", "_lost"))
             new = None if divides(lanes, vector.size) else self.reductions.new_lanes(vector)
             zero = self.text.constant(0, register, lanes)
-            taken = (
+            columns = (
                 f"{load}({part})"
                 if new is None
                 else f"{self.text.library.select(register, lanes)}({new}, {load}({part}), {zero})"
             )
-            self.text.line(f"{kind} {name}_a = {load}({whole}), {name}_p = {taken};")
+            self.text.line(f"{kind} {name}_a = {load}({whole}), {name}_p = {columns};")
             self.text.line(f"{kind} {name}_s = {name}_a + {name}_p, {name}_b = {name}_s - {name}_a;")
             self.text.line(
                 f"{store}({lost}, {load}({lost}) + (({name}_a - ({name}_s - {name}_b)) + ({name}_p - {name}_b)));"

@@ -59,13 +59,15 @@ def write_file(
             if name is None:  # layers repeat: equal kernels are written, and compiled, once
                 name = names[text] = f"kernel_{len(names)}"
                 kernels.append((name, _commented(loop, text.replace(KERNEL, name))))
-            given = ", ".join(slots[buffer] for buffer in order)
+            pointers = ", ".join(slots[buffer] for buffer in order)
             call = f"{name}(p, z)" if sizes else f"{name}(p)"
-            body.append(f"  {{ void *p[] = {{{given}}}; if ((failed = {call})) return failed; }}")
-        taken = ", ".join([*(f"void *{slot}" for slot in slots.values()), *(f"long long {n}" for n in sizes)]) or "void"
+            body.append(f"  {{ void *p[] = {{{pointers}}}; if ((failed = {call})) return failed; }}")
+        parameters = (
+            ", ".join([*(f"void *{slot}" for slot in slots.values()), *(f"long long {n}" for n in sizes)]) or "void"
+        )
         if sizes:
             body.insert(0, f"  const long long z[] = {{{', '.join(sizes)}}};")
-        entries.append("\n".join([f"int segment_{number}({taken}) {{", *body, "  return 0;", "}"]))
+        entries.append("\n".join([f"int segment_{number}({parameters}) {{", *body, "  return 0;", "}"]))
     helpers = [_FLOOR, _EXTREMES] if sizes else [_FLOOR]
     text = "\n".join([library.text(), *helpers, *(text for _, text in kernels), *entries, ""])
     return CFile(text, library.addresses, tuple(kernels))

@@ -152,12 +152,12 @@ class Library:
         if register in "fd" and self.has_f16c and bits in (256, 512):
             letter = "s" if register == "f" else "d"
             call = f"__builtin_ia32_{short}p{letter}{bits}"
-            taken = f"{call}_mask(a, b, a, -1, 4)" if bits == 512 else f"{call}(a, b)"
+            chosen = f"{call}_mask(a, b, a, -1, 4)" if bits == 512 else f"{call}(a, b)"
         else:
-            taken = f"{select}({self.compare('gt' if op == 'maximum' else 'lt', register, lanes)}(a, b), a, b)"
+            chosen = f"{select}({self.compare('gt' if op == 'maximum' else 'lt', register, lanes)}(a, b), a, b)"
         if register in "fd":
-            taken = f"{select}({self.compare('ne', register, lanes)}(a, a), a, {taken})"
-        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ return {taken}; }}")
+            chosen = f"{select}({self.compare('ne', register, lanes)}(a, a), a, {chosen})"
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ return {chosen}; }}")
 
     def absolute(self, register: str, lanes: int) -> str:
         """Return |x|: the sign bit cleared, or two's complement."""
@@ -200,13 +200,13 @@ class Library:
         """Return the conversion between register classes f, d, i, l (a mask counts as ints 0 and 1)."""
         start, end = self.type(source, lanes), self.type(target, lanes)
         name = f"convert_{source}_{target}_{lanes}"
-        given = "x & 1" if source == "b" else "x"
+        operand = "x & 1" if source == "b" else "x"
         if lanes == 1:
-            body = f"return ({ELEMENT[target]})({given});"
+            body = f"return ({ELEMENT[target]})({operand});"
         elif source == "b" and target == "i":
             body = "return x & 1;"
         else:
-            body = f"return __builtin_convertvector({given}, {end});"
+            body = f"return __builtin_convertvector({operand}, {end});"
         return self.define(name, f"{INLINE} {end} {name}({start} x) {{ {body} }}")
 
     def round_half(self, dtype: torch.dtype, lanes: int) -> str:
@@ -227,8 +227,8 @@ class Library:
                 )
         elif lanes == 1:
             body = "return (float)(_Float16)x;"
-        elif (found := self.half_builtins(lanes)) is not None:
-            body = f"{found[0]} h = {found[1]}; return {found[2]};"
+        elif (builtins := self.half_builtins(lanes)) is not None:
+            body = f"{builtins[0]} h = {builtins[1]}; return {builtins[2]};"
         else:
             body = f"for (int k = 0; k < {lanes}; k++) x[k] = (float)(_Float16)x[k]; return x;"
         return self.define(name, f"{INLINE} {kind} {name}({kind} x) {{ {body} }}")
@@ -287,17 +287,17 @@ class Library:
         bits = torch.iinfo(dtype).bits
         name = f"{op}_{TAG[dtype]}_{lanes}"
         mask = "l" if register == "l" else "i"
-        held = self.type(mask, lanes)
+        mask_type = self.type(mask, lanes)
         limit = self.constant(bits, register, lanes)
         zero = self.constant(0, register, lanes)
         if lanes == 1:
-            inside = f"({held})-((a_by >= 0) & (a_by < {bits}))"
+            inside = f"({mask_type})-((a_by >= 0) & (a_by < {bits}))"
         else:
-            inside = f"({held})((a_by >= {zero}) & (a_by < {limit}))"
+            inside = f"({mask_type})((a_by >= {zero}) & (a_by < {limit}))"
         if op == "shift_left":
-            body = f"{held} in = {inside}; return (a << (a_by & in)) & in;"
+            body = f"{mask_type} in = {inside}; return (a << (a_by & in)) & in;"
         else:
-            body = f"{held} in = {inside}; return a >> ((a_by & in) | (~in & {furthest_shift(dtype)}));"
+            body = f"{mask_type} in = {inside}; return a >> ((a_by & in) | (~in & {furthest_shift(dtype)}));"
         return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
 
     def transpose(self, register: str, lanes: int) -> str:

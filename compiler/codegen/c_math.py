@@ -58,8 +58,8 @@ class ElementaryFunctions:
                     for letter in letters
                 )
                 names = ", ".join(f"w{letter}" for letter in letters)
-                taken = ", ".join(f"r[{k}]" for k in range(lanes))
-                body = f"{filled} {full} r = ({signature})({names}); return ({kind}){{{taken}}};"
+                elements = ", ".join(f"r[{k}]" for k in range(lanes))
+                body = f"{filled} {full} r = ({signature})({names}); return ({kind}){{{elements}}};"
         return self.library.define(name, f"{INLINE} {kind} {name}({parameters}) {{ {body} }}")
 
     def fused(self, lanes: int) -> str:
@@ -114,5 +114,5 @@ class ElementaryFunctions:
         call = f"(({element} (*)({', '.join([element] * len(letters))}))plumbline_functions[{slot}])"
         if lanes == 1:
             return f"return {call}({', '.join(letters)});"
-        given = ", ".join(f"{letter}[k]" for letter in letters)
-        return f"{kind} r; for (int k = 0; k < {lanes}; k++) r[k] = {call}({given}); return r;"
+        elements = ", ".join(f"{letter}[k]" for letter in letters)
+        return f"{kind} r; for (int k = 0; k < {lanes}; k++) r[k] = {call}({elements}); return r;"

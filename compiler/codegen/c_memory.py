@@ -67,9 +67,9 @@ class MemoryFunctions:
         kind = self.library.type("f", lanes)
         if lanes == 1:
             return "_Float16 h; __builtin_memcpy(&h, p, 2); return (float)h;"
-        found = self.library.half_builtins(lanes)
-        if found is not None:
-            shorts, _, widen = found
+        builtins = self.library.half_builtins(lanes)
+        if builtins is not None:
+            shorts, _, widen = builtins
             return f"{shorts} h; __builtin_memcpy(&h, p, sizeof h); return {widen};"
         return (
             f"{kind} r; for (int k = 0; k < {lanes}; k++)"
@@ -80,8 +80,8 @@ class MemoryFunctions:
     def _store_half(self, lanes: int) -> str:
         if lanes == 1:
             return "_Float16 h = (_Float16)x; __builtin_memcpy(p, &h, 2);"
-        found = self.library.half_builtins(lanes)
-        if found is not None:
-            shorts, narrow, _ = found
+        builtins = self.library.half_builtins(lanes)
+        if builtins is not None:
+            shorts, narrow, _ = builtins
             return f"{shorts} h = {narrow}; __builtin_memcpy(p, &h, sizeof h);"
         return f"for (int k = 0; k < {lanes}; k++) {{ _Float16 h = (_Float16)x[k]; __builtin_memcpy(p + k, &h, 2); }}"

@@ -37,11 +37,11 @@ class StoreWriter:
             return
         if vector is None:
             raise ValueError("vector store without a vector variable")
-        held = f"w{self.text.plan.number[id(store.value)]}_{len(self.text.lines)}"
-        self.text.line(f"{self.text.library.type(REGISTER[dtype], lanes)} {held} = {value};")
+        written = f"w{self.text.plan.number[id(store.value)]}_{len(self.text.lines)}"
+        self.text.line(f"{self.text.library.type(REGISTER[dtype], lanes)} {written} = {value};")
         moved = substitute(offset, {vector: lane_variable(vector)})
         scalar = self.text.memory.store(dtype, 1)
         self.text.line(
             f"for (int lane = 0; lane < {lanes}; lane++)"
-            f" {scalar}({pointer} + {offset_text(moved, lane_names(vector))}, {held}[lane]);"
+            f" {scalar}({pointer} + {offset_text(moved, lane_names(vector))}, {written}[lane]);"
         )

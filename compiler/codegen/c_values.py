@@ -39,10 +39,10 @@ def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
         return names.get(atom.name, atom.name)
     inner = offset_text(atom.value, names)
     divisor = count_text(atom.divisor)
+    sign, function = ("/", "floor_quotient") if isinstance(atom, Quotient) else ("%", "floor_remainder")
     if surely_at_least(bounds(atom.value)[0], 0):  # C's own division is floor division here
-        return f"(({inner}) {'/' if isinstance(atom, Quotient) else '%'} {divisor})"
-    name = "floor_quotient" if isinstance(atom, Quotient) else "floor_remainder"
-    return f"{name}({inner}, {divisor})"
+        return f"(({inner}) {sign} {divisor})"
+    return f"{function}({inner}, {divisor})"
 
 
 class ValueWriter:
@@ -76,8 +76,8 @@ class ValueWriter:
         """Return the name of a kept point's value repeated over the lanes."""
         register, lanes = REGISTER[scalar.dtype], self.text.inner_lanes
         name = f"t{self.text.plan.number[id(scalar)]}_v"
-        made = f"{self.library.splat(register, lanes)}({self.text.names[id(scalar), 1]})"
-        self.text.line(f"{self.library.type(register, lanes)} {name} = {made};")
+        vector_text = f"{self.library.splat(register, lanes)}({self.text.names[id(scalar), 1]})"
+        self.text.line(f"{self.library.type(register, lanes)} {name} = {vector_text};")
         self.text.names[id(scalar), lanes] = name
         return name
 

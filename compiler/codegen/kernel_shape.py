@@ -157,8 +157,8 @@ def _accesses(loop: Loop) -> list[Access]:
 
 
 def _index_values(loop: Loop) -> list[Expr]:
-    found = [part for access in _accesses(loop) for part in access.index]
-    return found + [scalar.expression for scalar in loop.scalars() if scalar.name == "index"]
+    indexes = [part for access in _accesses(loop) for part in access.index]
+    return indexes + [scalar.expression for scalar in loop.scalars() if scalar.name == "index"]
 
 
 def _merged(loop: Loop) -> Loop:
@@ -260,18 +260,18 @@ def _contiguity(loop: Loop, symbol: Symbol) -> int:
 
 def depending_on(loop: Loop, variables: frozenset[Symbol]) -> frozenset[int]:
     """Return ids of scalars that change with some of the variables; reductions do not (they end their variables)."""
-    found: set[int] = set()
+    dependent: set[int] = set()
     for scalar in loop.scalars():
         if scalar.name == "reduce":
             continue
-        depends = any(id(arg) in found for arg in scalar.args)
+        depends = any(id(arg) in dependent for arg in scalar.args)
         if scalar.name == "load":
             depends = depends or any(symbols(part) & variables for part in scalar.access.index)
         elif scalar.name == "index":
             depends = bool(symbols(scalar.expression) & variables)
         if depends:
-            found.add(id(scalar))
-    return frozenset(found)
+            dependent.add(id(scalar))
+    return frozenset(dependent)
 
 
 def _most_lanes(loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vector_bytes: int) -> int:

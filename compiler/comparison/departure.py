@@ -143,8 +143,8 @@ def _difference(value: object, expected: object, noisy: NoisyRuns, pick: Pick, *
         return f"{type_text(value)}, the stage before gives {type_text(expected)}"
     if value.layout is not torch.strided or value.is_quantized or not value.numel():
         return None
-    found = value_difference(value, expected, lambda count: _tensors(noisy, pick, expected, count))
-    return None if found is None else found.text
+    difference = value_difference(value, expected, lambda count: _tensors(noisy, pick, expected, count))
+    return None if difference is None else difference.text
 
 
 def _one_of_outputs(place: int, result: LevelResult) -> object:

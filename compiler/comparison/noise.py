@@ -17,7 +17,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from ..base.torch_facts import OpOverload, TorchDispatchMode
+from ..base.torch_facts import DispatchMode, OpOverload
 from ..graph.facts import QUESTIONS, OpKind, op_facts
 from ..graph.fx_nodes import map_leaves
 
@@ -47,13 +47,13 @@ _CANCELLING = _names(
 )
 
 
-class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
+class Noise(DispatchMode):
     """Moves last digits in every ATen call inside it; below autograd, so that gradients are moved too."""
 
     supports_higher_order_operators = True
 
     def __init__(self, seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        super().__init__()
         self._generator = random.Random(seed)
         self._table = _Steps()
 

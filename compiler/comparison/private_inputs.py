@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..base.torch_facts import any_autocast, storage_key
+from ..base.torch_facts import any_autocast, apply_function, storage_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,11 +56,11 @@ def private_inputs(arguments: Sequence[object]) -> PrivateInputs:
             leaves.append(copy.requires_grad_())
             if not value.is_leaf:
                 with torch.enable_grad():
-                    copy = _History.apply(copy)  # type: ignore[no-untyped-call]  # torch's own
+                    copy = apply_function(_History, copy)
         copies[id(value)] = copy
     listed = tuple(copies.values())
-    given = tuple(copies[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
-    return PrivateInputs(given, listed, tuple(leaves), tuple(copy.grad_fn for copy in listed))
+    arguments_copied = tuple(copies[id(value)] if isinstance(value, torch.Tensor) else value for value in arguments)
+    return PrivateInputs(arguments_copied, listed, tuple(leaves), tuple(copy.grad_fn for copy in listed))
 
 
 def _copy(tensor: torch.Tensor, storages: dict[int, torch.UntypedStorage]) -> torch.Tensor:

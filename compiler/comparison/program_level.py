@@ -68,16 +68,16 @@ def run_level(
         except Exception as error:  # what a level raises is compared like what it returns
             return LevelResult(level.stage, error=error)
         after = GeneratorStates.now(arguments)
-        found = _gradients(inputs, outputs, backward)
+        gradients = _gradients(inputs, outputs, backward)
         return LevelResult(
             level.stage,
             tuple(_plain(value) for value in outputs),
             tuple(isinstance(value, torch.Tensor) and value.requires_grad for value in outputs),
             _sharing(inputs.tensors, outputs),
             tuple(tensor.detach() for tensor in inputs.tensors),
-            found if isinstance(found, tuple) else (),
+            gradients if isinstance(gradients, tuple) else (),
             after,
-            backward_error=None if isinstance(found, tuple) else found,
+            backward_error=None if isinstance(gradients, tuple) else gradients,
         )
 
 

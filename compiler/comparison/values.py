@@ -67,18 +67,18 @@ def value_difference(actual: Tensor, expected: Tensor, replicas: Replicas) -> Va
         return None
     compare = _float_difference if actual.is_floating_point() else _discrete_difference
     chosen = _farthest(actual, expected) if actual.numel() > MOST_ELEMENTS else None
-    found = None
+    worst = None
     for count in (FEW_REPLICAS, REPLICAS):
         rows = [_part(_real(each), chosen) for each in replicas(count)]
-        found = compare(_part(actual, chosen), _part(expected, chosen), rows)
-        if found is None:
+        worst = compare(_part(actual, chosen), _part(expected, chosen), rows)
+        if worst is None:
             return None
-    assert found is not None
-    flat = found.place if chosen is None else int(chosen[found.place])
+    assert worst is not None
+    flat = worst.place if chosen is None else int(chosen[worst.place])
     value, before = (each.flatten()[flat].item() for each in (actual, expected))
     place = [int(part) for part in torch.unravel_index(torch.tensor(flat), actual.shape)] if actual.dim() else []
-    how = f"{found.units:.3g} units of noise" if actual.is_floating_point() else "values that do not round"
-    return ValueDifference(found.units, f"{value!r} at {place}, the stage before gives {before!r} ({how})")
+    how = f"{worst.units:.3g} units of noise" if actual.is_floating_point() else "values that do not round"
+    return ValueDifference(worst.units, f"{value!r} at {place}, the stage before gives {before!r} ({how})")
 
 
 def _part(value: Tensor, chosen: Tensor | None) -> Tensor:

@@ -143,11 +143,11 @@ class GeneratorValue(Value):
         if name == "send":
             return self._resume(ctx.realize(args[0]))
         if name == "throw":
-            kind, given = ctx.realize(args[0]), ctx.realize(args[1]) if len(args) > 1 else Constant(None)
-            if isinstance(kind, ClassValue) and not isinstance(given, ExceptionValue):
-                is_none = isinstance(given, Constant) and given.value is None
-                given = ctx.realize(ctx.call(kind, [] if is_none else [given], {}))
-            exception = given if isinstance(given, ExceptionValue) else kind
+            kind, thrown = ctx.realize(args[0]), ctx.realize(args[1]) if len(args) > 1 else Constant(None)
+            if isinstance(kind, ClassValue) and not isinstance(thrown, ExceptionValue):
+                is_none = isinstance(thrown, Constant) and thrown.value is None
+                thrown = ctx.realize(ctx.call(kind, [] if is_none else [thrown], {}))
+            exception = thrown if isinstance(thrown, ExceptionValue) else kind
             if isinstance(exception, ExceptionValue):
                 return self.throw_in(exception)
         if name == "close":

@@ -147,29 +147,29 @@ def left_by_stock(function: object) -> FunctionType | None:
         return None
     if function.__module__ == _MODULE_PATCHES:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        found: object = next((cell.cell_contents for name, cell in cells if name in ("init", "setstate")), None)
+        original: object = next((cell.cell_contents for name, cell in cells if name in ("init", "setstate")), None)
     elif function.__code__ is kept_from_stock.__code__:
-        found = getattr(function, "__wrapped__", None)
-        if getattr(found, "__qualname__", "") != "Optimizer.zero_grad":
+        original = getattr(function, "__wrapped__", None)
+        if getattr(original, "__qualname__", "") != "Optimizer.zero_grad":
             return None
     else:
-        found = function.__dict__.get("_torchdynamo_orig_callable")
-        is_optimizers = getattr(found, "__module__", "").startswith("torch.optim.")
-        if not is_optimizers or getattr(found, "__name__", "") != "_init_group":
+        original = function.__dict__.get("_torchdynamo_orig_callable")
+        is_optimizers = getattr(original, "__module__", "").startswith("torch.optim.")
+        if not is_optimizers or getattr(original, "__name__", "") != "_init_group":
             return None
-    return found if isinstance(found, FunctionType) else None
+    return original if isinstance(original, FunctionType) else None
 
 
 def frame_disabled(function: FunctionType) -> FunctionType | None:
     """Return the function whose own frame alone is disabled, by our mark or torch's, None if it is not so."""
-    found: object = None
+    original: object = None
     namespace = function.__dict__
     disabled = own_mark(function, "_plumbline_disabled")
     if disabled is not None:
-        found = disabled if namespace["_plumbline_disable"] == "frame" else None
+        original = disabled if namespace["_plumbline_disable"] == "frame" else None
     elif own_mark(function, "_torchdynamo_disable") and namespace.get("_torchdynamo_disable_recursive") is False:
-        found = own_mark(function, "_torchdynamo_orig_callable")
-    return found if isinstance(found, FunctionType) else None
+        original = own_mark(function, "_torchdynamo_orig_callable")
+    return original if isinstance(original, FunctionType) else None
 
 
 def compiled_original(function: FunctionType) -> FunctionType | None:
@@ -181,7 +181,7 @@ def compiled_original(function: FunctionType) -> FunctionType | None:
         return None
     # The last one marks a region that torch would compile once and reuse; eager just calls it.
     for mark in ("_plumbline_original", "_torchdynamo_orig_callable", "__marked_compile_region_fn__"):
-        found = own_mark(function, mark)
-        if isinstance(found, FunctionType):
-            return found
+        original = own_mark(function, mark)
+        if isinstance(original, FunctionType):
+            return original
     return None

@@ -101,12 +101,12 @@ class SpecialisationWriter:
 
     def _stack(self, values: list[Value]) -> tuple[list[str], list[str]]:
         kinds = [NULL_KIND if v is NULL else HANDLED if isinstance(v, HandledValue) else VALUE for v in values]
-        given = [value.exception if isinstance(value, HandledValue) else value for value in values]
-        return kinds, [self.out.value(value) for value in given if value is not NULL]
+        plain = [value.exception if isinstance(value, HandledValue) else value for value in values]
+        return kinds, [self.out.value(value) for value in plain if value is not NULL]
 
     def _resume(self, frames: tuple[FrameState, ...], target: int, stack: list[str], values: list[str]) -> str:
         """Return the expression that goes on with the innermost frame at a place, and with its callers after it."""
-        places, given, instead = [], list[str](), None
+        places, state, instead = [], list[str](), None
         for frame in reversed(frames):
             drops = frame is not frames[-1] and (frame.drops or instead is not None)
             if frame is not frames[-1]:
@@ -119,11 +119,11 @@ class SpecialisationWriter:
             held = (name for name, value in frame.locals.items() if name not in local and self._is_held(value))
             local = (*local, *held)
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
-            given += values + [self.out.value(frame.locals[name]) for name in local]
+            state += values + [self.out.value(frame.locals[name]) for name in local]
             layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)
             places.append(Place(frame.decoded, frame.namespace, layout, drops))
         target_name = self.out.inject(self.unit.resume(tuple(places)))
-        return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in given)}))"
+        return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in state)}))"
 
     def _is_held(self, value: Value) -> bool:
         """Return whether the program may notice that a local which is not read again has gone."""

@@ -45,12 +45,12 @@ def written_nodes(node: fx.Node) -> list[fx.Node]:
     """Return the argument nodes that a call writes to; members of written lists included."""
     if not isinstance(node.target, OpOverload):
         return []
-    found: list[fx.Node] = []
+    written: list[fx.Node] = []
     for position in op_facts(node.target).mutates:
         value = argument(node, position)
         parts = value if isinstance(value, (tuple, list)) else (value,)
-        found.extend(part for part in parts if isinstance(part, fx.Node))
-    return found
+        written.extend(part for part in parts if isinstance(part, fx.Node))
+    return written
 
 
 def escaping_roots(graph: fx.Graph) -> set[fx.Node]:

@@ -179,11 +179,11 @@ def example_values_are_what_the_operators_give(gm: fx.GraphModule) -> Iterator[t
             environment = {source: value_of(source) for source in node.all_input_nodes}
             if written_nodes(node):  # running it again would change the example values it writes to
                 continue
-            found = corrected(
+            expected = corrected(
                 node.target, map_nodes(node.args, environment.__getitem__), run_node(gm, node, environment)
             )
-            if _type_of(found) != _type_of(value_of(node)):
-                yield node, f"{node.name} gives {type_text(found)} but its example is {type_text(value_of(node))}"
+            if _type_of(expected) != _type_of(value_of(node)):
+                yield node, f"{node.name} gives {type_text(expected)} but its example is {type_text(value_of(node))}"
 
 
 def _type_of(value: object) -> object:

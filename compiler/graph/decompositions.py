@@ -1,13 +1,14 @@
 """Big ATen operators as small ones, one short function each; the rest of the list comes from torch's own table.
 
 Every function takes the operator's arguments and gives its results with the same sizes, dtypes and strides, or returns
-NotImplemented for a case it does not cover. Half precision is computed in float32 and rounded once at the end, as the
+`LEFT_WHOLE` for a case it does not cover. Half precision is computed in float32 and rounded once at the end, as the
 eager kernels do.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Never, cast
 
 import torch
 
@@ -18,6 +19,7 @@ Tensor = torch.Tensor
 Decomposition = Callable[..., object]
 aten = torch.ops.aten
 _OWN: dict[OpOverload, Decomposition] = {}
+LEFT_WHOLE: Never = cast("Never", NotImplemented)  # given for a case that is not covered: the tracer keeps the operator
 
 # Written by torch for the same purpose; called, not copied.
 _FROM_TORCH: tuple[OpOverload, ...] = (
@@ -143,7 +145,7 @@ def decompose_gelu_backward(gradient: Tensor, x: Tensor, *, approximate: str = "
 def decompose_sigmoid_backward(gradient: Tensor, result: Tensor) -> Tensor:
     """G * (1 - s) * s."""
     if result.is_complex():
-        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+        return LEFT_WHOLE
     return gradient * (1 - result) * result
 
 
@@ -151,7 +153,7 @@ def decompose_sigmoid_backward(gradient: Tensor, result: Tensor) -> Tensor:
 def decompose_tanh_backward(gradient: Tensor, result: Tensor) -> Tensor:
     """G * (1 - t * t)."""
     if result.is_complex():
-        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+        return LEFT_WHOLE
     return gradient * (1 - result * result)
 
 
@@ -166,7 +168,7 @@ def decompose_log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
     """As torch does, on a contiguous tensor: the kernel's results are contiguous whatever the strides of x."""
     rule = decomposition_of(aten.log_sigmoid_forward.default)
     if rule is None:
-        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+        return LEFT_WHOLE
     results: tuple[Tensor, Tensor] = rule(x.contiguous())
     return results
 
@@ -176,7 +178,7 @@ def decompose_huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: f
     """As torch does; of two dtypes the kernel gives that of x, torch's decomposition the wider one."""
     rule = decomposition_of(aten.huber_loss.default)
     if rule is None or x.dtype != target.dtype:
-        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+        return LEFT_WHOLE
     result: Tensor = rule(x, target, reduction, delta)
     return result
 
@@ -188,7 +190,7 @@ def decompose_huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: f
 def decompose_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     """exp(x - max) over its sum along `dim`."""
     if x.numel() == 0 or x.dim() == 0:
-        return NotImplemented  # type: ignore[no-any-return]  # amax of nothing has no value
+        return LEFT_WHOLE  # amax of nothing has no value
     wide = _widen(x)
     raised = (wide - wide.amax(dim, keepdim=True)).exp()
     result = raised / raised.sum(dim, keepdim=True)
@@ -199,7 +201,7 @@ def decompose_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
 def decompose_log_softmax(x: Tensor, dim: int, half_to_float: bool) -> Tensor:
     """X - max - log(sum(exp(x - max))) along `dim`."""
     if x.numel() == 0 or x.dim() == 0:
-        return NotImplemented  # type: ignore[no-any-return]  # amax of nothing has no value
+        return LEFT_WHOLE  # amax of nothing has no value
     wide = _widen(x)
     shifted = wide - wide.amax(dim, keepdim=True)
     result = shifted - shifted.exp().sum(dim, keepdim=True).log()
@@ -240,7 +242,7 @@ def decompose_mean_dim(
 
 def _mean(x: Tensor, dims: list[int], keepdim: bool, dtype: torch.dtype | None) -> Tensor:
     if x.dim() == 0 or x.is_complex():
-        return NotImplemented  # type: ignore[no-any-return]  # a scalar has no dimension to fold
+        return LEFT_WHOLE  # a scalar has no dimension to fold
     result_dtype = dtype or x.dtype
     wide = _widen(x.to(result_dtype))
     return (wide.sum(dims, keepdim=keepdim) / math.prod(x.shape[dim] for dim in dims)).to(result_dtype)
@@ -252,7 +254,7 @@ def decompose_var(
 ) -> Tensor:
     """Mean of squared deviations, two passes, divided by count - correction."""
     both = _variance_and_mean(x, dim, correction, keepdim)
-    return NotImplemented if both is None else both[0]
+    return LEFT_WHOLE if both is None else both[0]
 
 
 @decomposes(aten.var_mean.correction)
@@ -261,7 +263,7 @@ def decompose_var_mean(
 ) -> tuple[Tensor, Tensor]:
     """Variance and mean together, two passes."""
     both = _variance_and_mean(x, dim, correction, keepdim)
-    return NotImplemented if both is None else both
+    return LEFT_WHOLE if both is None else both
 
 
 def _variance_and_mean(
@@ -286,7 +288,7 @@ def decompose_layer_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) * rstd * weight + bias over the last dimensions; also mean and rstd."""
     if x.numel() == 0 or not x.is_contiguous():
-        return NotImplemented  # type: ignore[no-any-return]  # the kernel's result is contiguous whatever the input
+        return LEFT_WHOLE  # the kernel's result is contiguous whatever the input
     dims = list(range(x.dim() - len(shape), x.dim()))
     wide = _widen(x)
     mean = wide.sum(dims, keepdim=True) / math.prod(shape)
@@ -297,8 +299,8 @@ def decompose_layer_norm(
         result = result * _widen(weight)
     if bias is not None:
         result = result + _widen(bias)
-    kept = weight.dtype if weight is not None and weight.dtype != x.dtype else x.dtype
-    return result.to(x.dtype), mean.to(kept), rstd.to(kept)
+    dtype = weight.dtype if weight is not None and weight.dtype != x.dtype else x.dtype
+    return result.to(x.dtype), mean.to(dtype), rstd.to(dtype)
 
 
 @decomposes(aten.native_layer_norm_backward.default)
@@ -314,7 +316,7 @@ def decompose_layer_norm_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Rstd * (h - mean(h) - xhat * mean(h * xhat)), h = g * weight; weight: sum of g * xhat; bias: sum of g."""
     if x.numel() == 0 or not x.is_contiguous():
-        return NotImplemented  # type: ignore[no-any-return]  # the tracer keeps the operator whole
+        return LEFT_WHOLE
     inner = list(range(x.dim() - len(shape), x.dim()))
     outer = list(range(x.dim() - len(shape)))
     count = math.prod(shape)

@@ -8,9 +8,8 @@ where it is traced.
 import numpy
 import torch
 
+from ..base.own_operators import define, implement, implement_batched
 from ..base.torch_facts import OpOverload
-
-_LIBRARY = torch.library.Library("plumbline", "FRAGMENT")  # type: ignore[no-untyped-call]  # untyped in torch
 
 
 def _sqrt(x: torch.Tensor) -> torch.Tensor:
@@ -22,9 +21,9 @@ def _like(x: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(x)
 
 
-_LIBRARY.define("exact_sqrt(Tensor self) -> Tensor", tags=(torch.Tag.pointwise,))  # type: ignore[no-untyped-call]  # as above
-_LIBRARY.impl("exact_sqrt", _sqrt, "CPU")  # type: ignore[no-untyped-call]  # as above
-_LIBRARY.impl("exact_sqrt", _like, "Meta")  # type: ignore[no-untyped-call]  # as above
+define("exact_sqrt(Tensor self) -> Tensor", tags=(torch.Tag.pointwise,))
+implement("exact_sqrt", _sqrt, "CPU")
+implement("exact_sqrt", _like, "Meta")
 EXACT_SQRT: OpOverload = torch.ops.plumbline.exact_sqrt.default
 
 
@@ -36,9 +35,9 @@ def _rows_like(x: torch.Tensor, num_classes: int) -> torch.Tensor:
     return x.new_empty((*x.shape, num_classes))
 
 
-_LIBRARY.define("one_hot(Tensor self, SymInt num_classes) -> Tensor")  # type: ignore[no-untyped-call]  # as above
-_LIBRARY.impl("one_hot", _one_hot, "CPU")  # type: ignore[no-untyped-call]  # as above
-_LIBRARY.impl("one_hot", _rows_like, "Meta")  # type: ignore[no-untyped-call]  # as above
+define("one_hot(Tensor self, SymInt num_classes) -> Tensor")
+implement("one_hot", _one_hot, "CPU")
+implement("one_hot", _rows_like, "Meta")
 ONE_HOT: OpOverload = torch.ops.plumbline.one_hot.default
 
 
@@ -46,4 +45,4 @@ def _one_hot_of_a_batch(info: object, dims: tuple[int, None], x: torch.Tensor, n
     return ONE_HOT(x.movedim(dims[0], 0), num_classes), 0
 
 
-torch.library.register_vmap(ONE_HOT, _one_hot_of_a_batch, lib=_LIBRARY)
+implement_batched(ONE_HOT, _one_hot_of_a_batch)

@@ -8,19 +8,18 @@ from collections.abc import Callable
 
 import torch
 
+from ..base.own_operators import define, implement
 from ..base.torch_facts import OpOverload, below_autograd, set_grad_mode
-
-_LIBRARY = torch.library.Library("plumbline", "FRAGMENT")  # type: ignore[no-untyped-call]  # untyped in torch
 
 
 def _define(operator: OpOverload) -> OpOverload:
     schema = operator._schema
     name = "with_grad_" + schema.name.partition("::")[2]
     text = str(schema)
-    _LIBRARY.define(name + text[text.index("(") :])  # type: ignore[no-untyped-call]  # untyped in torch
-    _LIBRARY.impl(name, _with_grad_mode(operator), "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]  # as above
-    found: OpOverload = getattr(torch.ops.plumbline, name).default
-    return found
+    define(name + text[text.index("(") :])
+    implement(name, _with_grad_mode(operator), "CompositeExplicitAutograd")
+    overload: OpOverload = getattr(torch.ops.plumbline, name).default
+    return overload
 
 
 def _with_grad_mode(operator: OpOverload) -> Callable[..., object]:

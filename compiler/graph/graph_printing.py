@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
+from ..base.nested import nested_text
 from ..base.torch_facts import OpOverload
 from .node_values import has_value, origin_of, outputs, type_text, value_of
 
@@ -55,8 +56,8 @@ class _Printer:
                 continue
             place = self._print_place(node, place)
             self._lines.append(f"    {node.name} = {self._call(node)}{self._comment(node)}")
-        given = [self._value(part) for part in outputs(self._gm.graph)]
-        self._lines.append(f"    return ({', '.join(given)}{',' if len(given) == 1 else ''})")
+        results = [self._value(part) for part in outputs(self._gm.graph)]
+        self._lines.append(f"    return ({', '.join(results)}{',' if len(results) == 1 else ''})")
         return GraphText("\n".join(self._lines) + "\n", self._scope)
 
     def _print_place(self, node: fx.Node, last: str) -> str:
@@ -94,20 +95,11 @@ class _Printer:
         return self._named(name or "function", target)
 
     def _value(self, value: object) -> str:
+        return nested_text(value, self._leaf)
+
+    def _leaf(self, value: object) -> str:
         if isinstance(value, fx.Node):
             return value.name
-        if isinstance(value, tuple):
-            inner = ", ".join(self._value(part) for part in value)
-            return f"({inner},)" if len(value) == 1 else f"({inner})"
-        if isinstance(value, list):
-            return f"[{', '.join(self._value(part) for part in value)}]"
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{key!r}: {self._value(part)}" for key, part in value.items()) + "}"
-        if isinstance(value, slice):
-            return f"slice({self._value(value.start)}, {self._value(value.stop)}, {self._value(value.step)})"
-        return self._literal(value)
-
-    def _literal(self, value: object) -> str:
         if value is None or isinstance(value, (bool, int, float, complex, str)) or value is Ellipsis:
             return repr(value) if value is not Ellipsis else "..."
         if isinstance(value, _TORCH_LITERALS):
@@ -119,10 +111,10 @@ class _Printer:
     def _named(self, name: str, value: object) -> str:
         """Return a name of the scope bound to `value`; the same object keeps its name."""
         base = "".join(letter if letter.isalnum() else "_" for letter in name) or "value"
-        taken = {node.name for node in self._gm.graph.nodes}
-        for number in range(len(self._scope) + len(taken) + 2):
+        names = {node.name for node in self._gm.graph.nodes}
+        for number in range(len(self._scope) + len(names) + 2):
             candidate = f"{base}_{number}" if number else f"_{base.lstrip('_')}"
-            if self._scope.get(candidate, value) is value and candidate not in taken:
+            if self._scope.get(candidate, value) is value and candidate not in names:
                 self._scope[candidate] = value
                 return candidate
         raise AssertionError("a free name always exists")

@@ -76,8 +76,8 @@ def tensor_of(node: fx.Node) -> torch.Tensor:
 
 def origin_of(node: fx.Node) -> Origin | None:
     """Return the user line of a node, if it is known."""
-    found = node.meta.get("origin")
-    return found if isinstance(found, Origin) else None
+    origin = node.meta.get("origin")
+    return origin if isinstance(origin, Origin) else None
 
 
 def copy_facts(source: fx.Node, target: fx.Node) -> None:

@@ -160,9 +160,9 @@ def drop_identities(gm: fx.GraphModule) -> fx.GraphModule:
     """
     if mutated_roots(gm.graph):
         return gm
-    given = set(output_node(gm.graph).all_input_nodes)
+    outputs = set(output_node(gm.graph).all_input_nodes)
     for node in list(gm.graph.nodes):
-        if node in given or not _is_identity(node):
+        if node in outputs or not _is_identity(node):
             continue
         node.replace_all_uses_with(node.args[0])
         gm.graph.erase_node(node)

@@ -69,10 +69,10 @@ def _size(size: object, sizes: Mapping[str, float]) -> object:
 
 def run_checked(gm: fx.GraphModule, inputs: Sequence[object]) -> tuple[object, ...]:
     """Run a graph node by node; raises MetadataDeparture at the first result that is not what was promised."""
-    given = placeholders(gm.graph)
+    parameters = placeholders(gm.graph)
     sizes = {
         symbol_of(node): value
-        for node, value in zip(given, inputs, strict=True)
+        for node, value in zip(parameters, inputs, strict=True)
         if is_symbolic(node.meta.get("val")) and isinstance(value, int | float)
     }
 

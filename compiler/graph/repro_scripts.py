@@ -92,10 +92,10 @@ def graph_script(
 ) -> str | None:
     """Return a script that compiles and runs a graph on made-up inputs; None if it cannot stand alone."""
     printed = graph_text(graph)
-    made = [stand_in(value) for value in inputs]
-    if printed.scope or None in made or len(inputs) != sum(node.op == "placeholder" for node in graph.graph.nodes):
+    texts = [stand_in(value) for value in inputs]
+    if printed.scope or None in texts or len(inputs) != sum(node.op == "placeholder" for node in graph.graph.nodes):
         return None
-    return f"{_HEAD.format(title=title)}\n\n{printed.text}\n\n{call_text('forward', made, backend, options)}"
+    return f"{_HEAD.format(title=title)}\n\n{printed.text}\n\n{call_text('forward', texts, backend, options)}"
 
 
 def function_script(find: str, arguments: Sequence[str], title: str, backend: str, options: Options) -> str:

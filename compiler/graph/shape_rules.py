@@ -64,10 +64,10 @@ def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], 
         if isinstance(value, FakeTensor):
             modes.append(value.fake_mode)
 
-    given = (tuple(args), dict(kwargs))
-    map_leaves(given, note_mode)
+    arguments = (tuple(args), dict(kwargs))
+    map_leaves(arguments, note_mode)
     with without_dispatch_modes(), torch.no_grad():
-        positional, named = map_leaves(given, real)
+        positional, named = map_leaves(arguments, real)
         result = target(*positional, **named)
 
     def fake(value: object) -> object:

@@ -1,6 +1,6 @@
 """The tracer: run a callable on fake tensors and record every ATen call as a torch.fx graph.
 
-A TorchDispatchMode sees each ATen call below autograd. Tensors are told apart by object identity (PyTorch keeps one
+A DispatchMode sees each ATen call below autograd. Tensors are told apart by object identity (PyTorch keeps one
 Python object per tensor), so views, in-place calls and the autograd engine need no proxies: whatever reaches the
 mode is recorded, also the calls of a backward pass that runs inside it. Mutations are recorded as they are;
 `autograd.functionalize` removes them.
@@ -19,10 +19,10 @@ from ..base.dense_order import dense_order, dense_strides
 from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
 from ..base.torch_facts import (
+    DispatchMode,
     FakeTensor,
     FakeTensorMode,
     OpOverload,
-    TorchDispatchMode,
     decomposes_by_itself,
     lazy_module,
 )
@@ -114,14 +114,14 @@ def demand_untouched_generator() -> None:
         raise Unsupported("the program seeds the generator", hint="expected: the graph runs eagerly")
 
 
-class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its __init_subclass__ is untyped
+class AtenRecorder(DispatchMode):
     """Records ATen calls into `graph` while it is the active mode; `mode` makes the fake results.
 
     constants: real tensors met on the way (never inputs), by the name of their `get_attr` node.
     """
 
     def __init__(self, mode: FakeTensorMode, decompositions: Mapping[OpOverload, Decomposition] | None = None) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        super().__init__()
         self.graph = fx.Graph()
         self.constants: dict[str, torch.Tensor] = {}
         self.origin: Origin | None = None
@@ -151,8 +151,8 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its _
 
     def node_of(self, tensor: torch.Tensor) -> fx.Node:
         """Return the node that gives `tensor`; a real tensor met for the first time becomes a constant."""
-        found = self._known.get(id(tensor))
-        return found[1] if found is not None else self._constant(tensor)
+        node = self._known.get(id(tensor))
+        return node[1] if node is not None else self._constant(tensor)
 
     def object_of(self, node: fx.Node) -> torch.Tensor:
         """Return the tensor object that `node` gave, as the program saw it."""
@@ -258,11 +258,11 @@ class AtenRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # its _
         return tuple(value) if isinstance(value, torch.Size) else value
 
     def _known_constant(self, real: torch.Tensor) -> torch.Tensor:
-        found = self._known.get(id(real))
-        if found is None:
+        constant = self._known.get(id(real))
+        if constant is None:
             self._constant(real)
-            found = self._known[id(real)]
-        value = found[1].meta["val"]
+            constant = self._known[id(real)]
+        value = constant[1].meta["val"]
         assert isinstance(value, torch.Tensor)
         return value
 

@@ -82,10 +82,10 @@ class ScalarBuilder:
         """Return the scalar of these parts."""
         # repr tells -0.0 from 0.0, True from 1, and makes NaN equal to itself
         key = (name, tuple(map(id, args)), dtype, repr(detail) if isinstance(detail, float | int) else detail)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Scalar(name, args, dtype, detail)
-        return found
+        scalar = self._made.get(key)
+        if scalar is None:
+            scalar = self._made[key] = Scalar(name, args, dtype, detail)
+        return scalar
 
     def load(
         self,
@@ -161,15 +161,15 @@ def rebuild(
 
     replace: asked for every load after substitution; a scalar it returns takes the load's place.
     """
-    made: dict[int, Scalar] = {}
+    rebuilt: dict[int, Scalar] = {}
     roots = list(roots)
     for scalar in walk(roots):
-        args = tuple(made[id(arg)] for arg in scalar.args)
+        args = tuple(rebuilt[id(arg)] for arg in scalar.args)
         detail = scalar.detail
         if isinstance(detail, Access):
             detail = Access(detail.buffer, tuple(substitute(part, mapping) for part in detail.index), detail.looked_up)
         elif isinstance(detail, Expr):
             detail = substitute(detail, mapping)
         new = builder.make(scalar.name, args, scalar.dtype, detail)
-        made[id(scalar)] = (replace(new) or new) if scalar.name == "load" else new
-    return [made[id(root)] for root in roots]
+        rebuilt[id(scalar)] = (replace(new) or new) if scalar.name == "load" else new
+    return [rebuilt[id(root)] for root in roots]

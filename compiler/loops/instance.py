@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..base.nested import map_nested
 from ..symbolic.expr import Atom, Expr, Quotient, Symbol, as_expr, constant, quotient, remainder
 from ..symbolic.symbolic_sizes import Extent, Size, value_at
 from .body import Access, Detail, Scalar, ScalarBuilder, walk
@@ -37,13 +38,12 @@ class _Instance:
         return Buffer(old.name, old.dtype, shape, tuple(self.number(step) for step in old.strides), old.offset)
 
     def nested(self, value: object) -> object:
-        if isinstance(value, Size):
-            return self.number(value)
+        return map_nested(value, self._leaf)
+
+    def _leaf(self, value: object) -> object:
         if isinstance(value, SymbolicNumber):
             return value.at(self.point)
-        if isinstance(value, list | tuple):
-            return type(value)([self.nested(each) for each in value])
-        return value
+        return self.number(value) if isinstance(value, Size) else value
 
     def step(self, old: Step) -> Step:
         if isinstance(old, Loop):
@@ -101,10 +101,10 @@ class _Instance:
 
     def loop(self, old: Loop) -> Loop:
         builder = ScalarBuilder()
-        made: dict[int, Scalar] = {}
+        scalars: dict[int, Scalar] = {}
         for scalar in walk(store.value for store in old.stores):
-            args = tuple(made[id(arg)] for arg in scalar.args)
-            made[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, self.detail(scalar.detail))
-        stores = tuple(LoopStore(self.access(s.access), made[id(s.value)], s.whole) for s in old.stores)
+            args = tuple(scalars[id(arg)] for arg in scalar.args)
+            scalars[id(scalar)] = builder.make(scalar.name, args, scalar.dtype, self.detail(scalar.detail))
+        stores = tuple(LoopStore(self.access(s.access), scalars[id(s.value)], s.whole) for s in old.stores)
         kept = tuple(self.variable(symbol) for symbol in old.kept)
         return Loop(old.name, kept, tuple(self.variable(symbol) for symbol in old.reduced), stores, old.origins)

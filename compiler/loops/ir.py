@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ..base.nested import leaves
 from ..symbolic.expr import Expr, Symbol
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent
@@ -145,15 +146,8 @@ class SymbolicNumber:
 
 
 def refs_in(value: object) -> Iterator[str]:
-    """Yield the names of all tensors referred to in nested arguments."""
-    if isinstance(value, Ref):
-        yield value.name
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from refs_in(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from refs_in(each)
+    """Return the names of all tensors referred to in nested arguments."""
+    return (leaf.name for leaf in leaves(value) if isinstance(leaf, Ref))
 
 
 Step = Loop | Extern
@@ -198,7 +192,7 @@ def index_symbols(access: Access) -> frozenset[Symbol]:
 
 
 def _inner(value: Expr) -> set[Symbol]:
-    found: set[Symbol] = set()
+    symbols: set[Symbol] = set()
     for atom, _ in value.terms:
-        found |= {atom} if isinstance(atom, Symbol) else _inner(atom.value)
-    return found
+        symbols |= {atom} if isinstance(atom, Symbol) else _inner(atom.value)
+    return symbols

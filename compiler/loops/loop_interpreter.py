@@ -26,12 +26,12 @@ def interpret_program(program: LoopProgram, inputs: Sequence[torch.Tensor | floa
     Raises IndexError where a looked-up index is out of bounds, ZeroDivisionError for an integer division by zero.
     """
     count = len(program.inputs)
-    given = [value for value in inputs[:count] if isinstance(value, torch.Tensor)]
+    arguments = [value for value in inputs[:count] if isinstance(value, torch.Tensor)]
     if program.sizes:
         numbers = [value for value in inputs[count:] if not isinstance(value, torch.Tensor)]
         point = dict(zip(program.sizes, numbers, strict=True))
         program = at_sizes(program, point)
-    tensors = dict(zip(program.inputs, given, strict=True)) | dict(program.constants)
+    tensors = dict(zip(program.inputs, arguments, strict=True)) | dict(program.constants)
     for step in program.steps:
         run_step(step, program, tensors)
     return tuple(fill(output, tensors) for output in program.outputs)

@@ -92,8 +92,8 @@ class _LoopPrinter:
             for scalar in self._fresh(roots):
                 inside.append(f"{deep}{self.names[id(scalar)]} = {self.expression(scalar)}")
             for reduction in phase.reductions:
-                given = ", ".join(self.names[id(arg)] for arg in reduction.args)
-                inside.append(f"{deep}{self.names[id(reduction)]}_all.append(({given},))")
+                operands = ", ".join(self.names[id(arg)] for arg in reduction.args)
+                inside.append(f"{deep}{self.names[id(reduction)]}_all.append(({operands},))")
             inside += [f"{deep}{_place(s.access)} = {self.names[id(s.value)]}" for s in phase.stores]
             lines += [*header, *inside] if inside else []
             for reduction in phase.reductions:

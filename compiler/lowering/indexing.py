@@ -49,12 +49,12 @@ def _joined(call: LoweringCall, parts: list[LoopTensor], dim: int) -> LoopTensor
     for part in parts:
         if 0 in part.shape:
             continue
-        kept = variables("i", part.shape)
-        index = tuple(as_expr(symbol) for symbol in kept)
+        symbols = variables("i", part.shape)
+        index = tuple(as_expr(symbol) for symbol in symbols)
         b = ScalarBuilder()
         value = b.cast(part.at(b, index), fake.dtype)
         place = tuple(add(each, as_expr(start)) if n == dim else each for n, each in enumerate(index))
-        call.writer.loop(buffer, kept, (), place, value, whole=False)
+        call.writer.loop(buffer, symbols, (), place, value, whole=False)
         start = start + part.shape[dim]
     return LoopTensor(buffer.name, shape, fake.dtype)
 
@@ -63,10 +63,10 @@ def _tensors(call: LoweringCall) -> list[LoopTensor]:
     values = call.arguments["tensors"]
     if not isinstance(values, list | tuple):
         raise NoLowering("no list of tensors")
-    found = [value for value in values if isinstance(value, LoopTensor)]
-    if len(found) != len(values):
+    tensors = [value for value in values if isinstance(value, LoopTensor)]
+    if len(tensors) != len(values):
         raise NoLowering("a list with something else than tensors")
-    return found
+    return tensors
 
 
 @lowers(aten.cat.default)
@@ -142,10 +142,10 @@ def lower_gather(call: LoweringCall) -> LoopTensor:
 def lower_index(call: LoweringCall) -> LoopTensor:
     """Advanced indexing by integer tensors; negative numbers count from the end."""
     source = call.tensor("self")
-    given = call.arguments["indices"]
-    if not isinstance(given, list | tuple):
+    indices = call.arguments["indices"]
+    if not isinstance(indices, list | tuple):
         raise NoLowering("no list of indices")
-    chosen = {n: value for n, value in enumerate(given) if isinstance(value, LoopTensor)}
+    chosen = {n: value for n, value in enumerate(indices) if isinstance(value, LoopTensor)}
     if not chosen or any(value.dtype not in INDEX_TYPES for value in chosen.values()):
         raise NoLowering("masks select by ATen")
     places = sorted(chosen)
@@ -155,7 +155,7 @@ def lower_index(call: LoweringCall) -> LoopTensor:
 
     def element(b: B, index: Index) -> Scalar:
         picked, rest = index[first : first + rank], iter(index[:first] + index[first + rank :])
-        found: list[tuple[Symbol, Scalar]] = []
+        chosen_places: list[tuple[Symbol, Scalar]] = []
         where: list[Expr] = []
         for n, size in enumerate(source.shape):
             if n not in chosen:
@@ -164,9 +164,9 @@ def lower_index(call: LoweringCall) -> LoopTensor:
             value = chosen[n].at(b, broadcast_index(picked, chosen[n].shape))
             zero, whole = b.constant(0, value.dtype), b.constant(size, value.dtype)
             value = b.op("where", b.op("lt", value, zero), b.op("add", value, whole), value)
-            found.append(looked_up(value, size, n))
-            where.append(as_expr_of(found[-1][0]))
-        return source.looked_up(b, tuple(where), found)
+            chosen_places.append(looked_up(value, size, n))
+            where.append(as_expr_of(chosen_places[-1][0]))
+        return source.looked_up(b, tuple(where), chosen_places)
 
     return call.elements(element)
 
@@ -198,7 +198,7 @@ def lower_pad(call: LoweringCall) -> LoopTensor:
 
     def element(b: B, index: Index) -> Scalar:
         where: list[Expr] = []
-        found: list[tuple[Symbol, Scalar]] = []
+        looked_up: list[tuple[Symbol, Scalar]] = []
         valid: Scalar | None = None
         for n, part in enumerate(index):
             moved = part - before.get(n, 0)
@@ -206,10 +206,10 @@ def lower_pad(call: LoweringCall) -> LoopTensor:
                 where.append(moved)
                 continue
             place, inside = clamped(b, moved, source.shape[n], n)
-            found.append(place)
+            looked_up.append(place)
             where.append(as_expr_of(place[0]))
             valid = inside if valid is None else b.op("bit_and", valid, inside)
-        value = source.looked_up(b, tuple(where), found)
+        value = source.looked_up(b, tuple(where), looked_up)
         if valid is None:
             return value
         return b.op("where", valid, value, b.cast(b.constant(fill, opmath(call.dtype)), call.dtype))
@@ -310,9 +310,9 @@ def _triangle(call: LoweringCall, keep: str) -> LoopTensor:
     def element(b: B, index: Index) -> Scalar:
         kind = index_type(*call.shape, abs(diagonal))
         gap = b.op("sub", b.index(index[-1], kind), b.index(index[-2], kind))
-        kept = b.op(keep, gap, b.constant(diagonal, kind))
+        condition = b.op(keep, gap, b.constant(diagonal, kind))
         zero = b.cast(b.constant(0, opmath(call.dtype)), call.dtype)
-        return b.op("where", kept, source.at(b, index), zero)
+        return b.op("where", condition, source.at(b, index), zero)
 
     return call.elements(element)
 

@@ -78,8 +78,8 @@ class _Lowering:
             elif node.op == "get_attr":
                 self._constant(node)
             elif node.op == "output":
-                found = node.args[0]
-                listed = found if isinstance(found, list | tuple) else (found,)
+                results = node.args[0]
+                listed = results if isinstance(results, list | tuple) else (results,)
                 self.outputs = tuple(self._refer(each) for each in listed)
             elif node.op == "call_function":
                 self._call(node)
@@ -190,13 +190,13 @@ class _Lowering:
         examples: dict[str, object] = {}
         for position, argument in enumerate(target._schema.arguments):
             if position < len(node.args):
-                given: object = node.args[position]
+                value: object = node.args[position]
             elif argument.name in node.kwargs:
-                given = node.kwargs[argument.name]
+                value = node.kwargs[argument.name]
             else:
-                given = argument.default_value if argument.has_default_value() else None
-            arguments[argument.name] = self._inside(given)
-            examples[argument.name] = _example(given)
+                value = argument.default_value if argument.has_default_value() else None
+            arguments[argument.name] = self._inside(value)
+            examples[argument.name] = _example(value)
         return LoweringCall(self.writer, node.name, arguments, examples, fakes, self.read)
 
     def _inside(self, given: object) -> object:
@@ -209,15 +209,17 @@ class _Lowering:
 
     def _as_tensor(self, node: fx.Node, number: SymbolicNumber) -> LoopTensor:
         """Return a number known only when the graph runs as a tensor of one element, which loops read."""
-        found = self.numbers.get(node)
-        if found is None:
+        tensor = self.numbers.get(node)
+        if tensor is None:
             name = self.writer.fresh(node.name)
             self.writer.buffer(name, (), torch.float64)
-            given = {"dtype": torch.float64}
-            step = Extern(self.writer.fresh(f"call_{name}"), torch.scalar_tensor, (number,), dict(given), (name,), True)
+            keywords = {"dtype": torch.float64}
+            step = Extern(
+                self.writer.fresh(f"call_{name}"), torch.scalar_tensor, (number,), dict(keywords), (name,), True
+            )
             self.writer.extern(step)
-            found = self.numbers[node] = LoopTensor(name, (), torch.float64)
-        return found
+            tensor = self.numbers[node] = LoopTensor(name, (), torch.float64)
+        return tensor
 
     def _extern(self, node: fx.Node) -> None:
         """Keep a call as ATen call; its results are tensors with eager's layout."""
@@ -228,15 +230,15 @@ class _Lowering:
         single = isinstance(value, torch.Tensor)
         listed = [value] if single else list(value) if isinstance(value, list | tuple) else []
         names: list[str | None] = []
-        made: list[object] = []
+        arguments: list[object] = []
         for number, fake in enumerate(listed):
             if not isinstance(fake, torch.Tensor):
                 names.append(None)
-                made.append(None)
+                arguments.append(None)
                 continue
             name = self.writer.fresh(node.name if single else f"{node.name}_{number}")
             names.append(name)
-            made.append(self._whole(name, fake))
+            arguments.append(self._whole(name, fake))
         mutated = self._mutated(node, args)
         # an operator without facts may do anything; one without readers is there for its error
         unread = not listed or not (node.users or may_be_dropped(node))
@@ -259,7 +261,7 @@ class _Lowering:
                 ),
             )
         )
-        self.values[node] = made[0] if single else tuple(made)
+        self.values[node] = arguments[0] if single else tuple(arguments)
 
     def _mutated(self, node: fx.Node, args: Sequence[object]) -> tuple[str, ...]:
         facts = facts_of(node.target)
@@ -287,9 +289,9 @@ class _Lowering:
         return Ref(cast("LoopTensor", value).buffer)
 
     def _real_view(self, node: fx.Node) -> tuple[str | None, ...]:
-        found = self.views.get(node)
-        if found is not None:
-            return found
+        known = self.views.get(node)
+        if known is not None:
+            return known
         args = tuple(self._refer(arg) for arg in node.args)
         kwargs = {key: self._refer(each) for key, each in node.kwargs.items()}
         value = value_of(node)

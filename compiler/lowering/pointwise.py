@@ -311,13 +311,13 @@ def lower_clamp(call: LoweringCall) -> LoopTensor:
     """min(max(x, low), high); NaN anywhere gives NaN."""
     if call.dtype == torch.bool:
         raise NoLowering("clamp of bool")
-    given = [name for name in ("min", "max") if call.arguments[name] is not None]
+    bounds = [name for name in ("min", "max") if call.arguments[name] is not None]
 
     def apply(b: B, x: Scalar, *limits: Scalar) -> Scalar:
-        named = dict(zip(given, limits, strict=True))
+        named = dict(zip(bounds, limits, strict=True))
         return _limit(b, x, named.get("min"), named.get("max"))
 
-    return call.pointwise(apply, "self", *given, round_numbers=True)
+    return call.pointwise(apply, "self", *bounds, round_numbers=True)
 
 
 @lowers(aten.clamp_min.default, aten.clamp_min.Tensor)

@@ -145,8 +145,8 @@ def lower_argmin(call: LoweringCall) -> LoopTensor:
 def _truths(call: LoweringCall, kind: str) -> LoopTensor:
     source = call.tensor("self")
     wide = opmath(source.dtype)
-    given = call.arguments.get("dim")
-    if isinstance(given, list | tuple) and not given:  # nothing is reduced, unlike in a sum
+    dim = call.arguments.get("dim")
+    if isinstance(dim, list | tuple) and not dim:  # nothing is reduced, unlike in a sum
         return call.elements(lambda b, i: b.cast(truth(b, b.cast(source.at(b, i), wide)), call.dtype))
     dims = dimensions(call, "dim", len(source.shape))
     return call.reduction(
@@ -208,14 +208,14 @@ def _variance(call: LoweringCall, *, root: bool, result: int = 0) -> tuple[LoopT
         raise NoLowering("complex variance")
     dims = dimensions(call, "dim", len(source.shape))
     correction = call.arguments.get("correction")
-    taken = 1 if correction is None else correction
+    freedom = 1 if correction is None else correction
     count = product(source.shape[dim] for dim in dims)
-    if not isinstance(taken, int | float) or taken != int(taken) or count - int(taken) <= 0:
+    if not isinstance(freedom, int | float) or freedom != int(freedom) or count - int(freedom) <= 0:
         raise NoLowering("variance of too few elements")
     mean, inside = moments(call, source, dims)
 
     def finish(b: B, total: Scalar) -> Scalar:
-        value = b.op("div", total, b.constant(count - int(taken), inside))
+        value = b.op("div", total, b.constant(count - int(freedom), inside))
         return b.op("sqrt", value) if root else value
 
     spread = call.reduction(

@@ -130,10 +130,10 @@ class LoweringCall:
         value = self.arguments[name]
         if not isinstance(value, list | tuple):
             raise NoLowering(f"{name} is not a list of integers")
-        found = tuple(each for each in value if isinstance(each, int | Size))
-        if len(found) != len(value):
+        sizes = tuple(each for each in value if isinstance(each, int | Size))
+        if len(sizes) != len(value):
             raise NoLowering(f"{name} is not a list of integers")
-        return found
+        return sizes
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a list-of-integers argument; one integer counts as a list of it."""

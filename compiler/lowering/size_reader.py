@@ -36,10 +36,10 @@ class SizeReader:
 
     def _expression(self, expression: Any) -> Extent:
         text = str(expression)
-        found = self._read.get(text)
-        if found is None:
-            found = self._read[text] = self._convert(expression, text)
-        return found
+        extent = self._read.get(text)
+        if extent is None:
+            extent = self._read[text] = self._convert(expression, text)
+        return extent
 
     def _convert(self, expression: Any, text: str) -> Extent:
         if expression.is_Integer:

@@ -106,9 +106,9 @@ class LoopWriter:
         self, name: str, shape: Sequence[Extent], dtype: torch.dtype, strides: Sequence[Extent] | None = None
     ) -> Buffer:
         """Declare a buffer; row-major unless strides are given."""
-        made = Buffer(name, dtype, tuple(shape), tuple(row_major(shape) if strides is None else strides))
-        self.buffers[name] = made
-        return made
+        buffer = Buffer(name, dtype, tuple(shape), tuple(row_major(shape) if strides is None else strides))
+        self.buffers[name] = buffer
+        return buffer
 
     def loop(
         self,
@@ -136,10 +136,10 @@ class LoopWriter:
     ) -> LoopTensor:
         """Append a loop that gives every element of a new tensor."""
         buffer = self.buffer(self.fresh(name), shape, dtype, strides)
-        kept = variables("i", shape)
-        index = tuple(as_expr(symbol) for symbol in kept)
+        symbols = variables("i", shape)
+        index = tuple(as_expr(symbol) for symbol in symbols)
         builder = ScalarBuilder()
-        self.loop(buffer, kept, (), index, builder.cast(element(builder, index), dtype))
+        self.loop(buffer, symbols, (), index, builder.cast(element(builder, index), dtype))
         return LoopTensor(buffer.name, tuple(shape), dtype)
 
     def reduce(

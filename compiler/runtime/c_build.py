@@ -47,9 +47,9 @@ def build(
     toolchain = toolchain_for(options)
     toolchain = replace(toolchain, flags=(*toolchain.flags, *flags))
     key = key_of(ABI, torch.__version__, toolchain.identity, " ".join(toolchain.flags), text)
-    found = _LOADED.get(key)
-    if found is not None:
-        return found
+    loaded = _LOADED.get(key)
+    if loaded is not None:
+        return loaded
     start = time.perf_counter()
     cache = DiskCache(default_cache_directory(options)) if options.disk_cache else None
     path = cache.find(key) if cache is not None else None
@@ -88,10 +88,10 @@ def _build_new(
             loaded = _load(kept, addresses) if kept is not None else None
             if loaded is not None:
                 return loaded
-        made = _load(target, addresses)
-        if made is None:
+        library = _load(target, addresses)
+        if library is None:
             raise BuildError("the built kernel cannot be loaded", where=str(target), hint="check the C compiler")
-        return made
+        return library
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -16,16 +16,16 @@ from .cpu_features import cpu_features
 @cache
 def _libraries() -> tuple[ctypes.CDLL, ...]:
     folder = Path(torch.__file__).parent / "lib"
-    found = []
+    libraries = []
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).exists():
-            found.append(ctypes.CDLL(str(folder / name)))  # loaded already: this only finds the handle
+            libraries.append(ctypes.CDLL(str(folder / name)))  # loaded already: this only finds the handle
     # torch's own OpenMP runtime; another one in the process would double the threads
-    found += [ctypes.CDLL(str(path)) for path in sorted(folder.glob("libgomp*.so*"))[:1]]
+    libraries += [ctypes.CDLL(str(path)) for path in sorted(folder.glob("libgomp*.so*"))[:1]]
     mathematics = "libm.so.6" if sys.platform == "linux" else ctypes.util.find_library("m")
     if mathematics:
-        found.append(ctypes.CDLL(mathematics))
-    return tuple(found)
+        libraries.append(ctypes.CDLL(mathematics))
+    return tuple(libraries)
 
 
 def address_of(symbol: str) -> int | None:

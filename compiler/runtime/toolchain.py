@@ -78,8 +78,8 @@ def find_toolchain(asked: str, features: CpuFeatures, cache: Path | None) -> Too
 def _candidates(asked: str) -> Iterator[tuple[str, ...]]:
     if asked:
         words = shlex.split(asked)
-        found = shutil.which(words[0])
-        yield (found or words[0], *words[1:])
+        command = shutil.which(words[0])
+        yield (command or words[0], *words[1:])
         return
     seen = set()
     for name in ("gcc", "cc", "clang"):
@@ -107,10 +107,10 @@ def _remembered(cache: Path | None, identity: str) -> str | None:
     if cache is None:
         return None
     try:
-        found = json.loads((cache / f"toolchain-{identity}.json").read_text())
+        record = json.loads((cache / f"toolchain-{identity}.json").read_text())
     except (OSError, ValueError):
         return None
-    return "" if isinstance(found, dict) and found.get("works") is True else None
+    return "" if isinstance(record, dict) and record.get("works") is True else None
 
 
 def _remember(cache: Path | None, identity: str, reason: str) -> None:
@@ -161,8 +161,8 @@ def _run(words: list[str]) -> tuple[int, str]:
 
 def _first_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    wanted = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-    return wanted.strip()[:300]
+    shown = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
+    return shown.strip()[:300]
 
 
 def compile_c(toolchain: Toolchain, source: Path, target: Path) -> None:

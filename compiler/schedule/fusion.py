@@ -79,9 +79,9 @@ def merge(first: Loop, second: Loop, buffers: Mapping[str, Buffer]) -> Loop | Fu
             return decision
     shapes = {name: buffer.shape for name, buffer in buffers.items()}
     candidates = [
-        made
+        one
         for keep_first in (True, False)
-        if (made := _merge_onto(first, second, shapes, keep_first=keep_first)) is not None
+        if (one := _merge_onto(first, second, shapes, keep_first=keep_first)) is not None
     ]
     if not candidates:
         return FusionDecision(False, "same_points", "their iterations do not correspond one to one")

@@ -43,12 +43,12 @@ def plan_memory(lifetimes: Sequence[Lifetime], alignment: int = 64) -> MemoryPla
         if size < 0:
             raise InternalError(f"{each.name} has {each.size} bytes", hint="report the graph")
         offset = 0
-        for start, taken, other in sorted(placed, key=lambda place: place[0]):
+        for start, occupied, other in sorted(placed, key=lambda place: place[0]):
             if other.first > each.last or each.first > other.last:
                 continue
             if start - offset >= size:
                 break
-            end = start + taken
+            end = start + occupied
             offset = max(offset, (end + alignment - 1) // alignment * alignment)
         offsets[each.name] = offset
         placed.append((offset, size, each))

@@ -121,10 +121,10 @@ def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, LoopStore]]) -> Loo
     builder = ScalarBuilder()
 
     def replace(load: Scalar) -> Scalar | None:
-        found = free.get(load.access.buffer)
-        if found is None:
+        number = free.get(load.access.buffer)
+        if number is None:
             return None
-        source, store = found
+        source, store = number
         mapping = dict.fromkeys(source.kept, ZERO)
         for part, value in zip(store.access.index, load.access.index, strict=True):
             for atom, _ in part.terms:

@@ -149,10 +149,10 @@ def is_zero(value: Extent) -> bool:
 
 def _from_terms(terms: dict[Atom, Extent], offset: Extent) -> Expr:
     _join_digits(terms)
-    kept = [(atom, factor) for atom, factor in terms.items() if not is_zero(factor)]
-    if len(kept) > 1:
-        kept.sort(key=lambda term: _order(term[0]))
-    return Expr(tuple(kept), offset)
+    nonzero = [(atom, factor) for atom, factor in terms.items() if not is_zero(factor)]
+    if len(nonzero) > 1:
+        nonzero.sort(key=lambda term: _order(term[0]))
+    return Expr(tuple(nonzero), offset)
 
 
 def _join_digits(terms: dict[Atom, Extent]) -> None:
@@ -263,8 +263,8 @@ def _split(value: Expr, divisor: Extent) -> tuple[Expr, Expr]:
 
 def _group(value: Expr, divisor: Extent) -> tuple[Extent, Expr, Expr] | None:
     """Return (g, a, r) with value == g*a + r, 0 <= r < g and g > 1 dividing divisor; None where there is no such g."""
-    found = [common_factor(factor, divisor) for _, factor in value.terms]
-    factors = {key_of(shared): shared for shared in found if not same(shared, 1)}
+    common = [common_factor(factor, divisor) for _, factor in value.terms]
+    factors = {key_of(shared): shared for shared in common if not same(shared, 1)}
     for shared in sorted(factors.values(), key=hint_of, reverse=True):
         if not surely_positive(shared):
             continue
@@ -319,9 +319,9 @@ def remainder(value: Expr, divisor: Extent) -> Expr:
 
 
 def _over(divisor: Extent, shared: Extent) -> Extent:
-    found = exact_quotient(divisor, shared)
-    assert found is not None  # shared divides it by construction
-    return found
+    exact = exact_quotient(divisor, shared)
+    assert exact is not None  # shared divides it by construction
+    return exact
 
 
 def substitute(value: Expr, mapping: Mapping[Symbol, Expr]) -> Expr:
@@ -345,13 +345,13 @@ def substitute(value: Expr, mapping: Mapping[Symbol, Expr]) -> Expr:
 
 def symbols(value: Expr) -> frozenset[Symbol]:
     """Return every variable that value depends on."""
-    found: set[Symbol] = set()
+    result: set[Symbol] = set()
     for atom, _ in value.terms:
         if isinstance(atom, Symbol):
-            found.add(atom)
+            result.add(atom)
         else:
-            found |= symbols(atom.value)
-    return frozenset(found)
+            result |= symbols(atom.value)
+    return frozenset(result)
 
 
 def coefficient(value: Expr, variable: Symbol) -> Extent | None:

@@ -44,8 +44,8 @@ def digits_of(flat: Expr, source: Sequence[Symbol]) -> dict[Symbol, Extent] | No
         if not isinstance(atom, Symbol):
             return None
         radix[atom] = factor
-    wanted = {symbol for symbol in source if not same(symbol.size, 1)}
-    if set(radix) != wanted:
+    symbols = {symbol for symbol in source if not same(symbol.size, 1)}
+    if set(radix) != symbols:
         return None
     expected: Extent = 1
     left = dict(radix)

@@ -106,10 +106,10 @@ class Size:
     def __add__(self, other: Extent) -> Extent:
         if not isinstance(other, int | Size):
             return NotImplemented
-        found = dict(self.terms)
+        terms = dict(self.terms)
         for monomial, factor in _terms(other):
-            found[monomial] = found.get(monomial, 0) + factor
-        return _made(found)
+            terms[monomial] = terms.get(monomial, 0) + factor
+        return _made(terms)
 
     __radd__ = __add__
 
@@ -125,12 +125,12 @@ class Size:
     def __mul__(self, other: Extent) -> Extent:
         if not isinstance(other, int | Size):
             return NotImplemented
-        found: dict[Monomial, int] = {}
+        terms: dict[Monomial, int] = {}
         for first, one in self.terms:
             for second, two in _terms(other):
                 monomial = tuple(sorted((*first, *second), key=_key)) if first and second else first or second
-                found[monomial] = found.get(monomial, 0) + one * two
-        return _made(found)
+                terms[monomial] = terms.get(monomial, 0) + one * two
+        return _made(terms)
 
     __rmul__ = __mul__
 
@@ -216,13 +216,13 @@ def _terms(value: Extent) -> tuple[tuple[Monomial, int], ...]:
 
 
 def _made(found: Mapping[Monomial, int]) -> Extent:
-    kept = [(monomial, factor) for monomial, factor in found.items() if factor]
-    if not kept:
+    nonzero = [(monomial, factor) for monomial, factor in found.items() if factor]
+    if not nonzero:
         return 0
-    if len(kept) == 1 and not kept[0][0]:
-        return kept[0][1]
-    kept.sort(key=lambda term: (-len(term[0]), [atom.key for atom in term[0]]))
-    return Size(tuple(kept))
+    if len(nonzero) == 1 and not nonzero[0][0]:
+        return nonzero[0][1]
+    nonzero.sort(key=lambda term: (-len(term[0]), [atom.key for atom in term[0]]))
+    return Size(tuple(nonzero))
 
 
 def symbol(name: str, hint: int, lowest: int | None = 2) -> Size:
@@ -286,7 +286,7 @@ def _less(first: Extent, second: Extent) -> bool:
 
 def _lowest(value: Size) -> int | None:
     """Write each atom as its least value plus something not negative: without negative factors the rest is least."""
-    found: dict[Monomial, int] = {}
+    terms: dict[Monomial, int] = {}
     for monomial, factor in value.terms:
         expanded: dict[Monomial, int] = {(): factor}
         for atom in monomial:
@@ -300,9 +300,9 @@ def _lowest(value: Size) -> int | None:
                 wider[after] = wider.get(after, 0) + count
             expanded = wider
         for after, count in expanded.items():
-            found[after] = found.get(after, 0) + count
-    constant = found.pop((), 0)
-    return constant if all(count >= 0 for count in found.values()) else _lowest_by_ceiling(value)
+            terms[after] = terms.get(after, 0) + count
+    constant = terms.pop((), 0)
+    return constant if all(count >= 0 for count in terms.values()) else _lowest_by_ceiling(value)
 
 
 def _lowest_by_ceiling(value: Size) -> int | None:
@@ -398,12 +398,12 @@ def common_factor(first: Extent, second: Extent) -> Extent:
     for monomial, factor in terms:
         number = gcd(number, factor)
         left = [atom.key for atom in monomial]
-        kept = []
+        common = []
         for atom in shared:
             if atom.key in left:
                 left.remove(atom.key)
-                kept.append(atom)
-        shared = kept
+                common.append(atom)
+        shared = common
     return _made({tuple(shared): number})
 
 
@@ -540,14 +540,14 @@ def value_at(value: Extent, point: Mapping[str, int]) -> int:
 
 def size_names(value: Extent) -> frozenset[str]:
     """Return the names of the symbols that a size depends on."""
-    found: set[str] = set()
+    names: set[str] = set()
     for monomial, _ in _terms(value):
         for atom in monomial:
             if isinstance(atom, SizeSymbol):
-                found.add(atom.name)
+                names.add(atom.name)
             else:
-                found |= size_names(atom.first) | size_names(atom.second)
-    return frozenset(found)
+                names |= size_names(atom.first) | size_names(atom.second)
+    return frozenset(names)
 
 
 def count_text(value: Extent) -> str:

@@ -121,8 +121,9 @@ class Answer:
 
     def still_given(self, function: Callable[..., object]) -> bool:
         """Return whether it gives the same now: this object, or an equal number or text of the same type."""
-        found, given = self.found(function), self.given
-        return found is given or (type(found) is type(given) and type(found) in _SCALARS and repr(found) == repr(given))
+        answer, before = self.found(function), self.given
+        is_scalar = type(answer) is type(before) and type(answer) in _SCALARS
+        return answer is before or (is_scalar and repr(answer) == repr(before))
 
 
 _SCALARS = (int, float, complex, str, bytes)

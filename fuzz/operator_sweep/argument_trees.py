@@ -6,19 +6,14 @@ from typing import Any
 
 import torch
 
+from plumbline.compiler.base.nested import leaves
+
 _NAMED = (torch.dtype, torch.layout, torch.memory_format)
 
 
 def tensors_of(tree: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors of nested tuples, lists and dicts, in order."""
-    if isinstance(tree, torch.Tensor):
-        yield tree
-    elif isinstance(tree, dict):
-        for item in tree.values():
-            yield from tensors_of(item)
-    elif isinstance(tree, (tuple, list)):
-        for item in tree:
-            yield from tensors_of(item)
+    return (leaf for leaf in leaves(tree) if isinstance(leaf, torch.Tensor))
 
 
 def with_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
@@ -47,8 +42,8 @@ class CallText:
 
     def call(self, function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Return a call as text."""
-        given = [self.text(arg) for arg in args] + [f"{name}={self.text(value)}" for name, value in kwargs.items()]
-        return f"{function}({', '.join(given)})"
+        texts = [self.text(arg) for arg in args] + [f"{name}={self.text(value)}" for name, value in kwargs.items()]
+        return f"{function}({', '.join(texts)})"
 
     def text(self, value: Any) -> str:
         """Return one argument as text."""

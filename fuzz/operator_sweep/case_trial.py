@@ -112,13 +112,13 @@ class Trial:
         suspects = judged.suspects
         if suspects is None:  # an exception or an error of ours: nothing says whose it was
             suspects = set(range(len(cases)))
-        found = self.together([case for number, case in enumerate(cases) if number not in suspects])
+        rest = self.together([case for number, case in enumerate(cases) if number not in suspects])
         alone = {number: self.alone(cases[number]) for number in sorted(suspects)}
         if not any(outcome.faults for outcome in alone.values()):  # it takes several of them
             return judged.outcome()
         for outcome in alone.values():
-            found.include(outcome)
-        return found
+            rest.include(outcome)
+        return rest
 
     def alone(self, case: Any) -> Outcome:
         """Judge one case; it may be one that eager refuses."""
@@ -219,8 +219,8 @@ def _leaks(runnable: Runnable, candidate: Callable[..., Any]) -> dict[int, str]:
 
 
 def _number(where: str) -> int | None:
-    found = re.search(r"\b(?:output|args)\[(\d+)\]", where)
-    return int(found.group(1)) if found else None
+    match = re.search(r"\b(?:output|args)\[(\d+)\]", where)
+    return int(match.group(1)) if match else None
 
 
 def _detail(aspect: str, sentence: str) -> str:

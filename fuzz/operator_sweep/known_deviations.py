@@ -33,9 +33,9 @@ class KnownDeviation:
 
     def concerns(self, task: SweepTask) -> bool:
         """Return whether the entry may be about cases of a task."""
-        given = (task.operator, task.dtype, "dynamic" if task.dynamic else "static", task.backend)
+        facts = (task.operator, task.dtype, "dynamic" if task.dynamic else "static", task.backend)
         patterns = (self.operator, self.dtype, self.sizes, self.backend)
-        return all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip(given, patterns, strict=True))
+        return all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip(facts, patterns, strict=True))
 
     def matches(self, case: SweepCase, fault: CaseFault) -> bool:
         """Return whether the entry explains a fault of a case."""

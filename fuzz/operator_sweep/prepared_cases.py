@@ -106,8 +106,8 @@ def error_samples_of(task: SweepTask) -> list[Sample]:
     if info.error_inputs_func is None:
         return []
     torch.manual_seed(seed_of(task.operator) % 2**31)
-    found = (error.sample_input for error in info.error_inputs("cpu"))
-    return [Sample((one.input, *one.args), dict(one.kwargs)) for one in found]
+    samples = (error.sample_input for error in info.error_inputs("cpu"))
+    return [Sample((one.input, *one.args), dict(one.kwargs)) for one in samples]
 
 
 def _fits(sample: Sample) -> bool:

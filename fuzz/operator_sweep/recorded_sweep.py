@@ -60,7 +60,7 @@ def tasks_of(command: SweepCommand) -> tuple[SweepTask, ...]:
     for backend in command.backends:
         find_compiler("plumbline", backend)
     try:
-        wanted = re.compile(command.operators)
+        pattern = re.compile(command.operators)
     except re.error as error:
         hint = "such as --op '^add$'"
         raise UserError(f"{command.operators!r} is not a regular expression", why=str(error), hint=hint) from None
@@ -69,7 +69,7 @@ def tasks_of(command: SweepCommand) -> tuple[SweepTask, ...]:
     tasks = tuple(
         SweepTask(operator, dtype, size == "dynamic", backend)
         for operator, dtypes in supported.items()
-        if wanted.search(operator)
+        if pattern.search(operator)
         for dtype in command.dtypes
         if dtype_of(dtype) in dtypes
         for size in command.sizes
@@ -133,8 +133,8 @@ def _prepared(fault: CaseFault) -> PreparedCase | None:
     case = read_case(fault.case)
     if case.task.is_module or fault.aspect == "process":
         return None
-    found = prepared_cases(TaskRequest(case.task, samples=1, seed=0, only=(fault.case,)))
-    return found[0] if found else None
+    cases = prepared_cases(TaskRequest(case.task, samples=1, seed=0, only=(fault.case,)))
+    return cases[0] if cases else None
 
 
 def task_row(task: SweepTask, row: dict[str, Any], run_id: str) -> CaseRow:

@@ -218,9 +218,9 @@ class Sweep:
         request = TaskRequest(simpler.task, self.settings.samples, self.settings.seed, only=(simpler.key,))
         row = child.try_task(request)
         for plain in [] if isinstance(row, Lost) else row["faults"]:
-            found = CaseFault(**plain)
-            if found.same_fault(fault):
-                return found
+            first = CaseFault(**plain)
+            if first.same_fault(fault):
+                return first
         return fault
 
     def _stale(self) -> list[KnownDeviation]:

@@ -225,7 +225,7 @@ def bypassed(case: GraphCase, node: fx.Node, by: fx.Node) -> GraphCase:
     for dead in reversed(list(graph.nodes)):
         if not dead.users and dead.op != "output" and (dead in read_before or dead.op == "placeholder"):
             graph.erase_node(dead)
-    left = {found.name for found in graph.nodes if found.op == "placeholder"}
+    left = {each.name for each in graph.nodes if each.op == "placeholder"}
     named = zip(placeholders(case.graph.graph), case.inputs, strict=True)
     inputs = tuple(value for old, value in named if mapping[old].name in left)
     return GraphCase(fx.GraphModule(case.graph, graph), inputs)

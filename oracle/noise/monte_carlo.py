@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plumbline.compiler.base.torch_facts import TorchDispatchMode
+from plumbline.compiler.base.nested import leaves
+from plumbline.compiler.base.torch_facts import DispatchMode
 
 from .operator_facts import OperatorFacts, facts_of
 from .running_sums import running_sum_error
@@ -36,13 +37,7 @@ def internal_roundoff(dtypes: list[torch.dtype]) -> float:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors of an argument tree (lists, tuples, dicts), in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [t for item in value for t in tensors_in(item)]
-    if isinstance(value, dict):
-        return [t for item in value.values() for t in tensors_in(item)]
-    return []
+    return [leaf for leaf in leaves(value) if isinstance(leaf, Tensor)]
 
 
 def map_tensors(value: Any, change: Any) -> Any:
@@ -167,14 +162,14 @@ def _lengths(name: str, args: Any, outputs: list[Tensor]) -> list[float]:
     return [max(1.0, largest / max(1, out.numel())) for out in outputs]
 
 
-class NoisyArithmetic(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+class NoisyArithmetic(DispatchMode):
     """Runs the operators of a decomposition with noise in each, so that cancellation inside a composite shows.
 
     scale: 0-dim or [L], the internal roundoff times the lane's amplification.
     """
 
     def __init__(self, source: NoiseSource, scale: Tensor) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+        super().__init__()
         self.source = source
         self.scale = scale
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from plumbline.compiler.base.torch_facts import (
-    TorchDispatchMode,
+    DispatchMode,
     has_own_dispatch,
     is_operator,
     storage_key,
@@ -31,7 +31,7 @@ from .scalar_rounding import decide_scalars, needs_decision
 from .shadow_memory import ShadowStorage, wide_dtype
 
 
-class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+class ShadowRun(DispatchMode):
     """Follow eager code in lanes: `with ShadowRun(replicas=8) as run: y = f(x)`, then `run.lanes_of(y)`.
 
     exact: keep the float64 lane.  replicas: number of Monte-Carlo-arithmetic lanes.
@@ -48,7 +48,7 @@ class ShadowRun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
     def __init__(
         self, *, exact: bool = True, replicas: int = 0, rounded: int = 0, seed: int = 0, diagnose: bool = False
     ) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch leaves its mode untyped
+        super().__init__()
         self.plan = LanePlan(int(exact), replicas, rounded, rounded)
         self.untrusted: list[str] = []
         self.suspects: list[str] = []
@@ -283,8 +283,12 @@ def _widened(values: Any) -> Any:
     if isinstance(values, dict):
         return {key: _widened(value) for key, value in values.items()}
     if isinstance(values, (tuple, list)):
-        return tuple(wide_dtype(v) if isinstance(v, torch.dtype) else v for v in values)
-    return wide_dtype(values) if isinstance(values, torch.dtype) else values
+        return tuple(map(_wide, values))
+    return _wide(values)
+
+
+def _wide(value: Any) -> Any:
+    return wide_dtype(value) if isinstance(value, torch.dtype) else value
 
 
 def _written(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:

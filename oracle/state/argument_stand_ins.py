@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from plumbline.compiler.base.torch_facts import apply_function
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandIn:
@@ -94,7 +96,7 @@ def _in_graph(leaf: torch.Tensor) -> torch.Tensor:
     base = leaf.clone(memory_format=torch.preserve_format)
     if base.stride() == leaf.stride():
         return base
-    flat = _Restride.apply(leaf)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    flat = apply_function(_Restride, leaf)
     assert isinstance(flat, torch.Tensor)
     return flat
 

@@ -281,14 +281,12 @@ class SavedGenerator:
 
     def restore(self) -> None:
         """Restore the state."""
-        if isinstance(self.value, torch.Generator):
-            self.value.set_state(self.state)
-        elif isinstance(self.value, numpy.random.Generator):
+        if isinstance(self.value, numpy.random.Generator):
             self.value.bit_generator.state = self.state
-        elif isinstance(self.value, numpy.random.RandomState):
-            self.value.set_state(self.state)
-        else:
+        elif isinstance(self.value, random.Random):
             self.value.setstate(self.state)
+        else:
+            self.value.set_state(self.state)  # torch's, and NumPy's older kind
 
 
 def _generator_state(value: Any) -> Any:

@@ -66,15 +66,16 @@ def underlying_function(callee: Any) -> types.FunctionType | None:
     for _ in range(DEPTH):
         if isinstance(callee, types.FunctionType):
             return callee
-        if isinstance(callee, types.MethodType):
-            callee = callee.__func__
-        elif isinstance(callee, functools.partial):
-            callee = callee.func
-        elif isinstance(callee, torch.nn.Module):
-            callee = type(callee).forward
-        else:
-            callee = getattr(type(callee), "__call__", None)  # noqa: B004 - the function itself is wanted
+        callee = next(inner(callee) for kind, inner in _WRAPPERS if isinstance(callee, kind))
     return None
+
+
+_WRAPPERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (  # what a callable of a kind calls; the first that fits
+    (types.MethodType, lambda method: method.__func__),
+    (functools.partial, lambda partial: partial.func),
+    (torch.nn.Module, lambda module: type(module).forward),
+    (object, lambda instance: getattr(type(instance), "__call__", None)),  # noqa: B004 - the function itself is wanted
+)
 
 
 def _judged_with_tensors(session: Any, callee: Any) -> Callable[..., Any]:

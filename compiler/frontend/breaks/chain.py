@@ -22,12 +22,12 @@ def frames_of(recorder: Recorder, unit: Unit, args: tuple[object, ...]) -> list[
     sources = [Argument(name, shown) for name, shown in zip(unit.parameters, unit.shown, strict=True)]
     if not unit.places:
         return [_start(recorder, unit, args, sources)]
-    given = list(zip(args, sources, strict=True))
+    remaining = list(zip(args, sources, strict=True))
     frames: list[FrameState] = []
     for place in unit.places:
         size = place.size()
-        frames.insert(0, _continued(recorder, place, given[:size], innermost=not frames))
-        given = given[size:]
+        frames.insert(0, _continued(recorder, place, remaining[:size], innermost=not frames))
+        remaining = remaining[size:]
     for caller, frame in pairwise(frames):
         frame.parent = caller
     return frames
@@ -98,15 +98,15 @@ def places_to_stop(frames: Sequence[FrameState], signal: Break) -> list[tuple[in
     """
     if signal.reason is EXPLICIT_BREAK and len(frames) > 1 and _begins(frames[-1]):
         frames = frames[:-1]
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     seen: Counter[object] = Counter()
     for depth, frame in enumerate(frames):
         seen[frame.decoded.code] += 1
         if (depth and not frame.transparent) or seen[frame.decoded.code] > REPEATS:
             break
         if frame.step >= 0:
-            found.insert(0, (depth, frame.step))
-    return found[:2] + found[2:][-1:]  # each costs a capture
+            places.insert(0, (depth, frame.step))
+    return places[:2] + places[2:][-1:]  # each costs a capture
 
 
 def _begins(frame: FrameState) -> bool:

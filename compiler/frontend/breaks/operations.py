@@ -149,10 +149,12 @@ def _jump(when: bool) -> Rule:
         operand = out.value(frame.pop())
         assert instruction.target is not None
         name = out.fresh()
-        taken, other = instruction.target, instruction.index + 1
+        following, other = instruction.target, instruction.index + 1
         if not when:
-            taken, other = other, taken
-        return Operation((f"{name} = True if {operand} else False",), (Branch(name, (), taken), Branch("", (), other)))
+            following, other = other, following
+        return Operation(
+            (f"{name} = True if {operand} else False",), (Branch(name, (), following), Branch("", (), other))
+        )
 
     return rule
 

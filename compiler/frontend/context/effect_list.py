@@ -43,11 +43,11 @@ class EffectList(SideEffects):
     def global_value(self, namespace: dict[str, object], name: str) -> Value:
         """Evaluate a global name."""
         key = (id(namespace), name)
-        found = self.globals.get(key, _UNTOUCHED)
-        if found is None:
+        written = self.globals.get(key, _UNTOUCHED)
+        if written is None:
             self.ctx.throw(NameError, f"name '{name}' is not defined")
-        if isinstance(found, Value):
-            return self.ctx.realize(found)
+        if isinstance(written, Value):
+            return self.ctx.realize(written)
         self.alive.append(namespace)
         place: Source = Item(Injected(namespace), name)
         if name in namespace:
@@ -60,15 +60,15 @@ class EffectList(SideEffects):
         if isinstance(value, types.FunctionType):
             self.ctx.guards.add(place, GuardKind.IDENTITY, value)
             place = Injected(value)
-        self.globals[key] = made = self.ctx.wrap(value, place)
-        return made
+        self.globals[key] = wrapped = self.ctx.wrap(value, place)
+        return wrapped
 
     def own_global(self, namespace: dict[str, object], name: str) -> Value | None:
         """Return what a namespace has under a name, builtins left out; None if nothing."""
-        found = self.globals.get((id(namespace), name), _UNTOUCHED)
-        if found is None:
+        written = self.globals.get((id(namespace), name), _UNTOUCHED)
+        if written is None:
             return None
-        if found is _UNTOUCHED and name not in namespace:
+        if written is _UNTOUCHED and name not in namespace:
             self.ctx.guards.add(Injected(namespace), GuardKind.LACKS_KEY, name)
             return None
         return self.global_value(namespace, name)

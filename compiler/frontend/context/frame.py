@@ -87,9 +87,9 @@ class FrameState:
         """Take `count` values; the last pushed comes last."""
         if count == 0:
             return []
-        taken = self.stack[-count:]
+        popped = self.stack[-count:]
         del self.stack[-count:]
-        return taken
+        return popped
 
     def current(self) -> Instruction:
         """Return the instruction being evaluated (or about to be, before the first)."""

@@ -82,28 +82,28 @@ class FrameStack(CallingFrames):
         frame = self.stack[-1]
         if frame.resumed:
             self.needs_own_frame("locals() after a break, where not all of them are kept")
-        code, found = frame.decoded.code, dict(frame.locals)
-        held = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
+        code, values = frame.decoded.code, dict(frame.locals)
+        cells = {name: cell.content for name, cell in frame.cells.items() if cell.content is not None}
         order = dict.fromkeys((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
         return {
-            name: self.ctx.realize(value) for name in order if (value := found.get(name, held.get(name))) is not None
+            name: self.ctx.realize(value) for name in order if (value := values.get(name, cells.get(name))) is not None
         }
 
     def locals_given(self) -> Value:
         """Return what `locals()` gives: before Python 3.13 the same dictionary every time, brought up to date."""
         frame, values = self.stack[-1], self.calling_locals()
-        given = frame.locals_given
-        if not isinstance(given, DictValue) or sys.version_info >= (3, 13):
+        dictionary = frame.locals_given
+        if not isinstance(dictionary, DictValue) or sys.version_info >= (3, 13):
             frame.locals_given = DictValue.of(self.ctx, [(Constant(name), value) for name, value in values.items()])
             return frame.locals_given
         code = frame.decoded.code
         for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
             key = Constant(name)
             if name in values:
-                given.set_item(self.ctx, key, values[name])
-            elif given.contains(self.ctx, key):
-                given.del_item(self.ctx, key)
-        return given
+                dictionary.set_item(self.ctx, key, values[name])
+            elif dictionary.contains(self.ctx, key):
+                dictionary.del_item(self.ctx, key)
+        return dictionary
 
     def calling_class_cell(self) -> tuple[Value, Value]:
         """Return what zero-argument super() reads."""

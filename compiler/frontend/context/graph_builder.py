@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from ...base.dense_order import dense_order
+from ...base.nested import leaves
 from ...base.torch_facts import (
     WatchedFakeMode,
     fake_run_failure,
@@ -114,13 +115,13 @@ class GraphBuilder(GraphInProgress):
         node = self.levels[0].graph.placeholder(f"input_{len(self.input_values)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.frames.here())
         set_entry_shape(node, fake)
-        made = TensorValue(node, fake, kind, source, value)
-        self.input_values.append(made)
-        self.by_fake[id(fake)] = made
+        tensor = TensorValue(node, fake, kind, source, value)
+        self.input_values.append(tensor)
+        self.by_fake[id(fake)] = tensor
         self.placeholders[node] = (source, value)
         self.happens.note_input(fake, node)
         self.sizes.note_input(fake, varying, source, node, value)
-        return made
+        return tensor
 
     def call(self, kind: str, target: object, args: Arguments, kwargs: Keywords) -> Value:
         """Run an operation on fake tensors and add it to the graph if it gives or changes tensors."""
@@ -176,8 +177,8 @@ class GraphBuilder(GraphInProgress):
         kwargs: dict[str, object] | None = None,
     ) -> Value:
         """Add a call whose result on fake tensors is known."""
-        given: Any = (args, kwargs or {})  # what graphs carry: graph_argument saw to it
-        node = self.fx.call_function(target, *fx.map_arg(given, self._carried))
+        arguments: Any = (args, kwargs or {})  # what graphs carry: graph_argument saw to it
+        node = self.fx.call_function(target, *fx.map_arg(arguments, self._carried))
         changes = bool(getattr(target, "mutates_inputs", False))
         self.mutates_inputs = self.mutates_inputs or changes
         writes = frozenset(node for node in args if node in self.placeholders) if changes else frozenset()
@@ -214,9 +215,9 @@ class GraphBuilder(GraphInProgress):
         if isinstance(value, torch.Tensor):
             node = self.fx.placeholder(f"argument_{len(self.fx.nodes)}")
             node.meta.update(example_value=value, val=value)
-            made = TensorValue(node, value, torch.Tensor)
-            self.by_fake[id(value)] = made
-            return made
+            tensor = TensorValue(node, value, torch.Tensor)
+            self.by_fake[id(value)] = tensor
+            return tensor
         if isinstance(value, tuple):
             return TupleValue([self._entering(item) for item in value], kind=type(value))
         if isinstance(value, list):
@@ -251,9 +252,9 @@ class GraphBuilder(GraphInProgress):
         if self.effects.count() != effects or self.modes.changed != states:
             raise Break(AUTOGRAD_CALL, f"{what} changes something outside")
         del self.happens.events[events:]
-        kept = {*self.placeholders, *self.levels[-1].lifted.values()}
+        inputs = {*self.placeholders, *self.levels[-1].lifted.values()}
         for node in reversed(list(self.fx.nodes)):
-            if node not in before and node not in kept:
+            if node not in before and node not in inputs:
                 self.sizes.forget(node)
                 self.fx.erase_node(node)
 
@@ -271,9 +272,9 @@ class GraphBuilder(GraphInProgress):
             return False
         if [size for size in condition.fake.shape if type(size) is not int or size != 1]:
             return False
-        kept = self.call("call_function", torch.any, [condition], {})  # as it is now
-        assert isinstance(kept, TensorValue)
-        self.assumed.append((kept, outcome))
+        flag = self.call("call_function", torch.any, [condition], {})  # as it is now
+        assert isinstance(flag, TensorValue)
+        self.assumed.append((flag, outcome))
         return True
 
     def assume_no_warning(self, flags: Value) -> bool:
@@ -304,8 +305,8 @@ class GraphBuilder(GraphInProgress):
 
     def leaves(self) -> list[TensorValue]:
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
-        found = {id(value): value for value in self.by_fake.values()}
-        return [value for value in found.values() if value.fake.requires_grad and value.fake.is_leaf]
+        values = {id(value): value for value in self.by_fake.values()}
+        return [value for value in values.values() if value.fake.requires_grad and value.fake.is_leaf]
 
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""
@@ -347,9 +348,9 @@ class GraphBuilder(GraphInProgress):
                 return known
             node.meta.update(example_value=result, val=result)
             kind = torch.nn.Parameter if isinstance(result, torch.nn.Parameter) else torch.Tensor
-            made = TensorValue(node, result, kind)
-            self.by_fake[id(result)] = made
-            return made
+            tensor = TensorValue(node, result, kind)
+            self.by_fake[id(result)] = tensor
+            return tensor
         if isinstance(result, tuple | list):
             node.meta.update(example_value=result, val=result)
             items: list[Value] = []
@@ -406,10 +407,4 @@ def _shapes_and_versions(outputs: object) -> list[tuple[tuple[Any, ...], int]]:
 
 
 def _has_tensor(value: object) -> bool:
-    if isinstance(value, torch.Tensor):
-        return True
-    if isinstance(value, tuple | list):
-        return any(_has_tensor(item) for item in value)
-    if isinstance(value, dict):
-        return any(_has_tensor(item) for item in value.values())
-    return False
+    return any(isinstance(leaf, torch.Tensor) for leaf in leaves(value))

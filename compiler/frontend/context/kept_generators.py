@@ -71,8 +71,8 @@ def replay_generator(value: Value, state: State, out: Rebuilder) -> list[str]:
 
 def _setting(name: str, state: State, out: Rebuilder) -> str:
     place, values = state
-    given = "".join(f"{out.value(value)}, " for value in values)
-    return f"{out.inject(set_state)}({name}, {out.inject(_one_for_all(place))}, ({given}))"
+    elements = "".join(f"{out.value(value)}, " for value in values)
+    return f"{out.inject(set_state)}({name}, {out.inject(_one_for_all(place))}, ({elements}))"
 
 
 def _one_for_all(place: Place | None) -> Place | None:
@@ -85,26 +85,26 @@ _PLACES: dict[tuple[object, ...], Place] = {}
 
 def revived(ctx: CaptureContext, generator: Generator[object, object, object], source: Source) -> FrameState | None:
     """Return the frame of a generator from outside, guarded; None if its state cannot be read."""
-    kept = kept_state(generator)
-    if kept is None or kept.place is None:
+    state = kept_state(generator)
+    if state is None or state.place is None:
         return None
-    place, here = kept.place, KeptState(source)
+    place, here = state.place, KeptState(source)
     ctx.guards.add(source, GuardKind.TYPE, GeneratorType)
     ctx.guards.add(Attribute(here, "place"), GuardKind.IDENTITY, place)
     layout = place.layout
     frame = FrameState(ctx, place.decoded, place.namespace, {}, {}, None)
     frame.index = layout.index
-    given = iter([(value, Item(Attribute(here, "values"), i)) for i, value in enumerate(kept.values)])
+    stack_values = iter([(value, Item(Attribute(here, "values"), i)) for i, value in enumerate(state.values)])
     for kind in layout.stack:
-        value = NULL if kind == NULL_KIND else ctx.wrap(*next(given))
+        value = NULL if kind == NULL_KIND else ctx.wrap(*next(stack_values))
         frame.stack.append(HandledValue(value) if kind == HANDLED else value)
     for name in layout.cells:
-        cell = ctx.wrap(*next(given))
+        cell = ctx.wrap(*next(stack_values))
         assert isinstance(cell, CellValue)
         if layout.index:
             frame.cells[name] = cell
         else:
             frame.free_cells.append(cell)
     for name in layout.locals:
-        frame.locals[name] = ctx.lazy(*next(given))
+        frame.locals[name] = ctx.lazy(*next(stack_values))
     return frame

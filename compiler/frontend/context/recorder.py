@@ -103,13 +103,15 @@ class Recorder(CaptureContext):
             elif isinstance(known.source, Injected) and not isinstance(source, Injected):
                 self.guards.add(source, GuardKind.IDENTITY, value)
             return known
-        made = self.graph.add_input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
-        if isinstance(made, _SHARED) or type(value) is types.GeneratorType:
-            self.shared[id(value)] = made
+        wrapped = (
+            self.graph.add_input(value, source) if isinstance(value, torch.Tensor) else self._object(value, source)
+        )
+        if isinstance(wrapped, _SHARED) or type(value) is types.GeneratorType:
+            self.shared[id(value)] = wrapped
             self.alive.append(value)
-        if isinstance(made, ObjectValue):
-            self._share_namespace(value, made, source)
-        return made
+        if isinstance(wrapped, ObjectValue):
+            self._share_namespace(value, wrapped, source)
+        return wrapped
 
     def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
         """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""
@@ -128,9 +130,9 @@ class Recorder(CaptureContext):
         known = self.shared.get(id(value))
         if known is not None and known.source == source:
             return known
-        made = LazyValue(self, value, source)
-        self.unwrapped.append(made)
-        return made
+        pending = LazyValue(self, value, source)
+        self.unwrapped.append(pending)
+        return pending
 
     def realize(self, value: Value) -> Value:
         """Return the value itself."""
@@ -140,9 +142,9 @@ class Recorder(CaptureContext):
         frame = revived(self, value, source) if isinstance(value, types.GeneratorType) else None
         if frame is None:
             return wrap_object(self, value, source)
-        made = self.calls.make_generator(frame)
-        made.source = source
-        return made
+        generator = self.calls.make_generator(frame)
+        generator.source = source
+        return generator
 
     def known(self, value: object) -> Value:
         """Return the value of an object computed while evaluating."""
@@ -177,9 +179,9 @@ class Recorder(CaptureContext):
 
     def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
         """Raise an exception in the evaluated program."""
-        made = ExceptionValue(kind, [self.known(arg) for arg in args])
-        made.of_interpreter = True
-        raise Raised(made)
+        exception = ExceptionValue(kind, [self.known(arg) for arg in args])
+        exception.of_interpreter = True
+        raise Raised(exception)
 
     def stand_for(self, real: object, value: Value) -> None:
         """Give a value to whoever wraps the real object."""

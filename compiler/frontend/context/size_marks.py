@@ -42,8 +42,8 @@ def size_marks(tensor: torch.Tensor) -> SizeMarks:
     if not opened and not fixed:
         return _NONE
     ranges: dict[int, Range] = {}
-    for found in namespace.get("_dynamo_dynamic_range", ()):
-        ranges[found.dim] = (found.min, found.max)
+    for mark in namespace.get("_dynamo_dynamic_range", ()):
+        ranges[mark.dim] = (mark.min, mark.max)
     ranges.update(namespace.get("_dynamo_unbacked_bounds", {}))
     ranges.update(namespace.get(RANGES, {}))
     known = {index: bounds for index, bounds in ranges.items() if bounds != (None, None)}

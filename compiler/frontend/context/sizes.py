@@ -72,11 +72,11 @@ class Sizes:
         """Return the dimensions of an input that are to be symbols; 0 and 1 never are, nor sizes with gaps between."""
         if self.environment is None or not value.dim():
             return frozenset()
-        wanted = frozenset(index for index in self.symbolic(value, source) if value.shape[index] > 1)
-        if wanted and dense_order(value.shape, value.stride()) is None:
+        dimensions = frozenset(index for index in self.symbolic(value, source) if value.shape[index] > 1)
+        if dimensions and dense_order(value.shape, value.stride()) is None:
             self.with_gaps.append((source, self.here()))
             return frozenset()
-        return wanted
+        return dimensions
 
     def note_input(
         self, fake: torch.Tensor, varying: frozenset[int], source: Source, node: fx.Node, value: torch.Tensor
@@ -150,7 +150,7 @@ class Sizes:
 
     def forget(self, node: fx.Node) -> None:
         """Forget a node that leaves the graph."""
-        self.nodes = {text: made for text, made in self.nodes.items() if made is not node}
+        self.nodes = {text: other for text, other in self.nodes.items() if other is not node}
 
     def _node(self, expression: Any) -> Any:
         """Return the node of an expression, None if it is made of something that has no node."""

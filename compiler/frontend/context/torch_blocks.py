@@ -30,13 +30,13 @@ class TorchBlocks:
 
     def extra_arguments(self, target: object, args: list[object], kwargs: dict[str, object]) -> dict[str, object]:
         """Return the keyword arguments that the settings add to an operation; Break where they cannot say it."""
-        made = isinstance(target, types.BuiltinFunctionType | types.FunctionType) and target in self.constructors
+        constructs = isinstance(target, types.BuiltinFunctionType | types.FunctionType) and target in self.constructors
         extra: dict[str, object] = {}
-        if made and (self.devices or self.left) and kwargs.get("device") is None:
+        if constructs and (self.devices or self.left) and kwargs.get("device") is None:
             extra["device"] = self.devices[-1] if self.devices else torch.get_default_device()
-        if torch.get_default_dtype() is self.dtype_at_entry or (made and kwargs.get("dtype") is not None):
+        if torch.get_default_dtype() is self.dtype_at_entry or (constructs and kwargs.get("dtype") is not None):
             return extra
-        if made:
+        if constructs:
             extra["dtype"] = None  # whatever it turns out to be
             return extra
         tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, torch.Tensor)]

@@ -103,11 +103,11 @@ def assemble(
     if origin is not None:
         namespace["__warningregistry__"] = module.get("__warningregistry__", {})  # never made for the user
     exec(code, namespace)
-    made = namespace[name]
-    assert isinstance(made, FunctionType)
+    function = namespace[name]
+    assert isinstance(function, FunctionType)
     if origin is not None:
-        made.__code__ = _renamed(made.__code__, origin.function)
-    return made, text
+        function.__code__ = _renamed(function.__code__, origin.function)
+    return function, text
 
 
 def _renamed(code: CodeType, name: str) -> CodeType:

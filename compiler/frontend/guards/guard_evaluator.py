@@ -37,8 +37,8 @@ def native_evaluator(
     if kind is None:
         return None
     rows = tuple(step.row() for step in table.steps)
-    made: Callable[..., object] = kind(table.arguments, table.slots, rows, passed, body, miss, GUARD_ERRORS)
-    return made
+    evaluator: Callable[..., object] = kind(table.arguments, table.slots, rows, passed, body, miss, GUARD_ERRORS)
+    return evaluator
 
 
 def evaluator_type(options: Options) -> Any:

@@ -4,9 +4,10 @@ A step fetches a value into the next slot or checks the value of one; values tha
 once.  Steps stand in the order of the guards, so a check may rely on those before it.
 """
 
+import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...values.guard import Guard, GuardKind
@@ -74,8 +75,8 @@ class _CheckConstants(dict[str, object]):
         return name
 
     def function(self, text: str) -> Callable[..., object]:
-        made: Callable[..., object] = eval(compile(text, "<plumbline guard>", "eval"), self)
-        return made
+        check: Callable[..., object] = eval(compile(text, "<plumbline guard>", "eval"), self)
+        return check
 
 
 def guard_table(guards: tuple[Guard, ...], parameters: list[str]) -> GuardTable:
@@ -100,23 +101,10 @@ class _GuardTableBuilder:
         slot = self.places.get(source)
         if slot is None:
             base = source.base()
-            self.steps.append(self._fetch(source, -1 if base is None else self.place(base)))
+            self.steps.append(_fetch(source, -1 if base is None else self.place(base), self.kinds))
             slot = self.places[source] = self.slots
             self.slots += 1
         return slot
-
-    def _fetch(self, source: Source, base: int) -> GuardStep:
-        if isinstance(source, Injected):
-            return GuardStep(StepOp.CONSTANT, base, operand=source.value)
-        if isinstance(source, Attribute):
-            name = sys.intern(source.name)
-            if name == "__dict__" and base in self.kinds and has_plain_namespace(self.kinds[base]):
-                return GuardStep(StepOp.NAMESPACE, base)
-            return GuardStep(StepOp.CELL if name == "cell_contents" else StepOp.ATTRIBUTE, base, operand=name)
-        if isinstance(source, Item):
-            key = sys.intern(source.key) if type(source.key) is str else source.key
-            return GuardStep(StepOp.ITEM, base, operand=key)
-        return GuardStep(StepOp.FETCH, base, operand=PythonFetch(source))
 
     def add(self, guard: Guard) -> None:
         value = -1 if guard.source is None else self.place(guard.source)
@@ -127,6 +115,34 @@ class _GuardTableBuilder:
         rule = RULE_OF_KIND[guard.kind]
         steps = rule.steps(guard, slots) if rule.steps is not None else None
         self.steps += steps or [GuardStep(StepOp.PYTHON, value, operand=slots.python_check, extra=others)]
+
+
+@functools.singledispatch
+def _fetch(source: Source, base: int, kinds: Mapping[int, type]) -> GuardStep:
+    """Return the step that fetches a source from the slot of its base; kinds: the exact types of slots, where known."""
+    del kinds
+    return GuardStep(StepOp.FETCH, base, operand=PythonFetch(source))
+
+
+@_fetch.register
+def _(source: Injected, base: int, kinds: Mapping[int, type]) -> GuardStep:
+    del kinds
+    return GuardStep(StepOp.CONSTANT, base, operand=source.value)
+
+
+@_fetch.register
+def _(source: Attribute, base: int, kinds: Mapping[int, type]) -> GuardStep:
+    name = sys.intern(source.name)
+    if name == "__dict__" and base in kinds and has_plain_namespace(kinds[base]):
+        return GuardStep(StepOp.NAMESPACE, base)
+    return GuardStep(StepOp.CELL if name == "cell_contents" else StepOp.ATTRIBUTE, base, operand=name)
+
+
+@_fetch.register
+def _(source: Item, base: int, kinds: Mapping[int, type]) -> GuardStep:
+    del kinds
+    key = sys.intern(source.key) if type(source.key) is str else source.key
+    return GuardStep(StepOp.ITEM, base, operand=key)
 
 
 def has_plain_namespace(kind: type) -> bool:

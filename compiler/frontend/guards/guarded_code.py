@@ -36,7 +36,7 @@ def guarded_function(
     slots |= {name: table.places[source] for source, name in names.fetched.items() if source in table.places}
     named = set(_NAME.findall("\n".join(body)))
     used = [name for name in slots if name in named]
-    made, _ = assemble(name, used, [], body, names, origin, module)
-    run = native_evaluator(table, tuple(slots[name] for name in used), made, MISS, options)
+    function, _ = assemble(name, used, [], body, names, origin, module)
+    run = native_evaluator(table, tuple(slots[name] for name in used), function, MISS, options)
     assert run is not None
     return run, function_text(name, parameters, checks, body, names)

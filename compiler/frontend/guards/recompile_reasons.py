@@ -13,10 +13,10 @@ def failing_guard(
     """Return the first guard that the arguments fail, what it expects and what there is; (None, "", "") if none."""
     for guard in guards:
         try:
-            held, value, others = _evaluated(guard, parameters, args)
+            holds, value, others = _evaluated(guard, parameters, args)
         except Exception as error:
             return guard, expected_words(guard), f"{type(error).__name__}: {error}"
-        if not held:
+        if not holds:
             return guard, expected_words(guard), actual_words(guard, value, others)
     return None, "", ""
 

@@ -43,10 +43,10 @@ class TensorLayout:
     def number(self, field: str, tensor: torch.Tensor) -> int:
         """Return torch's number for one field of a tensor."""
         function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32))
-        given = ctypes.c_int32()
-        if function(self.functions[_FIELDS.index(field)])(id(tensor) + self.handle, ctypes.byref(given)):
+        answer = ctypes.c_int32()
+        if function(self.functions[_FIELDS.index(field)])(id(tensor) + self.handle, ctypes.byref(answer)):
             raise ValueError(f"torch gives no {field}")
-        return given.value
+        return answer.value
 
 
 @cache
@@ -61,10 +61,10 @@ def tensor_layout() -> TensorLayout | None:
         keys = _common_offset([(tensor_address(probe), _SEARCHED, dispatch_key_bits(probe)) for probe in probes])
         if handle is None or keys is None:
             return None
-        found = tuple(function for function in functions if function is not None)
+        known = tuple(function for function in functions if function is not None)
         requires_grad = _trusted(_REQUIRES_GRAD, [(tensor_address(p), p.requires_grad) for p in probes])
         leaf = _trusted(_IS_LEAF, [(id(p) + handle, p.is_leaf) for p in probes])
-        layout = TensorLayout(handle, keys, found, requires_grad, leaf)
+        layout = TensorLayout(handle, keys, known, requires_grad, leaf)
         return layout if all(_agrees(layout, probe) for probe in probes) else None
 
 
@@ -72,7 +72,7 @@ def _probes() -> list[torch.Tensor]:
     """Return tensors that differ in their dispatch keys, their need of gradients and their shape."""
     plain = torch.empty(3, 5, device="cpu")
     complex_ = torch.empty(4, dtype=torch.complex64, device="cpu")
-    wanted = torch.empty(2, device="cpu", requires_grad=True)
+    leaf = torch.empty(2, device="cpu", requires_grad=True)
     with torch.inference_mode():
         inference = torch.empty(2, device="cpu")
     return [
@@ -82,8 +82,8 @@ def _probes() -> list[torch.Tensor]:
         complex_,
         complex_.conj(),
         complex_.conj().imag,
-        wanted,
-        wanted * 2,
+        leaf,
+        leaf * 2,
         torch.nn.Parameter(torch.empty(7, device="cpu")),
         inference,
         torch.empty(2, 3, 4, device="meta"),
@@ -96,9 +96,9 @@ def _common_offset(probes: list[tuple[int, int, int]]) -> int | None:
     offsets: set[int] | None = None
     for address, size, word in probes:
         memory = ctypes.string_at(address, size - size % _WORD)
-        wanted = word.to_bytes(_WORD, "little")
-        found = {at for at in range(0, len(memory), _WORD) if memory[at : at + _WORD] == wanted}
-        offsets = found if offsets is None else offsets & found
+        pattern = word.to_bytes(_WORD, "little")
+        here = {at for at in range(0, len(memory), _WORD) if memory[at : at + _WORD] == pattern}
+        offsets = here if offsets is None else offsets & here
     return offsets.pop() if offsets is not None and len(offsets) == 1 else None
 
 
@@ -112,10 +112,10 @@ def _trusted(symbol: str, probes: list[tuple[int, bool]]) -> int:
 
 
 def _agrees(layout: TensorLayout, tensor: torch.Tensor) -> bool:
-    given = ctypes.c_int64()
+    answer = ctypes.c_int64()
     numbers = ctypes.POINTER(ctypes.c_int64)()
     handle = id(tensor) + layout.handle
-    if _call(layout.functions[3], handle, given) or given.value != tensor.dim():
+    if _call(layout.functions[3], handle, answer) or answer.value != tensor.dim():
         return False
     for function, expected in ((layout.functions[4], tensor.shape), (layout.functions[5], tensor.stride())):
         if _call(function, handle, numbers) or tuple(numbers[i] for i in range(tensor.dim())) != tuple(expected):
@@ -149,10 +149,10 @@ def _numbers(dtype: torch.dtype, device: torch.device) -> tuple[int, int, int, i
     assert layout is not None
     try:
         with torch.inference_mode(False):
-            made = torch.empty(0, dtype=dtype, device=device)
-        if type(made) is not torch.Tensor or made.dtype is not dtype or made.device != device:
+            probe = torch.empty(0, dtype=dtype, device=device)
+        if type(probe) is not torch.Tensor or probe.dtype is not dtype or probe.device != device:
             return None
-        fields = [layout.number(field, made) for field in ("dtype", "device_type", "device_index")]
+        fields = [layout.number(field, probe) for field in ("dtype", "device_type", "device_index")]
     except (RuntimeError, ValueError, TypeError):
         return None
-    return (dispatch_key_bits(made), fields[0], fields[1], fields[2])
+    return (dispatch_key_bits(probe), fields[0], fields[1], fields[2])

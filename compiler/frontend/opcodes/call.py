@@ -107,7 +107,7 @@ def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     annotations = frame.pop() if flags & 4 else None
     keyword_defaults = frame.pop() if flags & 2 else None
     defaults = frame.pop() if flags & 1 else None
-    made = FunctionValue(
+    function = FunctionValue(
         code,
         frame.namespace,
         cells,
@@ -118,26 +118,26 @@ def do_MAKE_FUNCTION(frame: FrameState, instruction: Instruction) -> None:
     )
     if annotations is not None:
         flat = frame.ctx.unpack(annotations)
-        made.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
-    frame.push(made)
+        function.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
+    frame.push(function)
 
 
 @opcode("SET_FUNCTION_ATTRIBUTE", (3, 13))
 def do_SET_FUNCTION_ATTRIBUTE(frame: FrameState, instruction: Instruction) -> None:
     """Complete a function that MAKE_FUNCTION has just made."""
-    made = frame.pop()
+    function = frame.pop()
     part = frame.pop()
-    assert isinstance(made, FunctionValue)
+    assert isinstance(function, FunctionValue)
     if instruction.argument == 8:
-        made.cells = _cells(part)
+        function.cells = _cells(part)
     elif instruction.argument == 4:
         flat = frame.ctx.unpack(part)
-        made.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
+        function.attributes["__annotations__"] = DictValue.of(frame.ctx, list(zip(flat[::2], flat[1::2], strict=True)))
     elif instruction.argument == 2:
-        made.keyword_defaults = keywords_of(frame, part)
+        function.keyword_defaults = keywords_of(frame, part)
     else:
-        made.defaults = list(frame.ctx.unpack(part))
-    frame.push(made)
+        function.defaults = list(frame.ctx.unpack(part))
+    frame.push(function)
 
 
 def _cells(value: Value) -> list[CellValue]:
@@ -161,8 +161,8 @@ def do_LOAD_ASSERTION_ERROR(frame: FrameState, instruction: Instruction) -> None
 def do_LOAD_SUPER_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate `super().name`."""
     callee, kind, instance = frame.pop_many(3)
-    made = frame.ctx.call(callee, [kind, instance], {})
-    value = made.get_attr(frame.ctx, str(instruction.value))
+    proxy = frame.ctx.call(callee, [kind, instance], {})
+    value = proxy.get_attr(frame.ctx, str(instruction.value))
     if instruction.argument & 1:
         push_callable(frame, value)
     else:

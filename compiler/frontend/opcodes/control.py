@@ -194,7 +194,7 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
     """Fetch the values of a mapping pattern, or None."""
     subject, keys = frame.stack[-2], frame.stack[-1]
     missing = Known(object())
-    found: list[Value] = []
+    values: list[Value] = []
     for key in frame.ctx.unpack(keys):
         if isinstance(subject, DictValue):
             value = subject.find(frame.ctx, key) or missing
@@ -203,8 +203,8 @@ def do_MATCH_KEYS(frame: FrameState, instruction: Instruction) -> None:
         if value is missing:
             frame.push(Constant(None))
             return
-        found.append(value)
-    frame.push(TupleValue(found))
+        values.append(value)
+    frame.push(TupleValue(values))
 
 
 def _positional_names(frame: FrameState, pattern: Value) -> list[str]:
@@ -250,13 +250,13 @@ def do_MATCH_CLASS(frame: FrameState, instruction: Instruction) -> None:
     for position, name in enumerate(parts := [*positional, *keywords]):
         if name in parts[:position]:
             frame.ctx.throw(TypeError, f"{kind.__name__}() got multiple sub-patterns for attribute '{name}'")
-    found: list[Value] = []
+    values: list[Value] = []
     for name in parts:
         try:
-            found.append(subject.get_attr(frame.ctx, name))
+            values.append(subject.get_attr(frame.ctx, name))
         except Raised as raised:
             if not issubclass(raised.value.python_type(), AttributeError):
                 raise
             frame.push(Constant(None))
             return
-    frame.push(TupleValue(found))
+    frame.push(TupleValue(values))

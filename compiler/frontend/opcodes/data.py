@@ -543,11 +543,11 @@ def _unpacked(frame: FrameState) -> list[Value]:
 def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
     """Unpack exactly n values."""
     items = _unpacked(frame)
-    wanted = instruction.argument
-    if len(items) > wanted:
-        frame.ctx.throw(ValueError, f"too many values to unpack (expected {wanted})")
-    if len(items) < wanted:
-        frame.ctx.throw(ValueError, f"not enough values to unpack (expected {wanted}, got {len(items)})")
+    size = instruction.argument
+    if len(items) > size:
+        frame.ctx.throw(ValueError, f"too many values to unpack (expected {size})")
+    if len(items) < size:
+        frame.ctx.throw(ValueError, f"not enough values to unpack (expected {size}, got {len(items)})")
     for item in reversed(items):
         frame.push(item)
 

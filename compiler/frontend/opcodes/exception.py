@@ -33,8 +33,8 @@ def do_POP_EXCEPT(frame: FrameState, instruction: Instruction) -> None:
 @opcode("CHECK_EXC_MATCH")
 def do_CHECK_EXC_MATCH(frame: FrameState, instruction: Instruction) -> None:
     """Test the exception against the classes of an `except`."""
-    wanted = frame.pop()
-    classes = wanted.elements(frame.ctx) if isinstance(wanted, TupleValue) else [wanted]
+    pattern = frame.pop()
+    classes = pattern.elements(frame.ctx) if isinstance(pattern, TupleValue) else [pattern]
     kind = frame.stack[-1].python_type()
     matches = []
     for value in classes:
@@ -74,8 +74,8 @@ def _instance(frame: FrameState, value: Value, words: str) -> ExceptionValue:
     if isinstance(value, ClassValue) and issubclass(value.kind, BaseException):
         kind, value = value.kind, frame.ctx.realize(frame.ctx.call(value, [], {}))
         if not isinstance(value, ExceptionValue):
-            found = value.python_type()
-            words = f"calling {kind!r} should have returned an instance of BaseException, not {found!r}"
+            raised_kind = value.python_type()
+            words = f"calling {kind!r} should have returned an instance of BaseException, not {raised_kind!r}"
     if not isinstance(value, ExceptionValue):
         frame.ctx.throw(TypeError, words)
     return value
@@ -84,8 +84,8 @@ def _instance(frame: FrameState, value: Value, words: str) -> ExceptionValue:
 @opcode("CHECK_EG_MATCH")
 def do_CHECK_EG_MATCH(frame: FrameState, instruction: Instruction) -> None:
     """Divide the exceptions between an `except*` and what follows it."""
-    exception, wanted = frame.pop_many(2)
-    rest, match = match_group(frame.ctx, exception, wanted)
+    exception, pattern = frame.pop_many(2)
+    rest, match = match_group(frame.ctx, exception, pattern)
     frame.push(rest)
     frame.push(match)
     if isinstance(match, ExceptionValue):

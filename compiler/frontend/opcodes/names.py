@@ -29,16 +29,16 @@ def do_DELETE_NAME(frame: FrameState, instruction: Instruction) -> None:
 @opcode("LOAD_NAME")
 def do_LOAD_NAME(frame: FrameState, instruction: Instruction) -> None:
     """Push a name of the class, a global or a builtin."""
-    found = frame.locals.get(_name(instruction))
-    frame.push(found if found is not None else frame.ctx.effects.global_value(frame.namespace, _name(instruction)))
+    value = frame.locals.get(_name(instruction))
+    frame.push(value if value is not None else frame.ctx.effects.global_value(frame.namespace, _name(instruction)))
 
 
 @opcode("LOAD_CLASSDEREF", last=(3, 11))
 def do_LOAD_CLASSDEREF(frame: FrameState, instruction: Instruction) -> None:
     """Push a name of the class, or the content of a cell."""
     name = _name(instruction)
-    found = frame.locals.get(name)
-    frame.push(found if found is not None else frame.cells[name].load(frame.ctx, name))
+    value = frame.locals.get(name)
+    frame.push(value if value is not None else frame.cells[name].load(frame.ctx, name))
 
 
 @opcode("LOAD_LOCALS", (3, 12))

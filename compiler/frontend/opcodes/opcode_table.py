@@ -27,9 +27,9 @@ def opcode(name: str, first: Version = (3, 11), last: Version = (3, 13)) -> Call
 
 def rules_for(version: Version = RUNNING) -> dict[str, Rule]:
     """Return the rules that hold for a version of Python."""
-    found: dict[str, Rule] = {}
+    rules: dict[str, Rule] = {}
     for name, rows in _ALL.items():
         for first, last, rule in rows:
             if first <= version <= last:
-                found[name] = rule
-    return found
+                rules[name] = rule
+    return rules

@@ -109,15 +109,15 @@ def _by_function(unit: Unit, args: Sequence[object], title: str, options: Option
     """Return a script that imports the user's function and calls it; None if it cannot be found by its name."""
     code = unit.decoded.code
     owner, name = unit.namespace, code.co_qualname
-    found = owner.get(name)
-    plain = inspect.unwrap(found) if isinstance(found, types.FunctionType) else None
+    function = owner.get(name)
+    plain = inspect.unwrap(function) if isinstance(function, types.FunctionType) else None
     if unit.is_resume or code.co_freevars or plain is None or getattr(plain, "__code__", None) is not code:
         return None
-    made = _call_arguments(code, args)
+    texts = _call_arguments(code, args)
     find = _import_text(str(owner.get("__name__")), Path(code.co_filename), name)
-    if made is None or find is None:
+    if texts is None or find is None:
         return None
-    return function_script(find, made, title, unit.family.backend_name, options)
+    return function_script(find, texts, title, unit.family.backend_name, options)
 
 
 def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] | None:
@@ -127,15 +127,15 @@ def _call_arguments(code: types.CodeType, args: Sequence[object]) -> list[str] |
         return None
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     slot = positional + keyword_only
-    made = [str(text) for text in texts[:positional]]
+    arguments = [str(text) for text in texts[:positional]]
     if code.co_flags & inspect.CO_VARARGS:
-        made.append(f"*{texts[slot]}")
+        arguments.append(f"*{texts[slot]}")
         slot += 1
     named = slice(positional, positional + keyword_only)
-    made += [f"{name}={text}" for name, text in zip(code.co_varnames[named], texts[named], strict=True)]
+    arguments += [f"{name}={text}" for name, text in zip(code.co_varnames[named], texts[named], strict=True)]
     if code.co_flags & inspect.CO_VARKEYWORDS:
-        made.append(f"**{texts[slot]}")
-    return made
+        arguments.append(f"**{texts[slot]}")
+    return arguments
 
 
 def _import_text(module: str, file: Path, name: str) -> str | None:

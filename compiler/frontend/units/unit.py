@@ -117,20 +117,21 @@ class Family:
 
     def wrap(self, function: types.FunctionType) -> types.FunctionType:
         """Return a function of the same signature that runs through the unit."""
-        found = self.wrappers.get(function)
-        known = found[1]() if found is not None and found[0] is function.__code__ else None
+        wrapper = self.wrappers.get(function)
+        known = wrapper[1]() if wrapper is not None and wrapper[0] is function.__code__ else None
         if known is not None:
             return known
-        given = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
-        key = (function.__code__, id(function.__globals__), given)
+        defaults = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
+        key = (function.__code__, id(function.__globals__), defaults)
         with self.lock:
             if key not in self.templates:
-                self.templates[key] = make_template(self.unit_of(function), Tail, function.__code__, *given, self.wrap)
-        made = self.templates[key](function.__closure__ or (), function)
-        made.__defaults__ = (DEFAULT,) * given[0] or None
-        made.__kwdefaults__ = dict.fromkeys(given[1], DEFAULT) or None
-        self.wrappers[function] = (function.__code__, weakref.ref(made))  # which holds the function
-        return made
+                unit = self.unit_of(function)
+                self.templates[key] = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
+        entry = self.templates[key](function.__closure__ or (), function)
+        entry.__defaults__ = (DEFAULT,) * defaults[0] or None
+        entry.__kwdefaults__ = dict.fromkeys(defaults[1], DEFAULT) or None
+        self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
+        return entry
 
     def callee(self, target: object) -> object:
         """Return what to call at a break instead of `target`, so that the callee is compiled too."""
@@ -254,10 +255,10 @@ class Unit:
         key = tuple(place.key() for place in places)
         with self.family.lock:  # units of one function share the table
             if key not in self.resumes:
-                made = Unit(self.family, self.decoded, self.namespace, places)
-                made.graph_free = self.graph_free
-                made.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
-                self.resumes[key] = made
+                unit = Unit(self.family, self.decoded, self.namespace, places)
+                unit.graph_free = self.graph_free
+                unit.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
+                self.resumes[key] = unit
             return self.resumes[key]
 
     def __call__(self, *args: object) -> object:
@@ -283,7 +284,7 @@ class Unit:
             with self.lock:
                 others = [run for run in self.runs if run not in tried]
                 if not others:
-                    made = self._specialise(args)
+                    specialisation = self._specialise(args)
                     break
             for run in others:  # another thread may have been faster; user code never runs under the lock
                 result = run(*args)
@@ -293,9 +294,9 @@ class Unit:
                     finally:
                         del result  # as in `__call__`
             tried += others
-        if made is None:
+        if specialisation is None:
             return self.eager(*args)
-        result = made.run(*args)
+        result = specialisation.run(*args)
         if result is MISS:  # a guard that its own capture does not pass: never loop over it
             self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
             return self.eager(*args)
@@ -316,17 +317,17 @@ class Unit:
             record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
             return None
         self._try_to_note(self._note_marks, args)
-        made = self.family.capture(self, args)
-        self.entries.append(made)
-        self.runs.append(made.run)
-        return made
+        specialisation = self.family.capture(self, args)
+        self.entries.append(specialisation)
+        self.runs.append(specialisation.run)
+        return specialisation
 
     def symbolic_dimensions(self) -> SymbolicDimensions:
         """Return which dimensions of inputs are to be symbols in the next capture."""
-        wanted = self.family.dynamic if self.family.dynamic is not None else self.family.options.dynamic_shapes
-        if wanted is False or self.static_only:
+        dynamic = self.family.dynamic if self.family.dynamic is not None else self.family.options.dynamic_shapes
+        if dynamic is False or self.static_only:
             return no_symbols
-        if wanted:
+        if dynamic:
             return every_dimension
         varying = self.varying
 
@@ -369,12 +370,12 @@ class Unit:
             self.varying_numbers.add(Argument(self.parameters[above], self.shown[above]))
 
     def _note_recompile(self, args: tuple[object, ...]) -> None:
-        guard, expected, found = failing_guard(self.entries[-1].guards, self.parameters, args)
+        guard, expected, actual = failing_guard(self.entries[-1].guards, self.parameters, args)
         if guard is None:
             return
         for other in self.entries[-1].guards:
             self._note_varying(other, args)
-        record(Recompiled(self.name, guard_words(guard), expected, found, len(self.entries), guard.origin))
+        record(Recompiled(self.name, guard_words(guard), expected, actual, len(self.entries), guard.origin))
 
     def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
         """Remember the dimensions in which an input differs from what was captured."""

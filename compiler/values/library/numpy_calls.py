@@ -1,5 +1,6 @@
 """Calls into NumPy on known values, which are run now, and the ways between arrays and tensors."""
 
+import functools
 import operator
 from typing import Any
 
@@ -173,21 +174,47 @@ _TENSOR_DTYPES = (
 
 def _making(function: object) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        value = ctx.realize(args[0]) if len(args) == 1 else None
-        if isinstance(value, KnownArray | TensorArray):
-            return _from_array(ctx, value, kwargs, shared=function is torch.as_tensor)
-        if isinstance(value, SizeValue):
-            return tensor_of_size(ctx, value, kwargs)
-        if isinstance(value, NumpyScalar) and "dtype" not in kwargs:
-            kwargs = {**kwargs, "dtype": ctx.known(_tensor_dtype(value.value.dtype))}
-        elif value is not None and _holds_numpy(ctx, value) and "dtype" not in kwargs:
-            raise Break(NUMPY, "a tensor of a list with NumPy numbers")
-        elif isinstance(value, SequenceValue) and not kwargs and _are_numbers(ctx, value):
-            parts = [ctx.graph.call("call_method", "detach", [part], {}) for part in value.elements(ctx)]
-            return ctx.graph.call("call_function", torch.stack, [TupleValue(parts)], {})
-        return ctx.graph.call("call_function", function, args, kwargs)
+        if len(args) != 1:
+            return ctx.graph.call("call_function", function, args, kwargs)
+        return _tensor_from(ctx.realize(args[0]), ctx, function, kwargs)
 
     return rule
+
+
+@functools.singledispatch
+def _tensor_from(value: Value, ctx: CaptureContext, function: object, kwargs: Keywords) -> Value:
+    """Evaluate `torch.tensor(value)` and the like, by the kind of value."""
+    if "dtype" not in kwargs and _holds_numpy(ctx, value):
+        raise Break(NUMPY, "a tensor of a list with NumPy numbers")
+    return ctx.graph.call("call_function", function, [value], kwargs)
+
+
+@_tensor_from.register(KnownArray)
+@_tensor_from.register(TensorArray)
+def _(value: KnownArray | TensorArray, ctx: CaptureContext, function: object, kwargs: Keywords) -> Value:
+    return _from_array(ctx, value, kwargs, shared=function is torch.as_tensor)
+
+
+@_tensor_from.register
+def _(value: SizeValue, ctx: CaptureContext, function: object, kwargs: Keywords) -> Value:
+    del function
+    return tensor_of_size(ctx, value, kwargs)
+
+
+@_tensor_from.register
+def _(value: NumpyScalar, ctx: CaptureContext, function: object, kwargs: Keywords) -> Value:
+    dtype = {} if "dtype" in kwargs else {"dtype": ctx.known(_tensor_dtype(value.value.dtype))}
+    return ctx.graph.call("call_function", function, [value], {**kwargs, **dtype})
+
+
+@_tensor_from.register
+def _(value: SequenceValue, ctx: CaptureContext, function: object, kwargs: Keywords) -> Value:
+    if "dtype" not in kwargs and _holds_numpy(ctx, value):
+        raise Break(NUMPY, "a tensor of a list with NumPy numbers")
+    if not kwargs and _are_numbers(ctx, value):
+        parts = [ctx.graph.call("call_method", "detach", [part], {}) for part in value.elements(ctx)]
+        return ctx.graph.call("call_function", torch.stack, [TupleValue(parts)], {})
+    return ctx.graph.call("call_function", function, [value], kwargs)
 
 
 calls(torch.tensor)(_making(torch.tensor))

@@ -55,15 +55,15 @@ class FloatWarnings:
         """Return where an operand has a property: True for everywhere, None for nowhere."""
         if not self.checks:
             return None
-        found: Value | None = None
+        combined: Value | None = None
         for operand in operands:
             if isinstance(operand, Constant):
                 if isinstance(operand.value, float) and of_number(operand.value):
                     return True
                 continue
             flags = self._call(of_tensor, operand)
-            found = flags if found is None else self._call(torch.logical_or, found, flags)
-        return found
+            combined = flags if combined is None else self._call(torch.logical_or, combined, flags)
+        return combined
 
     def _call(self, function: Callable[..., torch.Tensor], *operands: Value) -> Value:
         return self.ctx.graph.call("call_function", function, list(operands), {})

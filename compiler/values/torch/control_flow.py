@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ...base.nested import map_nested
 from ...base.torch_facts import storage_key, while_loop
 from ..constant import Constant
 from ..reasons import DATA_DEPENDENT_BRANCH, Break
@@ -118,16 +119,12 @@ def _while_loop(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
 def _fresh(ctx: CaptureContext, result: Any) -> Any:
     """Return fake tensors like those of a branch: what the node gives is a value of the surrounding graph."""
 
-    def without_data(part: Any) -> Any:
-        if isinstance(part, tuple | list):
-            return type(part)(map(without_data, part))
-        if isinstance(part, dict):
-            return {key: without_data(item) for key, item in part.items()}
-        if not isinstance(part, torch.Tensor):
-            return part
-        return torch.empty_strided(part.shape, part.stride(), dtype=part.dtype, device=part.device)
+    def without_data(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device=leaf.device)
 
-    return ctx.graph.fake_run(lambda: without_data(result), [], {}, "results")
+    return ctx.graph.fake_run(lambda: map_nested(result, without_data), [], {}, "results")
 
 
 def _refuse_gradients(what: str, tensors: list[torch.Tensor]) -> None:

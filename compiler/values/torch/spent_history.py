@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary, WeakMethod
 import torch
 from torch import fx
 
-from ...base.torch_facts import USED_UP
+from ...base.torch_facts import USED_UP, apply_function
 from ..value import Value
 
 # Graph with the engine in it -> what gives its leaves, later ones too.  Weak, since leaves know their graph.
@@ -65,5 +65,5 @@ def with_spent_history(tensor: torch.Tensor, words: str, *leaves: torch.Tensor) 
     """
     anchors = [*leaves, torch.zeros((), requires_grad=True, device="cpu")]
     with torch.enable_grad():
-        result: torch.Tensor = _Spent.apply(tensor.detach(), words, *anchors)  # type: ignore[no-untyped-call]  # torch's own
+        result: torch.Tensor = apply_function(_Spent, tensor.detach(), words, *anchors)
     return result

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ...base.nested import leaves
 from ..reasons import ARGUMENT_NOT_KNOWN, FUNCTION_TRANSFORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
@@ -23,13 +24,7 @@ Transform = Callable[..., Callable[..., Any]]
 
 def tensors_in(structure: object) -> list[Any]:
     """Return the tensors (or nodes) of nested tuples, lists and dicts, in order."""
-    if isinstance(structure, torch.Tensor | fx.Node):
-        return [structure]
-    if isinstance(structure, tuple | list):
-        return [tensors for item in structure for tensors in tensors_in(item)]
-    if isinstance(structure, dict):
-        return [tensors for item in structure.values() for tensors in tensors_in(item)]
-    return []
+    return [leaf for leaf in leaves(structure) if isinstance(leaf, torch.Tensor | fx.Node)]
 
 
 def plain(structure: Any) -> Any:

@@ -120,8 +120,8 @@ def _look_at_changes(
 def may_change(kind: type) -> bool:
     """Return whether a class is the user's, whose attributes may change; torch's and Python's own are fixed."""
     root = str(getattr(kind, "__module__", "")).partition(".")[0]
-    made = "<locals>" in kind.__qualname__  # each fx module has a class of its own, which it changes
-    fixed = (root == "torch" and not made) or (root in sys.stdlib_module_names and root != "__main__")
+    is_local = "<locals>" in kind.__qualname__  # each fx module has a class of its own, which it changes
+    fixed = (root == "torch" and not is_local) or (root in sys.stdlib_module_names and root != "__main__")
     return bool(kind.__flags__ & HEAP_TYPE) and not fixed
 
 
