@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from .events import (
     Artifact,
@@ -130,9 +131,9 @@ def _written(
 @functools.singledispatch
 def _take(event: Event, page: _Page) -> None:
     """Put one row of the record where a reader looks for it: most are a remark, or not shown."""
-    remark = _remark(event)
-    if remark is not None:
-        page.remarks.append(remark)
+    words = _REMARKS.get(type(event))
+    if words is not None:
+        page.remarks.append(words(event))
 
 
 @_take.register
@@ -164,53 +165,28 @@ def _(event: StageDone, page: _Page) -> None:
     page.seconds[event.stage] = page.seconds.get(event.stage, 0.0) + event.seconds
 
 
-@functools.singledispatch
-def _remark(event: Event) -> str | None:
-    """Return an event in words; None for what needs none."""
-    del event
-    return None
-
-
-@_remark.register
-def _(event: Broke) -> str:
+def _break_words(event: Broke) -> str:
     place = f"{event.origin.place()}: " if event.origin else ""
     return f"graph break: {place}{event.what} ({event.reason}); {event.hint}"
 
 
-@_remark.register
-def _(event: RanEagerly) -> str:
-    return f"{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}"
-
-
-@_remark.register
-def _(event: Recompiled) -> str:
-    return f"compiled again: {event.guard}: was {event.expected}, is {event.actual}"
-
-
-@_remark.register
-def _(event: FellBack) -> str:
-    return f"{event.operation} runs as ATen: {event.why}"
-
-
-@_remark.register
-def _(event: FusionRefused) -> str:
-    return f"{event.first} and {event.second} are not fused: {event.why} ({event.rule})"
-
-
-@_remark.register
-def _(event: Partitioned) -> str:
-    return f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
-
-
-@_remark.register
-def _(event: KernelBuilt) -> str:
+def _build_words(event: KernelBuilt) -> str:
     source = "from the cache" if event.cached else f"built in {event.seconds:.2f} s"
     return f"{event.kernels} kernels in {event.language}, {source}"
 
 
-@_remark.register
-def _(event: CompilerFailed) -> str:
-    return event.text()
+_REMARKS: dict[type[Event], Callable[[Any], str]] = {  # what an event is in words, by its kind; others need none
+    Broke: _break_words,
+    RanEagerly: lambda event: f"{event.function} runs eagerly: {event.what} ({event.reason}); {event.hint}",
+    Recompiled: lambda event: f"compiled again: {event.guard}: was {event.expected}, is {event.actual}",
+    FellBack: lambda event: f"{event.operation} runs as ATen: {event.why}",
+    FusionRefused: lambda event: f"{event.first} and {event.second} are not fused: {event.why} ({event.rule})",
+    Partitioned: lambda event: (
+        f"{event.saved} values kept for backward, {event.saved_bytes} bytes; {event.recomputed} computed again"
+    ),
+    KernelBuilt: _build_words,
+    CompilerFailed: lambda event: event.text(),
+}
 
 
 def _write(place: Path, function: str, part: str, page: _Page) -> None:

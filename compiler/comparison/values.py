@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .neighbour_spread import neighbour_spread
 from .noise import FEW_REPLICAS, REPLICAS
+from .spread_floors import with_floors
 
 # One element may be this many units off: eight for each of the two stages that are compared.
 ALLOWED_UNITS = 16.0
@@ -21,8 +21,8 @@ ALLOWED_UNITS = 16.0
 ALLOWED_IN_HALF_TYPES = 8.0
 # So many units in the last place need no replicas.
 NEAR = 4.0
-# Floors of a unit: the last rounding, half the typical relative spread, a third of the neighbours' spread.
-LAST_ROUNDING, RELATIVE_FLOOR, NEIGHBOUR_FLOOR = 0.58, 0.5, 0.3
+# A unit is at least the last rounding, whose standard deviation this is.
+LAST_ROUNDING = 0.58
 # So many elements of a larger tensor are held to noise.
 MOST_ELEMENTS = 1 << 16
 # A position is undetermined when a unit is a quarter of the value's scale: no digit is certain.
@@ -137,14 +137,7 @@ def _spread(e: Tensor, rows: Sequence[Tensor], steady: Tensor) -> Tensor:
 
 def _unit(e: Tensor, spread: Tensor, steady: Tensor, roundoff: float) -> Tensor:
     size = torch.where(steady, e.abs(), 0.0)
-    moving = steady & (spread > 0)
-    unit = spread
-    relevant = moving & (size > 0)
-    if bool(relevant.any()):
-        typical = float((spread[relevant] / size[relevant]).median())
-        unit = torch.maximum(unit, torch.where(moving, RELATIVE_FLOOR * typical * size, 0.0))
-        unit = torch.maximum(unit, torch.where(steady, NEIGHBOUR_FLOOR * neighbour_spread(spread, moving), 0.0))
-    return unit + LAST_ROUNDING * roundoff * size
+    return with_floors(spread, size, steady & (spread > 0), steady) + LAST_ROUNDING * roundoff * size
 
 
 def _discrete_difference(actual: Tensor, expected: Tensor, rows: Sequence[Tensor]) -> _Worst | None:

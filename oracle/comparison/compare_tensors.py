@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from ..numeric.bits import zero_sign_differences
-from ..state.description import TensorRecord
+from ..state.tensor_records import TensorRecord
 from .matching import Difference, Match, MatchedOutcomes
 
 

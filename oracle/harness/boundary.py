@@ -10,7 +10,8 @@ import torch
 
 from ..judge import Judgement, judge_call
 from ..judge_options import JudgeOptions
-from ..state.walk import Visit, Walk, children_of, class_attributes, fields_of, walk
+from ..state.children import children_of, class_attributes, fields_of
+from ..state.walk import Visit, Walk, walk
 from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 

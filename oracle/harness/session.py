@@ -13,7 +13,7 @@ from plumbline.compiler.base.errors import UserError
 
 from ..judge import Judgement
 from ..judge_options import BOUNDARIES, JudgeOptions
-from ..state.walk import is_library_file, is_library_module
+from ..state.kinds import is_library_file, is_library_module
 from . import interception, stock_torch
 from .boundary import Boundary, JudgedCall
 from .compilers import CompileRequest, CompileStatistics

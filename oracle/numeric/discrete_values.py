@@ -17,11 +17,14 @@ DECLARED_SHARE = 0.01
 FEW_UNITS = 4.0
 
 
-def judge_discrete(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecision:
-    """Judge integers and booleans: exact, except at positions where rounding alone decides."""
+def judge_discrete(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> OpenDecision:
+    """Judge integers and booleans: exact, except at positions where rounding alone decides; lanes tell which."""
+    if lanes is None or lanes.exact is None:
+        differs = actual != eager
+        sentence = discrete_difference(actual, eager, first_place(differs), int(differs.sum()))
+        return ValueDecision(VerdictKind.WRONG, None, sentence)
     if lanes.replicas is None:
         return ValueDecision(Need.REPLICAS, None, "an integer differs: replicas tell whether rounding decides it")
-    assert lanes.exact is not None
     differs = actual != eager
     unstable = (lanes.replicas != lanes.exact).any(0) | (eager != lanes.exact)
     share = float(unstable.double().mean())

@@ -9,18 +9,9 @@ def positions(count: int) -> str:
     return "1 position" if count == 1 else f"{count} positions"
 
 
-def index_of(flat: int, shape: torch.Size) -> tuple[int, ...]:
-    """Return the index in a tensor of this shape of a position in its flattened form."""
-    index: list[int] = []
-    for size in reversed(shape):
-        index.append(flat % size)
-        flat //= size
-    return tuple(reversed(index))
-
-
 def first_place(mask: Tensor) -> tuple[int, ...]:
     """Return the index of the first position where a mask is true."""
-    return index_of(int(mask.reshape(-1).to(torch.uint8).argmax()), mask.shape)
+    return tuple(map(int, torch.unravel_index(mask.reshape(-1).to(torch.uint8).argmax(), mask.shape)))
 
 
 def shown(value: Tensor) -> str:

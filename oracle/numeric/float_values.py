@@ -4,15 +4,12 @@ import torch
 from torch import Tensor
 
 from ..noise.lanes import Lanes
-from ..noise.monte_carlo import WIDE, unit_roundoff
+from ..noise.monte_carlo import unit_roundoff
 from ..verdict import ErrorStatistics, VerdictKind
 from .discrete_values import UNSTABLE_SHARE, judge_declared
-from .noise_units import ELEMENT, NoiseUnits, error_statistics, noise_units
-from .nonfinite import nonfinite_difference, unstable_nonfinite_difference
+from .noise_units import NoiseUnits, jumped_places, measured
 from .value_decision import Need, OpenDecision, ValueDecision
 
-# A jump: wide replicas move this much more than their amplification explains.
-JUMP = 3.0
 # When eager is this many units from its own float64 evaluation, the reference alone is not trusted.
 DISTRUST = 32.0
 # Compiled rms error below this share of eager's is called better.
@@ -23,8 +20,6 @@ SUSPECT = 4.0
 
 def judge_by_exact(actual: Tensor, eager: Tensor, exact: Tensor) -> OpenDecision:
     """Accept a tensor that is nowhere worse than both correct rounding and eager; any other needs replicas."""
-    if nonfinite_difference(actual, eager, exact) is not None:
-        return ValueDecision(Need.REPLICAS, None, "non-finite in other positions than eager")
     a, e = actual.double(), eager.double()
     same = (a == e) | ((a != a) & (e != e))
     fine = torch.isfinite(a) & torch.isfinite(e) & torch.isfinite(exact)
@@ -49,18 +44,13 @@ def judge_by_replicas(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecisi
     exact, replicas = lanes.exact, lanes.replicas
     if exact is None or replicas is None:
         return ValueDecision(Need.REPLICAS, None, "no replicas yet")
-    nonfinite = unstable_nonfinite_difference(actual, eager, exact, replicas)
-    if nonfinite is not None:
-        return ValueDecision(VerdictKind.WRONG, None, nonfinite)
-    units = noise_units(actual, eager, exact, replicas, None)
-    statistics = error_statistics(actual, eager, exact, replicas, units)
+    units, statistics = measured(actual, eager, exact, replicas)
     if statistics.margin > 1 or units.calibration > SUSPECT:
         if lanes.wide is None or lanes.rounded is None:
             return ValueDecision(Need.ROUNDED, statistics, "beyond the noise: wide lanes tell a jump from an error")
-        jumped = _jumped(actual, eager, exact, lanes.wide, units)
+        jumped = jumped_places(actual, eager, exact, lanes.wide, units)
         if bool(jumped.any()):
-            units = noise_units(actual, eager, exact, replicas, jumped)
-            statistics = error_statistics(actual, eager, exact, replicas, units)
+            units, statistics = measured(actual, eager, exact, replicas, jumped)
         if statistics.margin > 1:
             return ValueDecision(VerdictKind.WRONG, statistics, _sentence(statistics))
     share = statistics.unstable
@@ -68,26 +58,11 @@ def judge_by_replicas(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecisi
         if lanes.rounded is None or lanes.wide is None:
             return ValueDecision(Need.ROUNDED, statistics, f"rounding decides {share:.0%} of positions")
         declared = judge_declared(actual, eager, lanes.rounded, share, statistics)
-        jumps = float(_jumped(actual, eager, exact, lanes.wide, units).double().mean())
+        jumps = float(jumped_places(actual, eager, exact, lanes.wide, units).double().mean())
         # A value that is all rounding (a gradient that cancels to nothing) is noise; one that may jump is undecided.
         if declared.kind is VerdictKind.WRONG or jumps > UNSTABLE_SHARE:
             return declared
     return _accepted(actual, eager, exact, units, statistics)
-
-
-def _jumped(actual: Tensor, eager: Tensor, exact: Tensor, wide: Tensor, units: NoiseUnits) -> Tensor:
-    """Return where the compiled value or eager took a branch that rounding can take.
-
-    There wide replicas jump (move more than their amplification explains), and at least as far.
-    """
-    sigma = units.sigma / units.calibration
-    reach = torch.where(torch.isfinite(wide), (wide - exact).abs(), 0.0).amax(0)
-    jumps = units.counted & (reach > JUMP * WIDE * sigma)
-    result = torch.zeros_like(jumps)
-    for value in (actual.double(), eager.double()):
-        distance = (value - exact).abs()
-        result |= jumps & (distance <= 1.5 * reach) & (distance > ELEMENT / 2 * sigma)
-    return result
 
 
 def _accepted(

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from plumbline.compiler.comparison.neighbour_spread import neighbour_spread
+from plumbline.compiler.comparison.spread_floors import with_floors
 
-from ..noise.monte_carlo import unit_roundoff
+from ..noise.monte_carlo import WIDE, unit_roundoff
 from ..verdict import ErrorStatistics
-from .element_places import index_of
 
 # One element may be this many units off: rounding errors are bounded combinations of bounded noises; with the
 # 8 replicas that estimate a unit, 8 of them is what 1e6 legitimate elements stay below.
@@ -33,9 +32,6 @@ BIAS_NULL = 3.5
 BIAS_FLOOR_FULL, BIAS_FLOOR_LOW = 0.6, 0.05
 # Rounding to nearest has standard deviation u/sqrt(3).
 ROUNDING = 0.58
-# Floors of sigma where eight samples happen to be small: half the typical relative spread, a third of the
-# neighbours' spread.
-RELATIVE_FLOOR, NEIGHBOUR_FLOOR = 0.5, 0.3
 # Where no lane moves and eager is exact, nothing is rounded: one ulp off is then an error.
 EXACT_SHARE = 0.1
 # A position is undetermined when a unit of noise is a quarter of the value's scale: no digit is certain.
@@ -44,6 +40,8 @@ UNDETERMINED = 0.25
 # Distances are cut off here, in units; LEAST: the smallest float64, which a unit is never below.
 FARTHEST = 1e140
 LEAST = 5e-324
+# A jump: wide replicas move this much more than their amplification explains.
+JUMP = 3.0
 
 LOW_PRECISION = frozenset({torch.float16, torch.bfloat16})
 
@@ -66,7 +64,30 @@ class NoiseUnits:
     unstable: Tensor
 
 
-def noise_units(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, jumped: Tensor | None) -> NoiseUnits:
+def measured(
+    actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, jumped: Tensor | None = None
+) -> tuple[NoiseUnits, ErrorStatistics]:
+    """Return the units of noise and the test statistics in them; positions in `jumped` are left out."""
+    units = _noise_units(actual, eager, exact, replicas, jumped)
+    return units, _error_statistics(actual, eager, exact, replicas, units)
+
+
+def jumped_places(actual: Tensor, eager: Tensor, exact: Tensor, wide: Tensor, units: NoiseUnits) -> Tensor:
+    """Return where the compiled value or eager took a branch that rounding can take.
+
+    There wide replicas jump (move more than their amplification explains), and at least as far.
+    """
+    sigma = units.sigma / units.calibration
+    reach = torch.where(torch.isfinite(wide), (wide - exact).abs(), 0.0).amax(0)
+    jumps = units.counted & (reach > JUMP * WIDE * sigma)
+    result = torch.zeros_like(jumps)
+    for value in (actual.double(), eager.double()):
+        distance = (value - exact).abs()
+        result |= jumps & (distance <= 1.5 * reach) & (distance > ELEMENT / 2 * sigma)
+    return result
+
+
+def _noise_units(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, jumped: Tensor | None) -> NoiseUnits:
     """Measure the compiled tensor and eager's against the replicas; positions in `jumped` are left out."""
     a, e = actual.double(), eager.double()
     lanes_finite = torch.isfinite(exact) & torch.isfinite(replicas).all(0)
@@ -107,12 +128,7 @@ def _sigma(spread: Tensor, r: Tensor, e: Tensor, finite: Tensor, dtype: torch.dt
     u = unit_roundoff(dtype)
     size = r.abs()
     moving = finite & (spread > 0)
-    sigma = spread
-    relevant = moving & (size > 0)
-    if bool(relevant.any()):
-        typical = float((spread[relevant] / size[relevant]).median())
-        sigma = torch.maximum(sigma, torch.where(moving, RELATIVE_FLOOR * typical * size, 0.0))
-        sigma = torch.maximum(sigma, torch.where(moving, NEIGHBOUR_FLOOR * neighbour_spread(spread, moving), 0.0))
+    sigma = with_floors(spread, size, moving, moving)
     still = ~moving & (e == r)
     rounding = torch.where(still, EXACT_SHARE, 1.0) * ROUNDING * u * size
     tiny = max(u * torch.finfo(dtype).tiny, LEAST)
@@ -132,7 +148,7 @@ def _calibration(z: Tensor) -> float:
     return max(1.0, high / 3, float(size.max()) / 6, float(size.square().mean().sqrt()))
 
 
-def error_statistics(
+def _error_statistics(
     actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor, units: NoiseUnits
 ) -> ErrorStatistics:
     """Return the three test statistics and the worst element; nothing counted gives statistics of 0."""
@@ -143,7 +159,7 @@ def error_statistics(
         return ErrorStatistics(0.0, 0.0, 0.0, 0.0, unstable=share)
     error = torch.where(counted, actual.double() - exact, 0.0).abs()
     excess = _bounded(error / units.allowed)
-    at = index_of(int(excess.argmax()), z.shape)
+    at = tuple(map(int, torch.unravel_index(excess.argmax(), z.shape)))
     rms = float((z.square().sum() / total).sqrt())
     rms_eager = float((units.z_eager[counted].square().mean()).sqrt())
     t_element = float(excess[at])

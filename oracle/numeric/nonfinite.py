@@ -1,12 +1,31 @@
-"""NaN and Inf: where a compiled tensor may hold them, and where it may not."""
+"""The decision on NaN and Inf: where a compiled tensor may hold them, and where it may not."""
 
 import torch
 from torch import Tensor
 
+from ..noise.lanes import Lanes
+from ..verdict import VerdictKind
 from .element_places import first_place, positions, shown
+from .value_decision import Need, OpenDecision, ValueDecision
 
 
-def nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor | None) -> str | None:
+def judge_nonfinite(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> OpenDecision | None:
+    """Judge the positions of NaN and Inf among floats; None where they are right, or where lanes themselves disagree.
+
+    With the `exact` lane alone nothing is wrong yet: replicas tell where lanes disagree.
+    """
+    exact = lanes.exact if lanes is not None else None
+    replicas = lanes.replicas if lanes is not None else None
+    if exact is not None and replicas is not None:
+        difference = _unstable_nonfinite_difference(actual, eager, exact, replicas)
+    else:
+        difference = _nonfinite_difference(actual, eager, exact)
+    if difference is not None and exact is not None and replicas is None:
+        return ValueDecision(Need.REPLICAS, None, "non-finite in other positions than eager")
+    return None if difference is None else ValueDecision(VerdictKind.WRONG, None, difference)
+
+
+def _nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor | None) -> str | None:
     """Return what is wrong with NaN and Inf positions, None when they are right.
 
     Not finite is right only where eager is, or where the exact value rounds to the same Inf.
@@ -30,14 +49,14 @@ def nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor | None) ->
     return None
 
 
-def unstable_nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor) -> str | None:
+def _unstable_nonfinite_difference(actual: Tensor, eager: Tensor, exact: Tensor, replicas: Tensor) -> str | None:
     """Return what is wrong with NaN and Inf positions, passing over those where lanes themselves disagree."""
     finite = torch.isfinite(replicas).sum(0)
     open_ = (finite != 0) & (finite != replicas.shape[0]) | ((finite == 0) & torch.isfinite(exact))
     if not bool(open_.any()):
-        return nonfinite_difference(actual, eager, exact)
+        return _nonfinite_difference(actual, eager, exact)
     keep = ~open_
     zero = torch.zeros_like(eager)
-    return nonfinite_difference(
+    return _nonfinite_difference(
         torch.where(keep, actual, zero), torch.where(keep, eager, zero), torch.where(keep, exact, zero.double())
     )

@@ -12,6 +12,7 @@ from .bits import as_reals, same_values, zero_sign_differences
 from .discrete_values import judge_discrete
 from .element_places import positions
 from .float_values import judge_by_exact, judge_by_replicas
+from .nonfinite import judge_nonfinite
 from .value_decision import OpenDecision, ValueDecision
 from .without_reference import judge_without_reference
 
@@ -31,13 +32,14 @@ def judge_values(actual: Tensor, eager: Tensor, lanes: Lanes | None) -> OpenDeci
         if signs:
             return ValueDecision(VerdictKind.NOISE, None, f"equal but for the sign of zero at {positions(signs)}")
         return ValueDecision(VerdictKind.EQUAL, None, "bitwise equal")
-    if lanes is None:
-        return judge_without_reference(actual, eager)
-    lanes = _real_lanes(lanes)
-    if lanes.exact is None:
-        return judge_without_reference(actual, eager)
+    lanes = None if lanes is None else _real_lanes(lanes)
     if not actual.is_floating_point():
         return judge_discrete(actual, eager, lanes)
+    nonfinite = judge_nonfinite(actual, eager, lanes)
+    if nonfinite is not None:
+        return nonfinite
+    if lanes is None or lanes.exact is None:
+        return judge_without_reference(actual, eager)
     if lanes.replicas is None:
         return judge_by_exact(actual, eager, lanes.exact)
     return judge_by_replicas(actual, eager, lanes)

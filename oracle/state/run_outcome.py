@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from .argument_stand_ins import StandIns
-from .description import Describer, Node, TensorRecord
+from .description import Describer, Node
 from .saved_tensors import SavedTensorState
 from .snapshot import Snapshot
+from .tensor_records import TensorRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import numpy
 import torch
 
-from .walk import ATOMS, Binding, class_attributes, is_mark, slot_names
+from .children import class_attributes, is_mark, slot_names
+from .kinds import ATOMS
+from .walk import Binding
 
 MISSING = object()
 """The content of an empty cell, of a slot without a value and of a name that is not bound."""

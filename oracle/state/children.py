@@ -1,0 +1,118 @@
+"""What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .kinds import ATOMS
+
+# Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
+COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
+
+
+def slot_names(kind: type) -> Iterator[str]:
+    """Yield the names of the slots that instances of `kind` have, without `__dict__` and `__weakref__`."""
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__"):
+                private = name.startswith("__") and not name.endswith("__")
+                yield f"_{base.__name__.lstrip('_')}{name}" if private else name
+
+
+def is_mark(name: object) -> bool:
+    """Return whether an attribute or global of this name was left by a compiler."""
+    return isinstance(name, str) and name.startswith(COMPILER_MARKS)
+
+
+def fields_of(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the instance attributes of an object, from its `__dict__` and its slots, without running user code."""
+    for name, item in getattr(value, "__dict__", {}).copy().items():
+        if not is_mark(name):
+            yield name, item
+    for name in slot_names(type(value)):
+        try:
+            yield name, object.__getattribute__(value, name)
+        except AttributeError:
+            continue
+
+
+def class_attributes(kind: type) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes a user class itself defines, without the dunders that every class has."""
+    for name, value in list(vars(kind).items()):
+        if not (name.startswith("__") and name.endswith("__")) and not isinstance(value, types.GetSetDescriptorType):
+            yield name, value
+
+
+def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]]:
+    """Yield `(path, child)` for every object that this one holds; the state of an object, not what its code reads."""
+    if kind == "tensor":
+        if value.is_leaf and value.grad is not None:
+            yield f"{path}.grad", value.grad
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
+    elif kind in ("list", "tuple", "deque"):
+        names = getattr(value, "_fields", None) if kind == "tuple" else None
+        for index, child in enumerate(list(value)):
+            yield (f"{path}.{names[index]}" if names else f"{path}[{index}]"), child
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if kind != "tuple" or not names)
+    elif kind == "dict":
+        for key, child in list(value.items()):
+            yield (f"{path}[{key!r}]" if _short(key) else f"{path}[...]"), child
+        yield from ((f"key of {path}", key) for key in list(value) if not isinstance(key, ATOMS))
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
+    elif kind == "set":
+        yield from ((f"member of {path}", child) for child in value)
+    elif kind == "method":
+        yield path.rpartition(".")[0] or "self", value.__self__
+        yield path, value.__func__
+    elif kind == "partial":
+        yield from ((path, value.func), (f"{path}.args", value.args), (f"{path}.keywords", value.keywords))
+    elif kind == "cell":
+        if _filled(value):
+            yield path, value.cell_contents
+    elif kind == "function":
+        cells = value.__closure__ or ()
+        yield from ((name, cell) for name, cell in zip(value.__code__.co_freevars, cells, strict=True))
+        yield from ((f"default of {path}", child) for child in value.__defaults__ or ())
+        yield from ((f"default of {path}", child) for child in (value.__kwdefaults__ or {}).values())
+        yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if name != "__wrapped__")
+        if "__wrapped__" in vars(value):
+            yield path, value.__wrapped__
+    elif kind == "object":
+        yield from _object_children(path, value)
+
+
+def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield attributes; a module has parameters, buffers and children in dicts, a user writes `self.weight`."""
+    if isinstance(value, torch.nn.Module):
+        for table in ("_parameters", "_buffers", "_modules"):
+            yield from ((f"{path}.{name}", child) for name, child in vars(value).get(table, {}).items())
+    for name, child in fields_of(value):
+        yield f"{path}.{name}", child
+
+
+def _short(key: object) -> bool:
+    return isinstance(key, (str, int, bool, float, type(None)))
+
+
+def _filled(cell: types.CellType) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]]:
+    """Return `(path, part)` for what a description says of an object; sets in an order by their values alone."""
+    if kind == "set":
+        return [(f"{path} member {number}", member) for number, member in enumerate(sorted(value, key=repr))]
+    if kind == "dict":
+        entries = [(f"{path}[{key!r}]", child) for key, child in value.items()]
+        return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
+    if kind in ("object", "class"):
+        fields = class_attributes(value) if kind == "class" else fields_of(value)
+        return [(f"{path}.{name}", child) for name, child in fields]
+    return list(children_of(path, kind, value))

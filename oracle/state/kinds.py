@@ -1,0 +1,160 @@
+"""Kinds of objects, as far as a walk over them and a description of them go: what is entered, and what is not."""
+
+import array
+import collections
+import enum
+import functools
+import io
+import logging
+import pathlib
+import random
+import re
+import socket
+import sys
+import sysconfig
+import threading
+import types
+import weakref
+
+import numpy
+import torch
+
+ATOMS = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    slice,
+    type(Ellipsis),
+    type(NotImplemented),
+    torch.dtype,
+    torch.device,
+    torch.Size,
+    torch.layout,
+    torch.memory_format,
+    numpy.dtype,
+    numpy.generic,
+    enum.Enum,
+    re.Pattern,
+    pathlib.PurePath,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    property,
+    staticmethod,
+    classmethod,
+    types.MethodWrapperType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.GenericAlias,
+)
+
+
+# Never entered: programs do not compute with these, or they belong to the test runner.
+CLOSED = (
+    types.ModuleType,
+    types.FrameType,
+    types.TracebackType,
+    logging.Logger,
+    logging.Handler,
+    threading.Thread,
+    type(threading.Lock()),
+    type(threading.RLock()),
+    threading.local,
+    threading.Event,
+    weakref.ReferenceType,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+    weakref.WeakSet,
+    types.MappingProxyType,
+)
+
+
+CLOSED_PACKAGES = frozenset({"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"})
+
+
+CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"})
+
+
+# Packages whose functions read no state of the user's: their globals and classes are not searched.
+LIBRARIES = CLOSED_PACKAGES | {"unittest", "torch", "numpy", "scipy", "sympy", "transformers", "pandas", "hypothesis"}
+
+
+# These cannot be set back once they have advanced; a reference run would consume the caller's data.
+FORWARD_ONLY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, io.IOBase, socket.socket)
+
+
+_STANDARD_LIBRARY = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
+
+
+_SITE = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+
+def is_library_file(filename: str) -> bool:
+    """Return whether code from this file belongs to the standard library or a package known to hold no user state."""
+    if filename.startswith("<"):
+        return filename != "<stdin>" and not filename.startswith(("<string", "<ipython", "<doctest"))
+    for site in _SITE:
+        if filename.startswith(site):
+            return filename[len(site) :].lstrip("/\\").split("/")[0].split("\\")[0] in LIBRARIES
+    return filename.startswith(_STANDARD_LIBRARY)
+
+
+def is_library_module(name: str | None) -> bool:
+    """Return whether a module of this name is the standard library or a package known to hold no user state."""
+    root = (name or "").split(".")[0]
+    return root in LIBRARIES or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def kind_of(value: object) -> str:
+    """Return how this object is walked, as a word: atom, tensor, list, dict, ..., object, closed."""
+    if isinstance(value, ATOMS):
+        return "atom"
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    module = type(value).__module__
+    if isinstance(value, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
+        return "forward-only" if isinstance(value, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
+    if isinstance(value, FORWARD_ONLY) or _is_iterator(value):
+        return "forward-only"
+    for kind, classes in _CONTAINERS:
+        if isinstance(value, classes):
+            return kind
+    if isinstance(value, type):
+        return "atom" if is_library_module(value.__module__) else "class"
+    return "object" if _has_fields(value) else "closed"
+
+
+_CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("list", (list,)),
+    ("dict", (dict,)),
+    ("tuple", (tuple,)),
+    ("set", (set, frozenset)),
+    ("deque", (collections.deque,)),
+    ("buffer", (bytearray, array.array)),
+    ("array", (numpy.ndarray,)),
+    ("function", (types.FunctionType,)),
+    ("method", (types.MethodType,)),
+    ("partial", (functools.partial,)),
+    ("cell", (types.CellType,)),
+    ("generator", (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)),
+)
+
+
+def _is_standard_stream(value: object) -> bool:
+    return value in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__, sys.__stdin__)
+
+
+def _is_iterator(value: object) -> bool:
+    """Return whether this is a built-in iterator: an exhausted one cannot be set back."""
+    kind = type(value)
+    return kind.__module__ in ("builtins", "itertools") and hasattr(kind, "__next__")
+
+
+def _has_fields(value: object) -> bool:
+    return hasattr(value, "__dict__") or any("__slots__" in vars(base) for base in type(value).__mro__)
