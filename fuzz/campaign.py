@@ -242,7 +242,7 @@ class _Hunt:
             return TrialResult(verdict, details={"stage": self.mode.departing_stage(example)})
 
         with Workshop(located) as workshop:
-            return (workshop.try_one(trial.example).details or {}).get("stage", "")
+            return str((workshop.try_one(trial.example).details or {}).get("stage", ""))
 
     def keep_unshrunk(self) -> None:
         """Report the failure as far as it was shrunk when the campaign was interrupted."""

@@ -10,7 +10,7 @@ import types
 import typing
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -26,7 +26,7 @@ from ..source import Injected, Source
 from ..type_attributes import type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
-_Cached = "functools._lru_cache_wrapper[object]"
+_Cached: TypeAlias = "functools._lru_cache_wrapper[object]"
 _ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing in its cache"})()
 _COUNTED: Counter[tuple[int, Hashable]] = Counter()  # real calls, by wrapper and key, that a replayed one stands for
 
@@ -52,7 +52,7 @@ def _key(wrapper: Any, args: tuple[object, ...], named: dict[str, object], mark:
     if wrapper.cache_parameters()["typed"]:
         kinds = (*map(type, args), *map(type, named.values()))
     elif len(args) == 1 and not named and type(args[0]) in (int, str):
-        return args[0]  # type: ignore[return-value]  # hashable
+        return args[0]
     else:
         kinds = ()
     pairs = (mark, *(part for pair in named.items() for part in pair)) if named else ()
@@ -97,7 +97,7 @@ def _is_full(wrapper: Any) -> bool:
 
 
 def _names_state(function: object) -> bool:
-    """Return whether a function names something outside that can change: then it may not be called ahead of its turn."""
+    """Return whether a function names something outside that can change: then it may not be called early."""
     if not isinstance(function, types.FunctionType):
         return True
     code = function.__code__

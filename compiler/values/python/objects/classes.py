@@ -103,7 +103,7 @@ class ClassValue(KnownObject):
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
             return self._from_metaclass(ctx, name)
-        methods = types.FunctionType | classmethod | staticmethod
+        methods: tuple[type, ...] = (types.FunctionType, classmethod, staticmethod)
         set_later = name in owner.__dict__ and not hasattr(type(raw), "__get__") and not isinstance(raw, owner)
         if issubclass(self.kind, enum.Enum) and not isinstance(raw, methods) and not (set_later and may_change(owner)):
             return fold(ctx, getattr, self.kind, name)
