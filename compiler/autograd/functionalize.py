@@ -175,6 +175,8 @@ class Functionalizer:
             while parent.parent is not None:
                 parent = parent.parent
         args, kwargs = tuple(node.args[1:]), tuple(sorted(node.kwargs.items()))
+        if target is aten.as_strided.default and parent is not self.handles[source]:
+            args, kwargs = _with_offset(node, args, kwargs), ()
         grad = made_with_grad(node)
         if is_tensor(node):
             step = ViewStep(target, args, kwargs, None, grad)
@@ -392,6 +394,20 @@ def _grown(handle: Handle, new: fx.Node) -> fx.Node:
         raise Unsupported("a tensor changes its size", why="graphs hold values", hint="expected: it runs eagerly")
     handle.example = mine
     return new
+
+
+def _with_offset(node: fx.Node, args: tuple[object, ...], kwargs: tuple[tuple[str, object], ...]) -> tuple[object, ...]:
+    """Return size, stride and offset of an `as_strided` that is taken of the whole memory instead of a view of it.
+
+    Without an offset of its own the call begins where the view begins.
+    """
+    named = dict(zip(("size", "stride", "storage_offset"), args, strict=False)) | dict(kwargs)
+    offset = named.get("storage_offset")
+    if offset is None:
+        offset = tensor_of(node).storage_offset()
+        if type(offset) is not int:
+            raise Unsupported("as_strided of a view that begins at a dynamic place", hint="expected: it runs eagerly")
+    return named["size"], named["stride"], offset
 
 
 def _dtypes(results: Sequence[object], places: tuple[int, ...]) -> list[torch.dtype]:

@@ -184,7 +184,7 @@ def _partner(loop: Loop, high: Symbol, variables: Sequence[Symbol]) -> Symbol | 
     if any(factor is None for factor in factors):
         return None
     for low in variables:
-        if low is high:
+        if low is high or same(low.size, 0):  # no quotient by nothing
             continue
         partners = [coefficient(value, low) for value in values]
         pairs = zip(factors, partners, strict=True)

@@ -242,6 +242,7 @@ DRAWERS: dict[str, Drawer] = {
     "bagmode": _text("'sum'", "'mean'", "'max'"),
     "upmode": _text("'bilinear'", "'bicubic'"),
     "nearmode": _text("'nearest'", "'nearest-exact'"),
+    "stride": _text("(1,)", "(2,)", "(0,)"),
     "strides": _text("(2, 1)", "(1, 2)", "(0, 1)", "(1, 1)", "(3, 2)"),
     "decimals": _text("0", "1", "2", "-1"),
 }
