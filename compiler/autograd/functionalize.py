@@ -174,7 +174,8 @@ class Functionalizer:
             self._demand_plain_memory(node)
             while parent.parent is not None:
                 parent = parent.parent
-        args, kwargs = tuple(node.args[1:]), tuple(sorted(node.kwargs.items()))
+        args: tuple[object, ...] = tuple(node.args[1:])
+        kwargs: tuple[tuple[str, object], ...] = tuple(sorted(node.kwargs.items()))
         if target is aten.as_strided.default and parent is not self.handles[source]:
             args, kwargs = _with_offset(node, args, kwargs), ()
         grad = made_with_grad(node)
