@@ -9,7 +9,7 @@ from typing import Any
 
 from .guard import ABSENT, GuardKind, look_up
 from .known_object import KnownObject
-from .operator_table import Binary
+from .operator_table import Binary, Comparison
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value, defines
@@ -331,6 +331,16 @@ class MethodOf(Value):
     def describe(self) -> str:
         """Return `type.name`."""
         return f"{self.owner.python_type().__name__}.{self.name}"
+
+    def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
+        """Compare with another method: equal ones are the same method of the same object."""
+        if not record.asks_equality or not isinstance(other, MethodOf):
+            return None
+        literals = isinstance(self.owner, Constant) and isinstance(other.owner, Constant)
+        if self.owner is not other.owner and not literals:
+            return None
+        same = self.name == other.name and self.owner.identity() is other.owner.identity()
+        return Constant(same == (record.symbol == "=="))
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give `__name__` and `__self__`."""

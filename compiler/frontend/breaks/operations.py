@@ -322,7 +322,7 @@ def _let_go(frame: FrameState, instruction: Instruction, out: Residual, _: Compi
         frame.locals[name] = frame.pop()
     else:
         frame.pop()
-    return Operation((), (Branch("", (), instruction.index + 1),))
+    return Operation(("pass",), (Branch("", (), instruction.index + 1),))
 
 
 _RULES["POP_TOP"] = _RULES["STORE_FAST"] = _RULES["DELETE_FAST"] = _let_go

@@ -38,10 +38,10 @@ def watched_by(operands: Iterable[Value]) -> frozenset[int]:
 
 
 def _refers_weakly(value: Value) -> bool:
-    if isinstance(value, LazyValue) or (value.source is None and not value.is_constant()):
-        return False
-    real = value.constant() if value.is_constant() else _real(value)
-    return _is_of_weakref(real) or _is_of_weakref(type(real)) or _is_of_weakref(getattr(real, "__self__", None))
+    """Return whether a value is something of the weakref module; it must not be asked, which could need more guards."""
+    owner = getattr(value, "owner", None)  # of a bound method
+    objects = [getattr(one, name, None) for one in (value, owner) for name in ("real", "kind", "value")]
+    return any(_is_of_weakref(real) or _is_of_weakref(type(real)) for real in objects)
 
 
 def _is_of_weakref(real: object) -> bool:

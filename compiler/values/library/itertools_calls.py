@@ -87,6 +87,8 @@ def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 def counted(ctx: CaptureContext, start: Value, step: Value) -> Iterator[Value]:
     """Give the steps of itertools.count()."""
     number = ctx.realize(start)
+    if number.python_type() is bool and number.is_constant():  # counted as a number of C
+        number = Constant(int(number.truth(ctx)))
     while True:
         yield number
         number = ctx.realize(binary(ctx, "+", number, step))

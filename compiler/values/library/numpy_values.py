@@ -378,6 +378,8 @@ class TensorArray(ArrayValue):
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the first size."""
+        if not self.tensor.fake.dim():
+            ctx.throw(TypeError, "len() of unsized object")
         return self.tensor.length(ctx)
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:

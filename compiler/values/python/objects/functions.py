@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from types import CodeType
 
 from ...constant import Constant, MethodOf
-from ...guard import GuardKind
+from ...guard import Answer, GuardKind
 from ...identities import is_same
 from ...known_object import AtomicValue
 from ...operator_table import Comparison
@@ -315,8 +315,21 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
         missing = [repr(parameter) for parameter in group if parameter not in bound]
         if missing:
+            _guard_defaults(ctx, function)
             ctx.throw(TypeError, _missing(name, kind, missing))
     return bound
+
+
+def _guard_defaults(ctx: CaptureContext, function: FunctionValue) -> None:
+    """Demand that a function from outside has the same defaults, where what it lacks was noticed."""
+    real = function.real
+    if real is not None:
+        ctx.guards.add(Injected(_names_of_defaults), GuardKind.ANSWER, Answer((real,), {}, _names_of_defaults(real)))
+
+
+def _names_of_defaults(function: types.FunctionType) -> str:
+    """Return how many defaults a function has, and for which keyword-only parameters, as text."""
+    return f"{len(function.__defaults__ or ())} {sorted(function.__kwdefaults__ or ())}"
 
 
 def _too_many(name: str, positional: int, defaults: int, count: int, by_keyword: int) -> str:
