@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterable
 
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
+from ...values.source import Argument
 from ...values.value import Value
 from .lazy import LazyValue
 
@@ -23,8 +24,11 @@ def is_watched(value: Value) -> bool:
 
 
 def break_where_noticed(value: Value | None) -> None:
-    """Break if a name lets go of an object whose end can be noticed: it has to be now."""
-    if value is not None and is_watched(value):
+    """Break if a name lets go of an object whose end can be noticed: it has to be now.
+
+    What was reached through something else, such as a module of a list, that holds on to it.
+    """
+    if value is not None and isinstance(value.source, Argument) and is_watched(value):
         kind = type(_real(value)).__name__
         raise Break(UNSUPPORTED_OBJECT, f"a name lets go of a {kind} object, whose end can be noticed")
 
