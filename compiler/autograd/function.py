@@ -46,7 +46,7 @@ class CompiledPair:
         else:  # the program itself switches grad mode on
             with torch.enable_grad():
                 result = self.apply(sizes, *tensors)
-        return result
+        return result[:-1]  # the last one is the anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,10 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
+            *kept, anchor = ctx.saved_tensors
             with torch.no_grad():
-                results = _backward(ctx, pair, gradients)
-            return (None, *(_refuse_second(results) if torch.is_grad_enabled() else results))
+                results = _backward(ctx, pair, kept, gradients)
+            return (None, *(_refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -85,12 +86,13 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     results = run_plain(pair.forward, (*tensors, *pair.constants, *sizes))
     returned = [_own(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
-    ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept))
+    anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
+    ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
     ctx.input_count, ctx.sizes = len(tensors), sizes
-    return tuple(returned)
+    return (*returned, anchor)
 
 
 def _own(value: torch.Tensor) -> torch.Tensor:
@@ -102,10 +104,10 @@ class _SecondBackward(torch.autograd.Function):
     """Hands gradients on and raises when somebody differentiates them: silence would lose a term."""
 
     @staticmethod
-    def forward(ctx: Any, anchor: torch.Tensor, *gradients: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Return the gradients; anchor: any tensor that requires grad."""
-        del ctx, anchor
-        return tuple(gradient.view_as(gradient) for gradient in gradients)
+    def forward(ctx: Any, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the first `count` tensors, which are gradients; the others are what they depend on."""
+        del ctx
+        return tuple(gradient.view_as(gradient) for gradient in tensors[:count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
@@ -118,29 +120,36 @@ class _SecondBackward(torch.autograd.Function):
         )
 
 
-def _refuse_second(found: tuple[Any, ...]) -> tuple[Any, ...]:
+def _refuse_second(
+    anchor: torch.Tensor, tangents: tuple[torch.Tensor | None, ...], found: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return gradients that depend on all inputs and tangents: the engine walks only towards what is asked for.
+
+    Without the way there, `torch.autograd.grad(..., allow_unused=True)` would say that there is no dependence.
+    """
     present = [index for index, value in enumerate(found) if value is not None]
-    anchor = torch.empty(0, requires_grad=True, device="cpu")
-    handed = apply_function(_SecondBackward, anchor, *(found[index] for index in present))
+    sources = [anchor, *(tangent for tangent in tangents if tangent is not None)]
+    handed = apply_function(_SecondBackward, len(present), *(found[index] for index in present), *sources)
     results = list(found)
     for index, value in zip(present, handed, strict=True):
         results[index] = value
     return tuple(results)
 
 
-def _backward(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> tuple[Any, ...]:
+def _backward(
+    ctx: Any, pair: CompiledPair, kept: Values, gradients: tuple[torch.Tensor | None, ...]
+) -> tuple[Any, ...]:
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
     gradients_by_input: list[torch.Tensor | None] = [None] * ctx.input_count
     if not any(pattern):
         return tuple(gradients_by_input)
     backward = pair.backward_for(pattern, ctx.sizes)
-    saved = ctx.saved_tensors
     tangents = [
         _laid_out(gradient, *layout)
         for index, layout in zip(pair.tangents, pair.layouts(ctx.sizes), strict=True)
         if (gradient := gradients[index]) is not None
     ]
-    results = run_plain(backward.call, (*(saved[index] for index in backward.reads), *tangents, *ctx.sizes))
+    results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents, *ctx.sizes))
     for target, value in zip(backward.targets, results, strict=True):
         gradients_by_input[target] = value
     return tuple(gradients_by_input)
