@@ -94,7 +94,7 @@ def test_the_script_of_a_failure_is_short_and_fails(tmp_path):
 
 def test_plumbline_is_right_on_a_slice():
     """A fixed slice for every run of the tests; campaigns go on from other seeds."""
-    for backend, seeds in (("eager", range(2)), ("aot_eager", range(2, 5)), ("inductor", range(5, 8))):
+    for backend, seeds in (("eager", range(1)), ("aot_eager", range(1, 3)), ("inductor", range(3, 5))):
         compiler = find_compiler("plumbline", backend)
         for seed in seeds:
             batch = draw_batch(random.Random(f"slice {seed}"), 10, lambda names: False)
