@@ -53,10 +53,15 @@ def try_batch(batch: ProgramBatch, compiler: CompilerUnderTest, backend: str) ->
             return replace(_result(batch, heaviest, len(batch.programs)), kinds=_kinds(verdicts))
         alone = [_alone(batch, number, compiler, backend) for number in failed[:MOST_TRIED_ALONE]]
     failures = [result for result in alone if result.signature is not None]
-    if not failures:  # only in company
-        failures = [_result(batch, verdicts[failed[0]], 1)]
+    together = _result(batch, verdicts[failed[0]], 1)
+    if not any(_same_failure(one, together) for one in failures):  # only in company
+        failures.append(together)
     first, *others = failures
     return replace(first, programs=len(batch.programs), kinds=_kinds(verdicts), others=tuple(others))
+
+
+def _same_failure(one: TrialResult, other: TrialResult) -> bool:
+    return one.signature is not None and other.signature is not None and one.signature.same_failure(other.signature)
 
 
 def _alone(batch: ProgramBatch, number: int, compiler: CompilerUnderTest, backend: str) -> TrialResult:
