@@ -40,8 +40,13 @@ class SizeValue(Value):
         return rounded_symbol(self.symbol) if self.kind is float else self.symbol
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
-        """Calculate with torch's symbol and a number."""
-        operands = _operands(other, self) if reflected else _operands(self, other)
+        """Calculate with torch's symbol and a number; whether that divides by zero is decided now, and guarded."""
+        left, right = (other, self) if reflected else (self, other)
+        divisor = {"/": right, "//": right, "%": right, "**": left}.get(record.symbol)
+        if isinstance(divisor, SizeValue) and not divisor.truth(ctx):
+            zero = Constant(divisor.constant())
+            left, right = (zero if value is divisor else value for value in (left, right))
+        operands = _operands(left, right)
         return None if operands is None or record.symbol == "@" else fold(ctx, record.function, *operands)
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:

@@ -228,6 +228,26 @@ def step(x):
         words = str(error)
     return 'abc'.upper == 'abc'.upper, 'abc'.upper == 'abc'.lower, words, next(itertools.count(True)), x + 1
 """,
+    "division by a number that varies and becomes zero": """
+def step(x, n, divide=lambda n: 6 // n):
+    try:
+        return divide(n), x + 1
+    except ZeroDivisionError as error:
+        return str(error), x + 1
+#HISTORY
+r0 = step(x0, 1)
+r1 = step(x0, 2)
+r2 = step(x0, 0)
+r3 = step(x0, 3)
+r4 = step(x0, 1, lambda n: 6 / n)
+r5 = step(x0, 2, lambda n: 6 / n)
+r6 = step(x0, 0, lambda n: 6 / n)
+r7 = step(x0, 1, lambda n: 6 % n)
+r8 = step(x0, 0, lambda n: 6 % n)
+r9 = step(x0, 3, lambda n: n ** -1)
+r10 = step(x0, 0, lambda n: n ** -1)
+r11 = step(x0, 0, lambda n: divmod(6, n))
+""",
     "a name that lets go of an object inside try": """
 import weakref
 class Watched:
