@@ -83,6 +83,8 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
     """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
     if target is aten.index.Tensor:
         return with_indexed_strides(args[0], args[1], result)
+    if target is aten.nansum.default:
+        return _reduced_over_all(args, result)
     result = in_kernel_order(target, args, result)
     rule = _RULES.get(target)
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
@@ -93,7 +95,7 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
 
 def corrected_in(mode: FakeTensorMode, target: object, args: Sequence[object], result: object) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    if target is not aten.index.Tensor and target not in _RULES and target not in LAYOUTS:
+    if target not in _OF_THEIR_OWN and target not in _RULES and target not in LAYOUTS:
         return result
     with mode:
         return corrected(target, args, result)
@@ -125,6 +127,15 @@ def _saved_and_running(first: int) -> DtypeRule:
     return lambda args: {**saved(args), first: _dtype(args[3]), first + 1: _dtype(args[4])}
 
 
+def _reduced_over_all(args: Sequence[object], result: object) -> object:
+    """Take no dimensions for all of them, as the kernel of nansum does."""
+    dimensions, keep = args[1] if len(args) > 1 else None, bool(args[2:3] and args[2])
+    if dimensions is None or dimensions or not isinstance(result, torch.Tensor):
+        return result
+    return result.new_empty([1] * result.dim() if keep else [])
+
+
+_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default})
 _RULES: Mapping[object, DtypeRule] = {
     aten.native_batch_norm.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit.default: _saved(slice(1, 5)),

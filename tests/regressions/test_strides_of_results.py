@@ -36,3 +36,14 @@ def test_as_eager(name, backend):
     assert [item.stride() if isinstance(item, torch.Tensor) else item for item in found] == [
         item.stride() if isinstance(item, torch.Tensor) else item for item in facts
     ]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_no_dimensions_are_all_of_them(backend):
+    def reduced(x):
+        total = torch.nansum(x, ())
+        return total * 2, total.dim(), torch.nansum(x, (), keepdim=True)
+
+    actual, expected = plumbline.compile(reduced, backend=backend)(A), reduced(A)
+    assert actual[1] == expected[1]
+    torch.testing.assert_close(actual, expected)
