@@ -33,7 +33,7 @@ from ..graph.aliasing import memory_root
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, tensor_of, value_of
-from ..graph.shape_dispatch import call_with_dynamic_sizes, python_shape_rules
+from ..graph.shapes.shape_dispatch import call_with_dynamic_sizes, python_shape_rules
 from ..graph.tracer import (
     AtenRecorder,
     Decomposition,

@@ -10,7 +10,7 @@ from torch import fx
 from ..base.torch_facts import FakeTensorMode
 from ..graph.fx_nodes import add_call, map_nodes
 from ..graph.node_values import copy_facts, in_backward, mark_backward, set_value, value_of
-from ..graph.shape_rules import fake_result
+from ..graph.shapes.shape_rules import fake_result
 from .view_writes import ViewStep
 
 

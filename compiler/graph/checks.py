@@ -16,7 +16,7 @@ from .aliasing import memory_root, written_nodes
 from .fx_nodes import map_nodes
 from .graph_interpreter import run_node
 from .node_values import has_value, origin_of, output_node, outputs, placeholders, type_text, value_of
-from .shape_rules import corrected
+from .shapes.shape_rules import corrected
 
 Rule = Callable[[fx.GraphModule], Iterator[tuple[fx.Node, str]]]
 PassRule = Callable[[fx.GraphModule, Sequence[int]], Iterator[tuple[fx.Node, str]]]

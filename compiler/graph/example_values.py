@@ -10,7 +10,7 @@ from ..base.torch_facts import FakeTensorMode
 from .fx_nodes import map_nodes
 from .graph_interpreter import interpret
 from .node_values import has_value, placeholders, set_value, value_of
-from .shape_rules import corrected
+from .shapes.shape_rules import corrected
 from .tracer import fake_like
 
 

@@ -30,7 +30,7 @@ from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value
-from .shape_rules import fake_result
+from .shapes.shape_rules import fake_result
 
 Decomposition = Callable[..., object]
 aten = torch.ops.aten

@@ -7,7 +7,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from plumbline.compiler.base.torch_facts import FakeTensorMode
-from plumbline.compiler.graph.shape_rules import _RULES, fake_result
+from plumbline.compiler.graph.shapes.shape_rules import _RULES, fake_result
 from plumbline.compiler.graph.tracer import fake_like
 
 aten = torch.ops.aten

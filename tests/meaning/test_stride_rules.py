@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from plumbline.compiler.base.torch_facts import FakeTensorMode
-from plumbline.compiler.graph.shape_rules import fake_result
-from plumbline.compiler.graph.stride_rules import LAYOUTS
+from plumbline.compiler.graph.shapes.shape_rules import fake_result
+from plumbline.compiler.graph.shapes.stride_rules import LAYOUTS
 from plumbline.compiler.graph.tracer import fake_like
 
 aten = torch.ops.aten

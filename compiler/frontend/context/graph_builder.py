@@ -22,8 +22,8 @@ from ...base.torch_facts import (
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog
 from ...graph.node_values import set_entry_shape
-from ...graph.shape_dispatch import call_with_dynamic_sizes
-from ...graph.shape_rules import corrected_in
+from ...graph.shapes.shape_dispatch import call_with_dynamic_sizes
+from ...graph.shapes.shape_rules import corrected_in
 from ...values.constant import Constant
 from ...values.guard import GuardKind, TensorFacts, storage_pattern
 from ...values.python.containers.lists import ListValue

@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 
 import torch
 
-from ..base.errors import Unsupported
-from ..base.torch_facts import enable_python_dispatcher
+from ...base.errors import Unsupported
+from ...base.torch_facts import enable_python_dispatcher
 
 aten = torch.ops.aten
 

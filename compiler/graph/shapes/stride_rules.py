@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from .dynamic_sizes import is_symbolic
+from ..dynamic_sizes import is_symbolic
 
 aten = torch.ops.aten
 Layout = Callable[[torch.Tensor, Sequence[object]], torch.Tensor]  # result by torch's rule, arguments -> with strides

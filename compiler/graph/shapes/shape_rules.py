@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from ..base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
-from .fx_nodes import map_leaves
+from ...base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
+from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
 from .stride_rules import LAYOUTS, in_kernel_order
 
