@@ -53,6 +53,7 @@ class SpecialisationWriter:
         self.names = Names()
         self.guards = [*recorder.guards.demanded, *distinct_guards(recorder)]
         self.checks = guard_lines(self.guards, self.names)
+        self.written = len(recorder.guards.demanded)
         self.before: list[str] = []
         used = [
             recorder.graph.placeholders[node]
@@ -132,10 +133,11 @@ class SpecialisationWriter:
     def specialise(self, tail: list[str], origin: Origin | None, module: dict[str, object]) -> Specialisation:
         """Compile the graph and return the finished specialisation."""
         call = self._graph_call()
-        sizes = self.recorder.sizes.guards()  # last: compiling the graph and writing values may assume more
+        # last: compiling the graph and writing values may assume more
+        late = [*self.recorder.guards.demanded[self.written :], *self.recorder.sizes.guards()]
         self.recorder.sizes.record_fixed()
-        self.guards += sizes
-        self.checks += guard_lines(sizes, self.names)
+        self.guards += late
+        self.checks += guard_lines(late, self.names)
         body = [*self.before, *call, *self.out.lines, *tail]
         run, text = guarded_function(
             _identifier(self.unit.name),
