@@ -33,7 +33,7 @@ def with_indexed_strides(source: object, indices: object, result: object) -> obj
         return result
     places = [place for place, index in enumerate(indices) if index is not None]
     operands = _operand_strides(source, tensors, places, tuple(result.shape))
-    strides = _dense_strides(tuple(result.shape), operands)
+    strides = dense_strides(tuple(result.shape), operands)
     return (
         result
         if strides == result.stride()
@@ -63,7 +63,7 @@ def _operand_strides(
     return operands
 
 
-def _dense_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> tuple[int, ...]:
+def dense_strides(shape: tuple[int, ...], operands: Sequence[Strides]) -> tuple[int, ...]:
     """Return the strides of a dense tensor whose dimensions are ordered as those of the operands are."""
     order = list(reversed(range(len(shape))))  # fastest first
     for begin in range(1, len(order)):

@@ -12,7 +12,7 @@ import torch
 from ...base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
-from .stride_rules import LAYOUTS, in_kernel_order
+from .stride_rules import in_kernel_order, layout_of
 
 aten = torch.ops.aten
 DtypeRule = Callable[[Sequence[object]], Mapping[int, torch.dtype | None]]  # arguments -> dtypes of some results
@@ -95,7 +95,7 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
 
 def corrected_in(mode: FakeTensorMode, target: object, args: Sequence[object], result: object) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    if target not in _OF_THEIR_OWN and target not in _RULES and target not in LAYOUTS:
+    if target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args) is None:
         return result
     with mode:
         return corrected(target, args, result)

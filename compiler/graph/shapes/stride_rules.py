@@ -1,29 +1,51 @@
 """How a CPU kernel lays out its result in memory, where torch's shape rules say another order of dimensions.
 
 Kernels have repaired strides before they read them, but a program sees `stride()`, and lowered operations are laid out
-by what the rule says. tests/meaning/test_shape_rules.py holds the table against the kernels.
+by what the rule says. tests/meaning/test_stride_rules.py holds the table against the kernels.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import torch
 
+from ...base.torch_facts import OpOverload
 from ..dynamic_sizes import is_symbolic
+from .indexed_layout import dense_strides
 
 aten = torch.ops.aten
+_HALF = frozenset({torch.float16, torch.bfloat16})
 Layout = Callable[[torch.Tensor, Sequence[object]], torch.Tensor]  # result by torch's rule, arguments -> with strides
 
 
-def _as_compared(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
-    """Follow both arguments as rules in C++ do; those in Python miss the order where dimensions are broadcast."""
-    compared = aten.ne.Tensor(args[0], args[1])
-    return torch.empty_like(compared, dtype=result.dtype) if compared.dim() == result.dim() else result
+def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """Follow the operands as TensorIterator does; rules in Python miss the order where dimensions are broadcast."""
+    shape, tensors = result.shape, [value for value in args if isinstance(value, torch.Tensor)]
+    if any(is_symbolic(number) for tensor in (result, *tensors) for number in (*tensor.shape, *tensor.stride())):
+        return result
+    if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel():
+        return result
+    strides = dense_strides(tuple(shape), [_broadcast(tensor, shape) for tensor in tensors])
+    if all(size == 1 or one == other for size, one, other in zip(shape, strides, result.stride(), strict=True)):
+        return result
+    return torch.empty_strided(shape, strides, dtype=result.dtype, device=result.device)
+
+
+def _as_swapped_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    return _as_operands(result, (args[1], args[0]))
+
+
+def _broadcast(tensor: torch.Tensor, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of an operand over the dimensions of the result, 0 where it does not move."""
+    missing = len(shape) - tensor.dim()
+    own = zip(tensor.shape, tensor.stride(), shape[missing:], strict=True)
+    return (*[0] * missing, *(0 if size == 1 and whole != 1 else stride for size, stride, whole in own))
 
 
 def _as_scaled(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     """The first argument meets a power of the second, which is row-major."""
     assert isinstance(args[1], torch.Tensor)
-    return _as_compared(result, (args[0], _row_major(args[1], ())))
+    return _as_operands(result, (args[0], _row_major(args[1], ())))
 
 
 def _row_major(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
@@ -68,33 +90,55 @@ LAYOUTS: Mapping[object, Layout] = {
     aten._native_batch_norm_legit.no_stats: _channels_last_or_row_major,
     aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
     aten.native_batch_norm.default: _channels_last_or_row_major,
-    aten.binary_cross_entropy.default: _as_compared,
+    aten.binary_cross_entropy.default: _as_operands,
     aten.channel_shuffle.default: _channels_last_or_row_major,
-    aten.copysign.Tensor: _as_compared,
-    aten.div.Tensor_mode: _as_compared,
-    aten.floor_divide.default: _as_compared,
-    aten.heaviside.default: _as_compared,
+    aten.complex.default: _as_operands,
+    aten.copysign.Tensor: _as_operands,
+    aten.div.Tensor_mode: _as_operands,
+    aten.floor_divide.default: _as_operands,
+    aten.heaviside.default: _as_operands,
     aten.ldexp.Tensor: _as_scaled,
     aten.log_sigmoid_forward.default: _row_major,
-    aten.logaddexp.default: _as_compared,
-    aten.logaddexp2.default: _as_compared,
-    aten.logical_and.default: _as_compared,
-    aten.logical_or.default: _as_compared,
-    aten.logical_xor.default: _as_compared,
+    aten.logaddexp.default: _as_operands,
+    aten.logaddexp2.default: _as_operands,
+    aten.logical_and.default: _as_operands,
+    aten.logical_or.default: _as_operands,
+    aten.logical_xor.default: _as_operands,
     aten.max_unpool2d.default: _channels_last_or_row_major,
     aten.native_dropout_backward.default: _as_first,
     aten.normal.Tensor_Tensor: _row_major,
+    aten.polar.default: _as_operands,
     aten.pow.Scalar: _row_major,
     aten.reflection_pad3d.default: _channels_last_or_row_major,
     aten.replication_pad3d.default: _channels_last_or_row_major,
-    aten.special_xlog1py.default: _as_compared,
-    aten.xlogy.Tensor: _as_compared,
+    aten.rsub.Tensor: _as_swapped_operands,
+    aten.special_xlog1py.default: _as_operands,
+    aten.xlogy.Tensor: _as_operands,
 }
+
+
+def layout_of(target: object, args: Sequence[object]) -> Layout | None:
+    """Return how a kernel lays out its result, None where torch's shape rule says so."""
+    layout = LAYOUTS.get(target)
+    if layout is not None or not _is_pointwise(target):
+        return layout
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    halves = any(tensor.dtype in _HALF for tensor in tensors)  # the rules convert them, which loses expanded strides
+    if not halves or len(tensors) < 2 or all(tensor.is_contiguous() for tensor in tensors):
+        return None
+    return _as_operands
+
+
+@cache
+def _is_pointwise(target: object) -> bool:
+    if not isinstance(target, OpOverload) or torch.Tag.pointwise not in target.tags:
+        return False
+    return len(target._schema.returns) == 1 and target._schema.returns[0].alias_info is None
 
 
 def in_kernel_order(target: object, args: Sequence[object], result: object) -> object:
     """Return what a shape rule gave with the strides that the kernel gives; call it where fake tensors are made."""
-    layout = LAYOUTS.get(target)
+    layout = layout_of(target, args)
     if layout is None:
         return result
     if isinstance(result, tuple):
