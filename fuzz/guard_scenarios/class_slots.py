@@ -66,6 +66,7 @@ add_slot(
     "BASIS = 6.0",
     "cached(4); cached(5)",
     setup="import functools\n\nBASIS = 2.0\n\n\n@functools.lru_cache\ndef cached(k):\n    return k * BASIS",
+    moving=True,  # a call fills the cache that a change has cleared, and nothing else may fill it
 )
 add_slot(
     "cached_method",

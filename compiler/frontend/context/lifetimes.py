@@ -9,6 +9,8 @@ import types
 import weakref
 from collections.abc import Iterable
 
+import torch
+
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
 from ...values.value import Value
@@ -66,9 +68,19 @@ def _has_finaliser(real: object) -> bool:
 
 
 def _references(real: object) -> list["weakref.ref[object]"]:
-    """Return the program's weak references to an object; torch has some of its own."""
+    """Return the program's weak references to an object."""
     if not type(real).__weakrefoffset__:
         return []
-    return [
-        found for found in weakref.getweakrefs(real) if not type(found).__module__.startswith(("torch", "plumbline"))
-    ]
+    return [reference for reference in weakref.getweakrefs(real) if not _is_of_a_library(reference, real)]
+
+
+def _is_of_a_library(reference: "weakref.ref[object]", real: object) -> bool:
+    """Return whether torch or plumbline made a weak reference, as stock torch.compile does of every module.
+
+    Keys of a WeakKeyDictionary do not tell whose it is: those of modules and tensors are taken for torch's.
+    """
+    callback = reference.__callback__
+    makers = (type(reference).__module__, getattr(callback, "__module__", None) or "")
+    if any(maker.startswith(("torch", "plumbline")) for maker in makers):
+        return True
+    return isinstance(real, torch.nn.Module | torch.Tensor) and makers[1] in ("weakref", "_weakrefset")
