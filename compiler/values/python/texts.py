@@ -5,7 +5,7 @@ Python itself makes the text, from real objects that ask the program wherever a 
 
 import collections
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 from ..constant import Constant, fold, string_method
 from ..reasons import BUILTIN_METHOD, TEXT, Break
@@ -17,7 +17,7 @@ from .objects.attributes import MISSING, class_lookup, name_in_errors
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue
 from .objects.exceptions import ExceptionValue, native_of
-from .objects.instances import ObjectValue
+from .objects.instances import ObjectValue, OpaqueValue
 
 
 class Shown:
@@ -213,8 +213,13 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
             return text_of(ctx, value, "__str__")
         if isinstance(value.contents, Constant):
             return fold(ctx, format, value.contents.value, specification)
-        words = f"unsupported format string passed to {name_in_errors(value.kind)}.__format__"
-        ctx.throw(TypeError, words)
+        _refuse_format(ctx, value.kind)
+    if (
+        isinstance(value, OpaqueValue)
+        and specification
+        and class_lookup(value.python_type(), "__format__")[0] is object
+    ):
+        _refuse_format(ctx, value.python_type())
     if not value.has_text:
         raise Break(TEXT, f"formatting of {value.describe()}")
     real = shown(ctx, value)
@@ -249,3 +254,7 @@ def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwarg
 
 
 __all__ = ["Shown", "formatted", "shown", "text_of"]
+
+
+def _refuse_format(ctx: CaptureContext, kind: type) -> NoReturn:
+    ctx.throw(TypeError, f"unsupported format string passed to {name_in_errors(kind)}.__format__")
