@@ -5,11 +5,9 @@ by what the rule says. tests/meaning/test_stride_rules.py holds the table agains
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 
 import torch
 
-from ...base.torch_facts import OpOverload
 from ..dynamic_sizes import is_symbolic
 from .indexed_layout import dense_strides
 
@@ -117,23 +115,25 @@ LAYOUTS: Mapping[object, Layout] = {
 }
 
 
+_BINARY = "add sub mul div eq ne lt le gt ge fmod remainder"
+# Rules in Python convert halves first, which loses how an expanded operand lies.
+_CONVERTED = frozenset(
+    {getattr(aten, name).Tensor for name in _BINARY.split()}
+    | {aten.pow.Tensor_Tensor}
+    | {getattr(aten, name).default for name in "maximum minimum fmax fmin atan2 hypot igamma igammac".split()}
+)
+
+
 def layout_of(target: object, args: Sequence[object]) -> Layout | None:
     """Return how a kernel lays out its result, None where torch's shape rule says so."""
     layout = LAYOUTS.get(target)
-    if layout is not None or not _is_pointwise(target):
+    if layout is not None or target not in _CONVERTED:
         return layout
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
-    halves = any(tensor.dtype in _HALF for tensor in tensors)  # the rules convert them, which loses expanded strides
+    halves = any(tensor.dtype in _HALF for tensor in tensors)
     if not halves or len(tensors) < 2 or all(tensor.is_contiguous() for tensor in tensors):
         return None
     return _as_operands
-
-
-@cache
-def _is_pointwise(target: object) -> bool:
-    if not isinstance(target, OpOverload) or torch.Tag.pointwise not in target.tags:
-        return False
-    return len(target._schema.returns) == 1 and target._schema.returns[0].alias_info is None
 
 
 def in_kernel_order(target: object, args: Sequence[object], result: object) -> object:
