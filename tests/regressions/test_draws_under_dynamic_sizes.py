@@ -69,3 +69,14 @@ def test_resizing_of_bytes(mode, backend):
     for batch in (2, 3):
         x = (torch.rand(batch, 3, 6, 5) * 255).to(torch.uint8)
         assert torch.equal(compiled(x), resized(x))
+
+
+def interpolate(x, times):
+    return x.repeat(times)
+
+
+def test_a_function_of_the_same_name_is_no_resizing():
+    allowed = plumbline.allow_in_graph(interpolate)
+    compiled = plumbline.compile(lambda x: allowed(x, 2) + 1, backend="aot_eager", dynamic=True)
+    for size in (3, 4):
+        assert compiled(torch.ones(size)).shape == (2 * size,)

@@ -1,7 +1,11 @@
 """What `plumbline fuzz programs` found, each as small as it goes; the first line of a program says what was wrong."""
 
-import pytest
+import functools
 
+import pytest
+import torch
+
+import plumbline
 from support.played_programs import difference_of
 
 PROGRAMS = {
@@ -292,3 +296,17 @@ def test_does_as_plain_python_does(name):
     module, _, history = PROGRAMS[name].partition("#HISTORY\n")
     statements = tuple(history.splitlines())
     assert (difference_of(module, statements) if statements else difference_of(module)) == ""
+
+
+def test_a_large_cache_counts_calls_as_plain_python_does():
+    @functools.lru_cache(maxsize=2000)
+    def doubled(number):
+        return number * 2.0
+
+    for number in range(1000):
+        doubled(number)
+    run = plumbline.compile(lambda x: x * doubled(3), backend="eager")
+    run(torch.ones(2))
+    before = doubled.cache_info().hits
+    run(torch.ones(2))
+    assert doubled.cache_info().hits == before + 1

@@ -43,7 +43,7 @@ def call_with_dynamic_sizes(
         raise Unsupported("dropout in an RNN on a packed batch, with dynamic sizes", hint="expected: it runs eagerly")
     with nullcontext() if composed or name in _DYNAMIC_IN_CPP else python_shape_rules():
         result = function(*args, **kwargs)
-    return _resized(name, args, kwargs, result) if name in _RESIZING else result
+    return _resized(name, args, kwargs, result) if function in _RESIZING else result
 
 
 def _draws_by_composition(name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
@@ -75,7 +75,7 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "upsample_nearest": {"mode": "nearest"},
     "upsample_bilinear": {"mode": "bilinear", "align_corners": True},
 }
-_RESIZING = frozenset(_DEFAULTS)
+_RESIZING = frozenset(getattr(torch.nn.functional, name) for name in _DEFAULTS)  # not a user's of the same name
 _KERNELS = {
     ("nearest", 3): aten.upsample_nearest1d.default,
     ("nearest", 4): aten.upsample_nearest2d.default,

@@ -27,6 +27,7 @@ from ..type_attributes import type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _Cached: TypeAlias = "functools._lru_cache_wrapper[object]"
+_MOST_READ = 256  # answers; twice the bound that a cache has by default
 _ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing in its cache"})()
 _COUNTED: Counter[tuple[int, Hashable]] = Counter()  # real calls, by wrapper and key, that a replayed one stands for
 
@@ -34,8 +35,12 @@ _COUNTED: Counter[tuple[int, Hashable]] = Counter()  # real calls, by wrapper an
 def _contents(wrapper: _Cached) -> tuple[dict[Hashable, object], object] | None:
     """Return the answers of a cache by key, and its mark before keywords; None where Python keeps them otherwise.
 
-    The cache itself is asked, not called: a call counts as a hit, and makes the answer the most recently used.
+    The cache itself is asked, not called: a call counts as a hit, and makes the answer the most recently used. One
+    with a bound is read whole, so a large one is called after all, by the guard in place of the program.
     """
+    info = wrapper.cache_info()
+    if info.maxsize is not None and info.currsize > _MOST_READ:
+        return None
     parts = gc.get_referents(wrapper)
     end = next((i for i in range(4, len(parts)) if parts[i] is functools._CacheInfo), 0)
     if not end or type(parts[end - 4]) is not dict:
