@@ -1,9 +1,9 @@
 """Which net finds which fault: each fault of `net_faults.toml` is planted alone, and nets run until one finds it.
 
-Run `python benchmarks/net_mutation.py [--minutes 2] [--fault WORDS] [--nets graphs,programs] [--json FILE]`.  A fault
-is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on disk
-changes.  Every net first runs without a fault: where it fails then, its word counts for nothing.  Found means that the
-command exits with 1 within its minutes.  The bar is 95 % of the faults.
+Run `python benchmarks/net_mutation.py [--minutes 2] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json FILE]`.
+A fault is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on
+disk changes.  Every net first runs without a fault: where it fails then, its word counts for nothing.  Found means
+that the command exits with 1 within its minutes.  The bar is 95 % of the faults.
 """
 
 import argparse
@@ -16,9 +16,12 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 
 FAULTS = Path(__file__).with_name("net_faults.toml")
@@ -122,6 +125,43 @@ def run_net(net: str, fault: str, operators: str, minutes: float, seed: int) -> 
     return ended.returncode, time.monotonic() - started, lines[-1] if lines else ""
 
 
+class Table:
+    """The rows of the table, each asked for once; several threads may ask.
+
+    nets: those to run.  minutes: of each net for each fault.
+    """
+
+    def __init__(self, nets: tuple[str, ...], minutes: float, seed: int) -> None:
+        self.nets, self.minutes, self.seed = nets, minutes, seed
+        self._quiet: dict[str, bool] = {}
+        self._places: defaultdict[str, Lock] = defaultdict(Lock)
+
+    def row(self, fault: Fault) -> dict[str, object]:
+        """Run the nets of a fault until one finds it, and return what each did."""
+        row: dict[str, object] = {"fault": fault.name, "stage": fault.stage, "origin": fault.origin, "found": ""}
+        for net in (net for net in fault.nets if net in self.nets):
+            if not self._is_quiet(net, fault.operators):
+                continue
+            status, seconds, last = run_net(net, fault.name, fault.operators, self.minutes, self.seed)
+            row[net] = round(seconds, 1)
+            if status == 1:
+                row["found"] = net
+                break
+            if status != 0:
+                row["note"] = last
+        return row
+
+    def _is_quiet(self, net: str, operators: str) -> bool:
+        """Return whether a net ends without a finding where no fault is planted; runs it the first time."""
+        place = f"{net} {operators}" if net == "sweep" else net
+        with self._places[place]:
+            if place not in self._quiet:
+                status, seconds, last = run_net(net, "", operators, self.minutes, self.seed)
+                self._quiet[place] = status == 0
+                print(f"{place} without a fault: {'quiet' if status == 0 else last} ({seconds:.0f} s)", flush=True)
+            return self._quiet[place]
+
+
 def main() -> None:
     """Print a line per fault and the share that was found."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -129,34 +169,21 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fault", default="", help="only faults whose name or stage contains this")
     parser.add_argument("--nets", default=",".join(NETS), help="only these nets")
+    parser.add_argument("--jobs", type=int, default=1, help="faults tried at a time")
     parser.add_argument("--json", type=Path, help="write the table here after every fault")
     chosen = parser.parse_args()
-    allowed = chosen.nets.split(",")
     faults = [fault for fault in read_faults() if chosen.fault in f"{fault.name} {fault.stage}"]
-    quiet: dict[str, bool] = {}
+    table = Table(tuple(chosen.nets.split(",")), chosen.minutes, chosen.seed)
     rows: list[dict[str, object]] = []
-    for fault in faults:
-        row: dict[str, object] = {"fault": fault.name, "stage": fault.stage, "origin": fault.origin, "found": ""}
-        for net in (net for net in fault.nets if net in allowed):
-            place = f"{net} {fault.operators}" if net == "sweep" else net
-            if place not in quiet:
-                status, seconds, last = run_net(net, "", fault.operators, chosen.minutes, chosen.seed)
-                quiet[place] = status == 0
-                print(f"{place} without a fault: {'quiet' if quiet[place] else last} ({seconds:.0f} s)", flush=True)
-            if not quiet[place]:
-                continue
-            status, seconds, last = run_net(net, fault.name, fault.operators, chosen.minutes, chosen.seed)
-            row[net] = round(seconds, 1)
-            if status == 1:
-                row["found"] = net
-                break
-            if status not in (0, 1):
-                row["note"] = last
-        rows.append(row)
-        said = f"{row['found']} in {row[str(row['found'])]} s" if row["found"] else f"NOT FOUND {row.get('note', '')}"
-        print(f"  {fault.stage:<9} {fault.name:<75} {said}", flush=True)
-        if chosen.json is not None:
-            chosen.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    with ThreadPoolExecutor(chosen.jobs) as pool:
+        for fault, row in zip(faults, pool.map(table.row, faults), strict=True):
+            rows.append(row)
+            words = (
+                f"{row['found']} in {row[str(row['found'])]} s" if row["found"] else f"NOT FOUND {row.get('note', '')}"
+            )
+            print(f"  {fault.stage:<9} {fault.name:<75} {words}", flush=True)
+            if chosen.json is not None:
+                chosen.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     count = sum(bool(row["found"]) for row in rows)
     print(f"{count} of {len(rows)} faults found, {100 * count / max(len(rows), 1):.0f} %")
 
