@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from .summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
 ROWS = "plumbline_rows"
+STORE_SECONDS = 1.0
+"""How long the row of a test that judged nothing waits for others: a transaction costs more than such a test."""
 
 
 class Results:
@@ -36,17 +39,19 @@ class Results:
         self._store: ResultStore | None = open_store(options.database, write=True)
         self._run: RunRow | None = None
         self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
+        self._stored_at = time.monotonic()
         self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the rows of a finished item and store them."""
+        """Take the rows of a finished item and store them: at once if it judged anything, else soon."""
         data = getattr(report, ROWS, None)
         if data is None:
             return
         case, calls = rows_of_run(data, self._begun().run_id)
         self.cases.append(case)
         self._waiting.append((case, calls))
-        self._store_waiting()  # at once: the next item may end the process
+        if calls or time.monotonic() - self._stored_at >= STORE_SECONDS:  # the next item may end the process
+            self._store_waiting()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
@@ -114,6 +119,7 @@ class Results:
         return self._run
 
     def _store_waiting(self) -> None:
+        self._stored_at = time.monotonic()
         waiting, self._waiting = self._waiting, []
         if self._store is None:
             return
