@@ -11,6 +11,7 @@ from plumbline.pytest_plugin.settings import SETTINGS
 from support.house_rules import Source, exceptions, files_of, sources_of
 from support.mentions import (
     Text,
+    ends_of_paths,
     missing_files,
     missing_names,
     missing_paths,
@@ -28,6 +29,11 @@ DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in files_of(ROOT) 
 @cache
 def files() -> tuple[str, ...]:
     return tuple(path.relative_to(ROOT).as_posix() for path in files_of(ROOT))
+
+
+@cache
+def known_ends() -> frozenset[str]:
+    return ends_of_paths((*files(), *foreign()))
 
 
 @cache
@@ -65,12 +71,13 @@ def complaints_about(prose: Text, *, files_too: bool) -> list[str]:
         *missing_names(prose, known_words(), known_modules()),
     ]
     if files_too:
-        complaints += missing_files(prose, [*files(), *foreign()])
+        complaints += missing_files(prose, known_ends())
     return complaints
 
 
-def product_prose() -> list[Text]:
-    return [prose for source in sources() if source.top_folder for prose in prose_of(source)]
+@cache
+def product_prose() -> tuple[Text, ...]:
+    return tuple(prose for source in sources() if source.top_folder for prose in prose_of(source))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

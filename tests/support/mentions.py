@@ -14,6 +14,7 @@ import sys
 import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import torch
@@ -60,17 +61,20 @@ def prose_of_document(path: str, text: str) -> Text:
 
 def words_of_code(sources: Iterable[Source]) -> set[str]:
     """Return the names of all files, and the words of their code; docstrings and comments do not count."""
-    words: set[str] = set()
-    for source in sources:
-        words.update(PurePosixPath(source.path).with_suffix("").parts)
-        prose = {id(n.value) for n in ast.walk(source.tree) if isinstance(n, ast.Expr)}
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
-                words.update(WORD.findall(node.value))
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            if token.type == tokenize.NAME:
-                words.add(token.string)
-    return words
+    return set().union(*(_words_of(source) for source in sources))
+
+
+@cache
+def _words_of(source: Source) -> frozenset[str]:
+    words = set(PurePosixPath(source.path).with_suffix("").parts)
+    prose = {id(n.value) for n in ast.walk(source.tree) if isinstance(n, ast.Expr)}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            words.update(WORD.findall(node.value))
+    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
+        if token.type == tokenize.NAME:
+            words.add(token.string)
+    return frozenset(words)
 
 
 def words_of_others() -> set[str]:
@@ -107,11 +111,16 @@ def missing_paths(prose: Text, root: Path, foreign: Iterable[str] = ()) -> Itera
             yield f"{prose.place}: there is no {plain}"
 
 
-def missing_files(prose: Text, files: Iterable[str]) -> Iterator[str]:
+def ends_of_paths(files: Iterable[str]) -> frozenset[str]:
+    """Return each path and every end of it: "a/b.py" and "b.py"."""
+    paths = [file.split("/") for file in files]
+    return frozenset("/".join(parts[start:]) for parts in paths for start in range(len(parts)))
+
+
+def missing_files(prose: Text, ends: Collection[str]) -> Iterator[str]:
     """Yield a complaint for each file that a docstring or comment names, by the end of its path, and the tree lacks."""
-    known = [PurePosixPath(file) for file in files]
     for name in FILE.findall(PLACEHOLDER.sub("*", prose.text)):
-        if not any(file.match(name) for file in known):
+        if name not in ends and not ("*" in name and any(PurePosixPath(end).match(name) for end in ends)):
             yield f"{prose.place}: there is no file {name}"
 
 
