@@ -40,7 +40,7 @@ def _departure(value: Tensor, real: Tensor) -> str | None:
     fine = torch.isfinite(gap)
     if not bool(fine.any()):
         return None
-    size = float(_upcast(real)[fine].abs().max())
+    size = max(float(_upcast(real)[fine].abs().max()), torch.finfo(real.dtype).tiny)  # subnormals are as far apart
     allowed = (_STORAGE_UNITS * unit_roundoff(real.dtype) + _INTERNAL_UNITS * INTERNAL) * size
     worst = float(gap[fine].max())
     return f"{worst:.3g} off where the largest value is {size:.3g}" if worst > allowed else None

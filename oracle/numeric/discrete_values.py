@@ -71,7 +71,8 @@ def judge_declared(
     """Judge by the declared dtypes: where rounded lanes agree with eager, the compiled value must too."""
     if eager.is_floating_point():
         e, a = eager.double(), actual.double()
-        near = FEW_UNITS * unit_roundoff(eager.dtype) * torch.maximum(e.abs(), rounded.abs().amax(0))
+        size = torch.maximum(e.abs(), rounded.abs().amax(0)).clamp(min=torch.finfo(eager.dtype).tiny)  # subnormals
+        near = FEW_UNITS * unit_roundoff(eager.dtype) * size
         settled = ((rounded - e).abs() <= near).all(0)
         differs = (a - e).abs() > 2 * near
     else:
