@@ -2,8 +2,9 @@
 
 Run `python benchmarks/net_mutation.py [--minutes 2] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json FILE]`.
 A fault is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on
-disk changes.  Every net first runs without a fault: where it fails then, its word counts for nothing.  Found means
-that the command exits with 1 within its minutes.  The bar is 95 % of the faults.
+disk changes.  A net draws its default 200 programs, or goes through the operators that the row names, and ends at its
+first finding.  Found means: the finding fails with the fault, and passes when it is tried again without.  The bar is
+95 % of the faults.
 """
 
 import argparse
@@ -16,24 +17,19 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from types import ModuleType
 
 FAULTS = Path(__file__).with_name("net_faults.toml")
 ROOT = FAULTS.parent.parent
-NETS = {
-    "graphs": ("fuzz", "graphs"),
-    "programs": ("fuzz", "programs"),
-    "guards": ("fuzz", "guards"),
-    "transforms": ("fuzz", "transforms"),
-    "sweep": ("sweep", "operators"),
-}
-GRACE = 120.0  # seconds that a net may take beyond its minutes, to minimize what it has found
+NETS = ("sweep", "guards", "programs", "transforms", "graphs")  # the quickest first
+EXAMPLES = 200  # what `plumbline fuzz` draws by default
+BACKEND = "inductor"
+FOUND = "found"
+GRACE = 120.0  # seconds that a net may take beyond its minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,68 +94,85 @@ class _Planter(importlib.abc.MetaPathFinder):
         return None
 
 
-def run_planted(name: str, words: Sequence[str]) -> None:
-    """Run the command line with a fault planted; the exit status is that of the command."""
-    if name:
-        sys.meta_path.insert(0, _Planter(next(fault for fault in read_faults() if fault.name == name)))
-    from plumbline.command import main
+def run_planted(name: str, net: str, operators: str, minutes: float, seed: int, folder: Path) -> None:
+    """Run a net with a fault planted until its first finding, which is saved in the folder and not minimized."""
+    sys.meta_path.insert(0, _Planter(next(fault for fault in read_faults() if fault.name == name)))
+    if net == "sweep":
+        _sweep(operators, minutes, seed, folder)
+    else:
+        _campaign(net, minutes, seed, folder)
 
-    sys.argv = ["plumbline", *words]
-    main()
+
+def _campaign(net: str, minutes: float, seed: int, folder: Path) -> None:
+    from plumbline.fuzz.campaign import CampaignSettings, run_campaign
+    from plumbline.fuzz.fuzzers import find_fuzzer
+    from plumbline.oracle.harness.known_compilers import find_compiler
+
+    settings = CampaignSettings(EXAMPLES, seed, folder, most_failures=1, shrink_tries=0, seconds=60 * minutes)
+    report = run_campaign(find_fuzzer(net), find_compiler("plumbline", BACKEND), BACKEND, settings)
+    print(report.progress())
 
 
-def run_net(net: str, fault: str, operators: str, minutes: float, seed: int) -> tuple[int | None, float, str]:
-    """Return (exit status or None if it did not end, seconds, last line) of one net with one fault, "" for none."""
+def _sweep(operators: str, minutes: float, seed: int, folder: Path) -> None:
+    from plumbline.fuzz.operator_sweep.case_trial import CaseFault
+    from plumbline.fuzz.operator_sweep.known_deviations import known_deviations
+    from plumbline.fuzz.operator_sweep.recorded_sweep import SweepCommand, save_finding, tasks_of
+    from plumbline.fuzz.operator_sweep.row_store import RowStore
+    from plumbline.fuzz.operator_sweep.sweep import Sweep, SweepSettings
+
+    def end(fault: CaseFault) -> None:
+        save_finding(folder, fault)
+        raise KeyboardInterrupt
+
+    tasks = tasks_of(SweepCommand(operators))
+    with RowStore(folder / "rows.jsonl", {}, resume=False) as rows:
+        settings = SweepSettings(tasks, seed=seed, minutes=minutes)
+        print(Sweep(settings, rows, known_deviations(), on_finding=end).run().summary().splitlines()[0])
+
+
+def run_net(fault: Fault, net: str, minutes: float, seed: int) -> tuple[str, float]:
+    """Return what a net says of a fault, FOUND where its finding is the fault's, and the seconds it took."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="plumbline-net-") as folder:
-        words = [*NETS[net], "--minutes", str(minutes), "--seed", str(seed), "--db", f"{folder}/results.sqlite"]
-        words += ["--save", f"{folder}/found", *(["--op", operators] if net == "sweep" else [])]
-        command = [sys.executable, str(Path(__file__).resolve()), "--planted", fault, *words]
-        try:
-            ended = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=60 * minutes + GRACE, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return None, time.monotonic() - started, "did not end"
-    lines = (ended.stdout + ended.stderr).strip().splitlines()
-    return ended.returncode, time.monotonic() - started, lines[-1] if lines else ""
+    with tempfile.TemporaryDirectory(prefix="plumbline-net-") as name:
+        folder = Path(name)
+        words = ["--planted", fault.name, net, fault.operators, str(minutes), str(seed), str(folder / "found")]
+        ended = _run([str(Path(__file__).resolve()), *words], folder, 60 * minutes + GRACE)
+        seconds = time.monotonic() - started
+        saved = sorted((folder / "found").glob("*.json"))
+        if saved:
+            again = ["-m", "plumbline.command", "fuzz", "--replay", str(saved[0])]
+            if net == "sweep":
+                again = [str(saved[0].with_suffix(".py"))]
+            replayed = _run(again, folder, GRACE)
+            passes = replayed is not None and replayed.returncode == 0
+            return FOUND if passes else f"{net} finds {saved[0].stem} without the fault too", seconds
+    if ended is None:
+        return f"{net} did not end", seconds
+    lines = (ended.stderr + ended.stdout).strip().splitlines()
+    return lines[-1] if lines else f"{net} says nothing", seconds
 
 
-class Table:
-    """The rows of the table, each asked for once; several threads may ask.
+def _run(words: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[str] | None:
+    """Run Python in the folder and return the ended process, None if it had to be ended."""
+    try:
+        return subprocess.run(
+            [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
 
-    nets: those to run.  minutes: of each net for each fault.
-    """
 
-    def __init__(self, nets: tuple[str, ...], minutes: float, seed: int) -> None:
-        self.nets, self.minutes, self.seed = nets, minutes, seed
-        self._quiet: dict[str, bool] = {}
-        self._places: defaultdict[str, Lock] = defaultdict(Lock)
-
-    def row(self, fault: Fault) -> dict[str, object]:
-        """Run the nets of a fault until one finds it, and return what each did."""
-        row: dict[str, object] = {"fault": fault.name, "stage": fault.stage, "origin": fault.origin, "found": ""}
-        for net in (net for net in fault.nets if net in self.nets):
-            if not self._is_quiet(net, fault.operators):
-                continue
-            status, seconds, last = run_net(net, fault.name, fault.operators, self.minutes, self.seed)
-            row[net] = round(seconds, 1)
-            if status == 1:
-                row["found"] = net
-                break
-            if status != 0:
-                row["note"] = last
-        return row
-
-    def _is_quiet(self, net: str, operators: str) -> bool:
-        """Return whether a net ends without a finding where no fault is planted; runs it the first time."""
-        place = f"{net} {operators}" if net == "sweep" else net
-        with self._places[place]:
-            if place not in self._quiet:
-                status, seconds, last = run_net(net, "", operators, self.minutes, self.seed)
-                self._quiet[place] = status == 0
-                print(f"{place} without a fault: {'quiet' if status == 0 else last} ({seconds:.0f} s)", flush=True)
-            return self._quiet[place]
+def row_of(fault: Fault, nets: Sequence[str], minutes: float, seed: int) -> dict[str, object]:
+    """Run the nets of a fault until one finds it, and return what each did."""
+    row: dict[str, object] = {"fault": fault.name, "stage": fault.stage, "origin": fault.origin, "found": ""}
+    for net in (net for net in NETS if net in fault.nets and net in nets):
+        answer, seconds = run_net(fault, net, minutes, seed)
+        row[net] = round(seconds, 1)
+        if answer == FOUND:
+            row["found"] = net
+            break
+        row["note"] = answer
+    return row
 
 
 def main() -> None:
@@ -173,10 +186,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the table here after every fault")
     chosen = parser.parse_args()
     faults = [fault for fault in read_faults() if chosen.fault in f"{fault.name} {fault.stage}"]
-    table = Table(tuple(chosen.nets.split(",")), chosen.minutes, chosen.seed)
+    nets = chosen.nets.split(",")
     rows: list[dict[str, object]] = []
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        for fault, row in zip(faults, pool.map(table.row, faults), strict=True):
+        for fault, row in zip(
+            faults, pool.map(lambda fault: row_of(fault, nets, chosen.minutes, chosen.seed), faults), strict=True
+        ):
             rows.append(row)
             words = (
                 f"{row['found']} in {row[str(row['found'])]} s" if row["found"] else f"NOT FOUND {row.get('note', '')}"
@@ -190,6 +205,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--planted"]:
-        run_planted(sys.argv[2], sys.argv[3:])
+        fault_name, net_name, pattern, minutes, seed, place = sys.argv[2:]
+        run_planted(fault_name, net_name, pattern, float(minutes), int(seed), Path(place))
     else:
         main()
