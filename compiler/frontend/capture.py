@@ -15,6 +15,7 @@ from ..base.events import (
     record,
     stage,
 )
+from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
@@ -120,9 +121,14 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
 def _attempt_by(recorder: Recorder, unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specialisation | _Stop:
     grad_mode = torch.is_grad_enabled()
     try:
+        recorder.frames.given = frozenset(map(id, args))
         frames = recorder.frames.entered = frames_of(recorder, unit, args)
         try:
-            run_chain(recorder, frames)
+            with noted_warnings(recorder.frames.warned):
+                try:
+                    run_chain(recorder, frames)
+                finally:
+                    recorder.frames.dropped = None
         except StopAtBreak as stopped:
             assert stop is not None
             if len(stopped.frames) - 1 != stop.places[0][0]:
@@ -177,6 +183,7 @@ def _finish_return(unit: Unit, recorder: Recorder, frame: FrameState) -> Special
     _hold_assumptions(recorder)
     writer = SpecialisationWriter(unit, recorder)
     result = writer.out.value(frame.returned)
+    writer.hand_over_pending()
     writer.out.replay_effects()
     writer.out.restore_state()
     return writer.specialise([f"return {result}"], None, unit.namespace)
@@ -196,6 +203,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
         operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
         goes_on = [writer.branch(frames, branch) for branch in operation.branches]
         caught = writer.handler(frames, before)
+        writer.hand_over_pending()
         writer.out.replay_effects()
         writer.out.restore_state()
     except (Break, SkipFrame) as inner:

@@ -2,8 +2,8 @@
 
 from ..values.constant import Constant
 from ..values.python.objects.exceptions import ExceptionValue
-from ..values.reasons import Break, SkipFrame
-from ..values.value import Raised
+from ..values.reasons import SIDE_EFFECT_CALL, Break, SkipFrame
+from ..values.value import Raised, Value
 from .context.frame import FrameState
 from .context.recorder import Recorder
 from .opcodes.opcode_rules import RULES
@@ -20,27 +20,31 @@ class StopAtBreak(BaseException):
 def run_chain(ctx: Recorder, frames: list[FrameState]) -> None:
     """Evaluate the innermost of some frames, then each caller with what came out of the frame inside it.
 
-    frames: from the outermost in; the callers stand after their calls.  Raises as `run_frame`.
+    frames: from the outermost in; the callers stand after their calls. Only the outermost is in it at the end.
+    Raises as `run_frame`.
     """
     ctx.frames.stack.extend(frames[:-1])
-    inner: FrameState | None = None
+    returned: Value | None = None
     raised: Raised | None = None
-    for frame in reversed(frames):
-        if inner is not None:
-            ctx.frames.stack.pop()
+    while True:
+        frame = frames[-1]
         try:
             if raised is not None:
                 enter_handler(frame, raised)
-            elif inner is not None:
-                assert inner.returned is not None
+            elif returned is not None:
                 if not frame.drops:
-                    frame.push(inner.returned)
+                    frame.push(returned)
                 frame.drops = False
             raised = None
             run_frame(ctx, frame)
+            returned = frame.returned
         except Raised as error:
             raised = error
-        inner = frame
+        if len(frames) == 1:
+            break
+        frames.pop()  # what only it held ends here
+        ctx.frames.stack.pop()
+    end_dropped(ctx)
     if raised is not None:
         try:
             raise raised
@@ -65,6 +69,8 @@ def run_frame(ctx: Recorder, frame: FrameState) -> None:
 def _loop(ctx: Recorder, frame: FrameState) -> None:
     instructions = frame.decoded.instructions
     while frame.returned is None and frame.yielded is None:
+        if ctx.frames.dropped:
+            end_dropped(ctx)
         instruction = instructions[frame.index]
         if ctx.steps == ctx.attempt.stop_at:
             raise StopAtBreak(tuple(ctx.frames.stack))
@@ -77,6 +83,14 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
             if isinstance(raised.value, ExceptionValue) and not raised.value.raised:
                 raised.value.entered(ctx.frames.handled_exception())
             enter_handler(frame, raised)
+        if ctx.frames.warned:
+            raise Break(SIDE_EFFECT_CALL, f"an operation that warns: {ctx.frames.warned[0]}")
+
+
+def end_dropped(ctx: Recorder) -> None:
+    """Evaluate what plain Python does when objects end that the last instruction dropped."""
+    while ctx.frames.dropped:
+        ctx.frames.dropped.pop(0)()
 
 
 def enter_handler(frame: FrameState, raised: Raised) -> None:
@@ -86,6 +100,9 @@ def enter_handler(frame: FrameState, raised: Raised) -> None:
     if isinstance(raised.value, ExceptionValue):
         raised.value.passes(frame.origin())
     if handler is None:
+        frame.stack.clear()
+        if isinstance(raised.value, ExceptionValue):
+            raised.value.frames.append(frame)
         try:
             raise raised
         finally:

@@ -2,20 +2,22 @@
 
 import sys
 import types
+import weakref
+from dataclasses import replace
 
 from ..values.constant import Constant
 from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
-from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, Break
+from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, SIDE_EFFECT_CALL, Break
 from ..values.type_attributes import type_attribute
 from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
-from .context.frame import FrameState
+from .context.frame import FrameState, SuspendedValue, cleans_up
 from .context.kept_generators import State, rebuild_generator, replay_generator, state_of
 from .context.recorder import Recorder
 from .evaluate import enter_handler, run_frame
 
 
-class GeneratorValue(Value):
+class GeneratorValue(SuspendedValue):
     """A generator of an inlined function: a frame that stops at each yield."""
 
     always_true = True
@@ -26,6 +28,27 @@ class GeneratorValue(Value):
         self.started = bool(frame.index)
         self.finished = False
         self.running = False
+        ctx.frames.suspended.append(weakref.ref(self))
+
+    def __del__(self) -> None:
+        ctx = vars(self).get("ctx")  # all of this is gone at the end of the capture
+        frames = vars(ctx).get("frames") if ctx is not None else None
+        dropped = vars(frames).get("dropped") if frames is not None else None
+        if dropped is not None and self.source is None and self.cleans_up():
+            dropped.append(self._end)
+
+    def cleans_up(self) -> bool:
+        """Return whether it does something when it is closed."""
+        is_suspended = self.started and not self.finished
+        return is_suspended and cleans_up(self.frame.decoded, self.frame.index)
+
+    def _end(self) -> None:
+        """Close it as Python does where nothing refers to it any more; errors are printed there, by Python itself."""
+        try:
+            self._close()
+        except Raised as raised:
+            kind = raised.value.python_type().__name__
+            raise Break(SIDE_EFFECT_CALL, f"a dropped generator raises {kind} at its end") from None
 
     def python_type(self) -> type:
         """Return the generator type."""
@@ -60,15 +83,16 @@ class GeneratorValue(Value):
         try:
             run_frame(self.ctx, self.frame)
         except Raised as raised:
-            self.finished = True
+            self._finish()
             raise self._left(raised) from None
         finally:
             self.running = False
+            self.frame.parent = None  # it holds what the caller's names hold
         if self.frame.yielded is not None:
             return self.frame.yielded
-        self.finished = True
-        assert self.frame.returned is not None
         result = self.frame.returned
+        assert result is not None
+        self._finish()
         is_none = isinstance(result, Constant) and result.value is None
         raise Raised(ExceptionValue(StopIteration, [] if is_none else [result]))
 
@@ -90,14 +114,21 @@ class GeneratorValue(Value):
                 if self._goes_on_with(other):
                     return self._run()
                 raised = other
+        self.frame.parent = self.ctx.frames.stack[-1] if self.ctx.frames.stack else None
         try:
             enter_handler(self.frame, raised)
         except Raised as other:
-            self.finished = True
+            self._finish()
             raise self._left(other) from None
         finally:
             del raised  # its traceback holds this frame
+            self.frame.parent = None
         return self._run()
+
+    def _finish(self) -> None:
+        """Let go of what the frame holds; an exception that has left it may still hold that."""
+        self.finished = True
+        self.frame = replace(self.frame, locals={}, cells={}, free_cells=[], stack=[], parent=None, returned=None)
 
     def _left(self, raised: Raised) -> Raised:
         """Return what an exception that leaves the generator becomes: a StopIteration is an error there."""

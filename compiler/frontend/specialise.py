@@ -26,7 +26,7 @@ from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
-from .context.lifetimes import is_watched
+from .context.lifetimes import is_watched, reaches
 from .context.recorder import Recorder
 from .guards.generated_function import Names, guard_lines
 from .guards.guard_rules import guard_words
@@ -63,6 +63,7 @@ class SpecialisationWriter:
         self.examples = [real for _, real in used]
         self.fetched = [self.names.fetch(source, self.before) for source, _ in used]
         self.out = Residual(recorder, self.names, self.before)
+        self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
@@ -128,7 +129,12 @@ class SpecialisationWriter:
 
     def _is_held(self, value: Value) -> bool:
         """Return whether the program may notice that a local which is not read again has gone."""
-        return id(value) in self.watched or is_watched(value)
+        return id(value) in self.watched or is_watched(value) or reaches(value, self.pending)
+
+    def hand_over_pending(self) -> None:
+        """Hand over the generators that nothing else has: they end, and clean up, with the generated function."""
+        for generator in self.pending:
+            self.out.value(generator)
 
     def specialise(self, tail: list[str], origin: Origin | None, module: dict[str, object]) -> Specialisation:
         """Compile the graph and return the finished specialisation."""

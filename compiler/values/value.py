@@ -441,6 +441,10 @@ class CallingFrames(ABC):
         """Stop: the operation looks at the Python frame that calls it, so that frame must be the original one."""
 
     @abstractmethod
+    def break_around(self, signal: Break) -> NoReturn:
+        """Break where the running function is called, so that what it makes ends with its frame."""
+
+    @abstractmethod
     def is_dropped(self) -> bool:
         """Return whether the program throws away the result of the operation that is being evaluated."""
 
@@ -465,6 +469,13 @@ class SideEffects(ABC):
     @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
+
+    @abstractmethod
+    def let_go(self, holder: Value | None, lost: Sequence[object]) -> None:
+        """Break if a holder from outside has let go of an object whose end can be noticed.
+
+        holder: None for a namespace. lost: values, or objects that nothing has looked at yet.
+        """
 
     @abstractmethod
     def global_value(self, namespace: dict[str, object], name: str) -> Value:

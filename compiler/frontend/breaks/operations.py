@@ -328,6 +328,15 @@ def _let_go(frame: FrameState, instruction: Instruction, out: Residual, _: Compi
 _RULES["POP_TOP"] = _RULES["STORE_FAST"] = _RULES["DELETE_FAST"] = _let_go
 
 
+def _store_global(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
+    place = f"{out.inject(frame.namespace)}[{instruction.value!r}]"
+    text = f"{place} = {out.value(frame.pop())}" if instruction.name == "STORE_GLOBAL" else f"del {place}"
+    return Operation((text,), (Branch("", (), instruction.index + 1),))
+
+
+_RULES["STORE_GLOBAL"] = _RULES["DELETE_GLOBAL"] = _store_global
+
+
 def is_compilable_callee(value: Value) -> bool:
     """Return whether the callee is Python that can be a unit of its own."""
     if isinstance(value, BoundMethod):

@@ -2,11 +2,12 @@
 
 import builtins
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...values.guard import GuardKind
 from ...values.source import Injected, Item, Source
 from ...values.value import CaptureContext, Rebuilder, SideEffects, Value
+from .lifetimes import break_where_lost
 
 _UNTOUCHED = object()
 
@@ -39,6 +40,12 @@ class EffectList(SideEffects):
         """Note the first change of an object from outside."""
         if value.source is not None and not any(value is seen for seen in self.changed):
             self.changed.append(value)
+
+    def let_go(self, holder: Value | None, lost: Sequence[object]) -> None:
+        """Break if a holder from outside has let go of an object whose end can be noticed."""
+        if holder is None or holder.source is not None:
+            for one in lost:
+                break_where_lost(one)
 
     def global_value(self, namespace: dict[str, object], name: str) -> Value:
         """Evaluate a global name."""
@@ -86,6 +93,8 @@ class EffectList(SideEffects):
         key = (id(namespace), name)
         if value is None and self.globals.get(key, _UNTOUCHED) is _UNTOUCHED and name not in namespace:
             self.ctx.throw(NameError, f"name '{name}' is not defined")
+        if key not in self.written_globals and namespace.get(name) is not getattr(value, "real", _UNTOUCHED):
+            self.let_go(None, [namespace.get(name)])
         self.alive.append(namespace)
         self.globals[key] = value
         self.written_globals[key] = (namespace, name)

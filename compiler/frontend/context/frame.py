@@ -44,6 +44,14 @@ class HandledValue(Value):
         return "the exception state around a handler"
 
 
+class SuspendedValue(Value):
+    """A generator that is evaluated, suspended or not."""
+
+    def cleans_up(self) -> bool:
+        """Return whether it does something when it is closed."""
+        raise NotImplementedError
+
+
 @dataclass(slots=True, eq=False)
 class FrameState:
     """Stack, locals and cells of one frame; index: of the next instruction.
@@ -123,6 +131,19 @@ def may_handle_errors(frame: FrameState) -> bool:
             leaves = decoded.instructions[handler.target + 1].name == "WITH_EXCEPT_START"
             if frame.resumed or not leaves or not _leaves_settings(frame.stack[handler.depth - 1]):
                 return True
+        handler = decoded.handler_of[handler.target]
+    return False
+
+
+def cleans_up(decoded: Decoded, index: int) -> bool:
+    """Return whether a generator that is suspended before an instruction does something when it is closed."""
+    following = decoded.instructions[index]
+    if following.name == "RESUME" and following.argument & 3 == 2:
+        return True  # in a `yield from`, whose iterator is closed
+    handler = decoded.handler_of[index - 1]
+    while handler is not None:
+        if decoded.instructions[handler.target].name == "PUSH_EXC_INFO":
+            return True
         handler = decoded.handler_of[handler.target]
     return False
 

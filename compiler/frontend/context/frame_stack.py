@@ -2,6 +2,8 @@
 
 import sys
 import types
+import weakref
+from collections.abc import Callable
 from typing import NoReturn
 
 from ...base.origin import Origin
@@ -14,21 +16,28 @@ from ...values.reasons import (
 )
 from ...values.value import CallingFrames, CaptureContext, Value
 from ..skip_rules import is_torch_file
-from .frame import FrameState, handled_in
+from .frame import FrameState, SuspendedValue, handled_in
 
 
 class FrameStack(CallingFrames):
     """The frames of one capture, the innermost last.
 
-    entered: those that the unit goes on with. stopped_by: the last Break or SkipFrame, stopped: where it came from.
+    entered: those that the unit goes on with. given: the ids of the objects that it was given. stopped_by: the last
+    Break or SkipFrame, stopped: where it came from. warned: the texts of warnings of what was evaluated. dropped: what
+    the last instruction dropped and that does something when it ends; None while nothing is evaluated. suspended: the
+    generators that were made, while they live.
     """
 
     def __init__(self, ctx: CaptureContext) -> None:
         self.ctx = ctx
         self.stack: list[FrameState] = []
         self.entered: list[FrameState] = []
+        self.given: frozenset[int] = frozenset()
         self.stopped_by: BaseException | None = None
         self.stopped: tuple[FrameState, ...] = ()
+        self.warned: list[str] = []
+        self.dropped: list[Callable[[], None]] | None = []
+        self.suspended: list[weakref.ref[SuspendedValue]] = []
 
     def note_stop(self, signal: BaseException) -> None:
         """Remember where a Break or SkipFrame came from; frames further out pass the same one on."""
@@ -43,6 +52,11 @@ class FrameStack(CallingFrames):
             frame.stack.clear()
         self.stack.clear()
         self.stopped, self.stopped_by = (), None
+
+    def pending(self) -> list[SuspendedValue]:
+        """Return the suspended generators that do something when they are closed, in the order they were made."""
+        living = (reference() for reference in self.suspended)
+        return [value for value in living if value is not None and value.source is None and value.cleans_up()]
 
     def here(self) -> Origin | None:
         """Return the innermost user line, without its callers."""
@@ -122,6 +136,12 @@ class FrameStack(CallingFrames):
     def handled_exception(self) -> Value | None:
         """Return the exception that is being handled."""
         return handled_in(self.stack)
+
+    def break_around(self, signal: Break) -> NoReturn:
+        """Break where the innermost frame is called: what it makes ends with it, if it is a unit of its own."""
+        if len(self.stack) > 1:
+            self.stack[-1].transparent = False
+        raise signal
 
     def needs_own_frame(self, what: str) -> NoReturn:
         """Run the root frame eagerly; a called function becomes a unit of its own first, which does the same."""

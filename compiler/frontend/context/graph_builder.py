@@ -1,9 +1,7 @@
 """The graph under construction: operations run on fake tensors and become nodes; graphs inside it, for transforms."""
 
 import operator
-import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -319,12 +317,11 @@ class GraphBuilder(GraphInProgress):
     def _fake_run(self, kind: str, target: object, args: list[object], kwargs: dict[str, object]) -> object:
         self.is_handled = self.is_handled or any(map(may_handle_errors, self.frames.stack))
         outer, self.fake_mode.watcher = self.fake_mode.watcher, self.happens.watch
+        warned = len(self.frames.warned)
         try:
-            # Shape rules of `out=` warn of a resize in their own words; the operation itself warns when it runs.
-            quiet = warnings.catch_warnings(action="ignore") if "out" in kwargs else nullcontext()
             function: Any = getattr(args[0], str(target)) if kind == "call_method" else target
             operands = args[1:] if kind == "call_method" else args
-            with self.fake_mode, quiet:
+            with self.fake_mode:
                 if self.sizes.environment is not None:
                     return call_with_dynamic_sizes(function, operands, kwargs)
                 return function(*operands, **kwargs)
@@ -339,6 +336,7 @@ class GraphBuilder(GraphInProgress):
             raise Break(OPERATION_FAILED, f"{name}: {first}") from None
         finally:
             self.fake_mode.watcher = outer
+            del self.frames.warned[warned:]  # the operation warns itself when it runs, shape rules in other words
 
     def _from_graph(self, result: object, node: fx.Node) -> Value:
         if isinstance(result, torch.Tensor):

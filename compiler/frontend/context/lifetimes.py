@@ -5,18 +5,28 @@ not read again, and what plain Python drops in the middle of a frame it would ho
 be noticed of most objects; of the others the frames keep their names, and a segment ends where a name is dropped.
 """
 
+import collections
+import gc
+import inspect
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Container, Generator, Iterable, Sequence
 
 import torch
 
+from ...bytecode.instruction import decode
+from ...bytecode.kept_generator import kept_state
+from ...values.python.containers.mapping_views import Entry
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
 from ...values.value import Value
+from .frame import FrameState, cleans_up
 from .lazy import LazyValue
 
 _NEVER = (types.FunctionType, types.ModuleType, type)  # plumbline and Python hold weak references to these
+_PARTS = ("items", "members", "entries", "unread", "namespace", "slots", "contents")  # where values keep others
+_MOST_INSIDE = 1000  # objects inside one that are asked
+_HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
 
 
 def is_watched(value: Value) -> bool:
@@ -25,14 +35,64 @@ def is_watched(value: Value) -> bool:
     return real is not None and (_has_finaliser(real) or bool(_references(real)))
 
 
-def break_where_noticed(value: Value | None) -> None:
+def break_where_noticed(value: Value | None, given: Container[int]) -> None:
     """Break if a name lets go of an object whose end can be noticed: it has to be now.
 
-    What was reached through something else, such as a module of a list, that holds on to it.
+    What was reached through something else, such as a module of a list, that holds on to it. given: the ids of the
+    objects that the evaluated frames were given.
     """
-    if value is not None and isinstance(value.source, Argument) and is_watched(value):
-        kind = type(_real(value)).__name__
-        raise Break(UNSUPPORTED_OBJECT, f"a name lets go of a {kind} object, whose end can be noticed")
+    if value is None or value.source is None:
+        return
+    if isinstance(value.source, Argument) or id(_real(value)) in given:
+        break_where_lost(value)
+
+
+def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) -> None:
+    """Break if the innermost frame returns and only it holds an object whose end can be noticed.
+
+    The outermost frame ends with the segment, and what it holds with it.
+    """
+    if len(frames) < 2 or not given:
+        return
+    outer = {id(value) for frame in frames[:-1] for value in (*frame.locals.values(), *frame.stack)}
+    for value in frames[-1].locals.values():
+        if id(value) not in outer and value is not frames[-1].returned:
+            break_where_noticed(value, given)
+
+
+def break_where_lost(lost: object) -> None:
+    """Break if an object that a container or an attribute lets go of, or one inside it, has an end to be noticed.
+
+    lost: a value, or an object from outside.
+    """
+    seen: dict[int, object] = {}
+    pending = [lost]
+    while pending and len(seen) < _MOST_INSIDE:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part
+        real = _real(part) if isinstance(part, Value) else part
+        if real is not None and not isinstance(real, _NEVER) and (_has_finaliser(real) or _references(real)):
+            kind = type(real).__name__
+            raise Break(UNSUPPORTED_OBJECT, f"the program lets go of a {kind} object, whose end can be noticed")
+        pending += _parts(part)
+
+
+def _parts(whole: object) -> list[object]:
+    """Return what a value, or an object from outside, holds."""
+    if isinstance(whole, Entry):
+        return [whole.key, whole.value]
+    if isinstance(whole, LazyValue):
+        return [whole.raw]
+    if isinstance(whole, Value):
+        return [part for name in _PARTS for part in _parts(getattr(whole, name, None))]
+    if isinstance(whole, dict):
+        return [*whole, *whole.values()]
+    if isinstance(whole, list | tuple | set | frozenset | collections.deque):
+        return list(whole)
+    plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
+    return [vars(whole)] if plain and type(whole).__dictoffset__ else []
 
 
 def watched_by(operands: Iterable[Value]) -> frozenset[int]:
@@ -41,6 +101,20 @@ def watched_by(operands: Iterable[Value]) -> frozenset[int]:
     if not any(map(_refers_weakly, values)):
         return frozenset()
     return frozenset(map(id, values))
+
+
+def reaches(value: Value, targets: Sequence[Value]) -> bool:
+    """Return whether a value holds one of the targets, directly or in what it holds."""
+    seen: set[int] = set()
+    pending: list[object] = [value] if targets else []
+    while pending:
+        part = pending.pop()
+        if any(part is target for target in targets):
+            return True
+        if id(part) not in seen:
+            seen.add(id(part))
+            pending += [one for one in gc.get_referents(part) if isinstance(one, _HOLDERS)]
+    return False
 
 
 def _refers_weakly(value: Value) -> bool:
@@ -64,7 +138,22 @@ def _real(value: Value) -> object:
 
 
 def _has_finaliser(real: object) -> bool:
+    if isinstance(real, types.GeneratorType):
+        return _cleans_up(real)
     return hasattr(type(real), "__del__")
+
+
+def _cleans_up(generator: Generator[object, object, object]) -> bool:
+    """Return whether a generator from outside does something when it is closed."""
+    state = kept_state(generator)
+    if state is not None:
+        place = state.place
+        return place is not None and bool(place.layout.index) and cleans_up(place.decoded, place.layout.index)
+    if inspect.getgeneratorstate(generator) != inspect.GEN_SUSPENDED:
+        return False
+    decoded = decode(generator.gi_code)
+    suspended = [one for one in decoded.instructions if one.offset <= generator.gi_frame.f_lasti]
+    return cleans_up(decoded, suspended[-1].index + 1)
 
 
 def _references(real: object) -> list["weakref.ref[object]"]:

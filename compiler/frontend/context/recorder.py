@@ -14,7 +14,7 @@ from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue, tuple_fields
-from ...values.python.objects.attributes import bind_raw, class_lookup
+from ...values.python.objects.attributes import bind_raw, class_lookup, name_in_errors
 from ...values.python.objects.classes import ClassValue
 from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.functions import CellValue, FunctionValue
@@ -204,7 +204,7 @@ class Recorder(CaptureContext):
         """Evaluate the part of an attribute lookup that looks into the class."""
         owner, raw = class_lookup(kind, name)
         if owner is None:
-            self.throw(AttributeError, f"'{kind.__name__}' object has no attribute '{name}'")
+            self.throw(AttributeError, f"'{name_in_errors(kind)}' object has no attribute '{name}'")
         if isinstance(raw, types.FunctionType | property | classmethod | staticmethod):
             return bind_raw(self, raw, owner, name, instance, kind)
         if name in tuple_fields(kind) or not callable(raw):

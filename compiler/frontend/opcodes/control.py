@@ -11,6 +11,8 @@ from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
 from ...values.value import Raised, Value
 from ..context.assumptions import branch
 from ..context.frame import FrameState
+from ..context.frame_stack import FrameStack
+from ..context.lifetimes import break_where_frame_ends
 from .opcode_table import opcode
 
 
@@ -122,13 +124,20 @@ def do_END_FOR(frame: FrameState, instruction: Instruction) -> None:
 @opcode("RETURN_VALUE")
 def do_RETURN_VALUE(frame: FrameState, instruction: Instruction) -> None:
     """Leave the frame."""
-    frame.returned = frame.pop()
+    _leave(frame, frame.pop())
+
+
+def _leave(frame: FrameState, returned: Value) -> None:
+    frame.returned = returned
+    frames = frame.ctx.frames
+    assert isinstance(frames, FrameStack)
+    break_where_frame_ends(frames.stack, frames.given)
 
 
 @opcode("RETURN_CONST", (3, 12))
 def do_RETURN_CONST(frame: FrameState, instruction: Instruction) -> None:
     """Leave the frame with a constant."""
-    frame.returned = frame.ctx.known(instruction.value)
+    _leave(frame, frame.ctx.known(instruction.value))
 
 
 @opcode("RETURN_GENERATOR")

@@ -17,6 +17,7 @@ from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
 from ...values.value import Value, defines
 from ..context.frame import NULL, FrameState
+from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_noticed
 from .opcode_table import opcode
 
@@ -40,10 +41,17 @@ def do_nothing(frame: FrameState, instruction: Instruction) -> None:
     """Evaluate an opcode without effect on values."""
 
 
+def _let_go(frame: FrameState, value: Value | None) -> None:
+    """Break if the end of what a name or the stack lets go of can be noticed."""
+    frames = frame.ctx.frames
+    assert isinstance(frames, FrameStack)
+    break_where_noticed(value, frames.given)
+
+
 @opcode("POP_TOP")
 def do_POP_TOP(frame: FrameState, instruction: Instruction) -> None:
     """Drop the top."""
-    break_where_noticed(frame.stack[-1])
+    _let_go(frame, frame.stack[-1])
     frame.pop()
 
 
@@ -113,7 +121,7 @@ def do_STORE_FAST(frame: FrameState, instruction: Instruction) -> None:
 
 def _store_local(frame: FrameState, name: str) -> None:
     """Take the value of a local off the stack; a NULL makes it unbound again."""
-    break_where_noticed(frame.locals.get(name))
+    _let_go(frame, frame.locals.get(name))
     value = frame.pop()
     if value is NULL:
         frame.locals.pop(name, None)
@@ -140,7 +148,7 @@ def do_STORE_FAST_LOAD_FAST(frame: FrameState, instruction: Instruction) -> None
 def do_DELETE_FAST(frame: FrameState, instruction: Instruction) -> None:
     """Unbind a local."""
     name = _name(instruction)
-    break_where_noticed(frame.locals.get(name))
+    _let_go(frame, frame.locals.get(name))
     if frame.locals.pop(name, None) is None:
         message = f"cannot access local variable '{name}' where it is not associated with a value"
         frame.ctx.throw(UnboundLocalError, message)

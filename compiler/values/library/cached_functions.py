@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from ...base.noted_warnings import shown_warnings
 from ..constant import Constant, Known
 from ..guard import Answer, GuardKind
 from ..python.containers.mappings import DictValue
@@ -77,7 +78,8 @@ def _answer_of(wrapper: _Cached, args: tuple[object, ...], named: dict[str, obje
     answer = _cached_answer(wrapper, args, named)
     contents = _contents(wrapper) if answer is _ABSENT else None
     if contents is not None:
-        answer = wrapper(*args, **named)
+        with shown_warnings():
+            answer = wrapper(*args, **named)
         _COUNTED[id(wrapper), _key(wrapper, args, named, contents[1])] += 1
     return answer
 

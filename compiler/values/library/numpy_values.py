@@ -11,7 +11,7 @@ import torch
 
 from ..constant import Constant, Known, MethodOf
 from ..guard import GuardKind
-from ..operator_table import Binary, Comparison
+from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.tuples import TupleValue
 from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
@@ -95,6 +95,16 @@ class NumpyScalar(Value):
             return self
         is_method = callable(attribute) and not isinstance(attribute, type)
         return MethodOf(self, name) if is_method else known_value(ctx, attribute)
+
+    def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Evaluate an operator on known numbers; Break where NumPy warns."""
+        if not isinstance(other, Constant | NumpyScalar):
+            return None
+        return fold_known(ctx, record.function, [other, self] if reflected else [self, other], {})
+
+    def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
+        """Evaluate a unary operator; Break where NumPy warns."""
+        return fold_known(ctx, record.function, [self], {})
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Run the method now."""

@@ -130,6 +130,9 @@ class DictEntries(MappingValue):
         if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
+        lost = known.value if known is not None else self._unread_value(key)
+        if lost is not value:
+            ctx.effects.let_go(self, [lost])
         if known is not None:
             known.value = value
         else:
@@ -145,10 +148,16 @@ class DictEntries(MappingValue):
             missing(ctx, key)
         key = key_among(ctx, self, ctx.realize(key))
         token = key.hash_token(ctx)
+        ctx.effects.let_go(self, [self.entries[token]])
         del self.entries[token]
         if self.unread is not None:
             self.deleted.add(token)
         self.write(ctx, "del", key, None)
+
+    def _unread_value(self, key: Value) -> object:
+        """Return what the original has under a key that nobody has asked for, None if nothing."""
+        known = self.unread is not None and key.is_constant()
+        return self.unread.get(key.constant()) if known and self.unread is not None else None
 
     def write(self, ctx: CaptureContext, operation: str, key: Value, value: Value | None) -> None:
         """Log a change that was made to the entries."""

@@ -123,9 +123,9 @@ def zipped(ctx: CaptureContext, iterators: list[Value], strict: bool) -> Iterato
     """Give the steps of zip()."""
     while iterators:
         row: list[Value] = []
-        for position, iterator in enumerate(iterators):
+        for position in range(len(iterators)):  # no name for one of them, which would end last
             try:
-                row.append(iterator.next(ctx))
+                row.append(iterators[position].next(ctx))
             except Raised as raised:
                 if not is_stop(raised):
                     raise

@@ -39,9 +39,10 @@ class ListValue(SequenceValue):
         """Return a new list; `*=` repeats the elements of this one."""
         if reflected or not inplace:
             return super().repeat(ctx, count, reflected, inplace)
+        before = list(self.items)
         self.items[:] = self.items * self._repetitions(ctx, count, reflected, inplace)
         self.trim(left=False)
-        ctx.effects.mutated(self)
+        self.changed(ctx, before)
         return self
 
     def initialise_instance(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
@@ -112,7 +113,7 @@ class ListValue(SequenceValue):
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Replace an element or a slice."""
-        index = self.index_of(ctx, key)
+        index, before = self.index_of(ctx, key), list(self.items)
         if isinstance(index, slice):
             if self.kind is collections.deque:
                 self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
@@ -127,7 +128,7 @@ class ListValue(SequenceValue):
                 words = "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE
                 ctx.throw(IndexError, words)
             self.items[index] = value
-        ctx.effects.mutated(self)
+        self.changed(ctx, before)
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
         """Remove an element or a slice."""
@@ -136,8 +137,9 @@ class ListValue(SequenceValue):
             ctx.throw(IndexError, "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE)
         if isinstance(index, slice) and self.kind is collections.deque:
             self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
+        before = list(self.items)
         del self.items[index]
-        ctx.effects.mutated(self)
+        self.changed(ctx, before)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a list or deque method."""
@@ -146,6 +148,12 @@ class ListValue(SequenceValue):
             return super().call_method(ctx, name, args, kwargs)
         demand_arity(ctx, self, _ARITY, name, args, kwargs)
         return rule(self, ctx, args, kwargs)
+
+    def changed(self, ctx: CaptureContext, before: list[Value]) -> None:
+        """Note a change that may have removed elements."""
+        remaining = set(map(id, self.items))
+        ctx.effects.let_go(self, [item for item in before if id(item) not in remaining])
+        ctx.effects.mutated(self)
 
     def trim(self, left: bool) -> None:
         """Drop what a bounded deque cannot hold."""
@@ -176,23 +184,26 @@ class ListValue(SequenceValue):
 
 
 def _append(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     self.items.append(args[0])
     self.trim(left=False)
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return Constant(None)
 
 
 def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     self.items.insert(0, args[0])
     self.trim(left=True)
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return Constant(None)
 
 
 def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     self.items.extend(ctx.unpack(args[0]))
     self.trim(left=False)
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return Constant(None)
 
 
@@ -222,13 +233,14 @@ def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value,
 
 
 def _pop(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     index = _whole_number(self, ctx, "pop", args[0]) if args else -1
     if not -len(self.items) <= index < len(self.items):
         empty = "pop from empty list" if self.kind is list else "pop from an empty deque"
         ctx.throw(IndexError, empty if not self.items else "pop index out of range")
     element = self.element(ctx, index % len(self.items))
     del self.items[index]
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return element
 
 
@@ -239,8 +251,9 @@ def _pop_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Key
 def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for position, item in enumerate(self.elements(ctx)):
         if ctx.same_or_equal(item, args[0]):
+            before = list(self.items)
             del self.items[position]
-            ctx.effects.mutated(self)
+            self.changed(ctx, before)
             return Constant(None)
     target = ctx.realize(args[0])
     if self.kind is list:
@@ -252,8 +265,9 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 
 def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     self.items.clear()
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return Constant(None)
 
 
@@ -314,9 +328,10 @@ def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    before = list(self.items)
     self.items[:] = ctx.unpack(args[0]) if args else []
     self.trim(left=False)
-    ctx.effects.mutated(self)
+    self.changed(ctx, before)
     return Constant(None)
 
 

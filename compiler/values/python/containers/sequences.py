@@ -320,7 +320,9 @@ class SequenceValue(Value):
         if isinstance(index, slice):
             return self.sliced(self.items[index])
         if not -len(self.items) <= index < len(self.items):
-            ctx.throw(IndexError, f"{self.kind.__name__} index out of range")
+            ctx.throw(
+                IndexError, f"{'tuple' if issubclass(self.kind, tuple) else self.kind.__name__} index out of range"
+            )
         return self.element(ctx, index % len(self.items))
 
     def sliced(self, items: list[Value]) -> Value:

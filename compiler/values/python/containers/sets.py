@@ -229,6 +229,7 @@ class SetValue(SetOperand):
         answer = pool.run(lambda: act(self.tokens, *reals))
         self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
         self.exact = self.exact and pool.exact
+        ctx.effects.let_go(self, [value for token, value in before.items() if token not in self.tokens])
         if self.source is not None:
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]

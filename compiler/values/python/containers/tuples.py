@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from ...constant import MethodOf, fold
+from ...constant import Constant, MethodOf, fold_call
 from ...reasons import ATTRIBUTE
 from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
@@ -72,7 +72,7 @@ class TupleValue(SequenceValue):
         """Evaluate a tuple method."""
         if name == "numel" and self.kind is torch.Size and self.is_constant():
             sizes: Any = [item.constant() for item in self.items]
-            return fold(ctx, torch.Size(sizes).numel)
+            return fold_call(ctx, Constant(torch.Size(sizes)), name, args, kwargs)
         if name in ("_asdict", "_replace") and tuple_fields(self.kind):
             if args or not set(kwargs) <= set(tuple_fields(self.kind)):
                 self.refuse(ctx, name, lambda value: getattr(value, name)(*([None] * len(args)), **kwargs))

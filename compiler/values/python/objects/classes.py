@@ -4,6 +4,7 @@ import collections
 import enum
 import sys
 import types
+import weakref
 from collections.abc import Callable
 
 import torch
@@ -303,7 +304,9 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
     if issubclass(kind, torch.Tensor | torch.autograd.Function):
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}")
     if getattr(kind, "__del__", None) is not None:
-        raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which has __del__")
+        ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which has __del__"))
+    if issubclass(kind, weakref.ref):
+        ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, a weak reference"))
     for base in kind.__mro__:
         native = is_native(base)
         if native and base not in _PLAIN_BASES and base.__module__ not in ("typing", "abc", "collections"):

@@ -130,7 +130,7 @@ def match_group(ctx: CaptureContext, exception: Value, classes: Value) -> tuple[
     if matches(exception):
         if isinstance(exception, GroupValue):
             return NONE, exception
-        wrapped = make_group(ctx, BaseExceptionGroup, [Constant(""), ListValue([exception])])
+        wrapped = make_group(ctx, BaseExceptionGroup, [Constant(""), TupleValue([exception])])
         wrapped.raised = True
         return NONE, wrapped
     if not isinstance(exception, GroupValue):

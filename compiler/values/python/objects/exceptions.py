@@ -60,6 +60,7 @@ class ExceptionValue(ObjectValue):
         self.raised = False
         self.of_interpreter = False  # raised by Python: the name and the object that were looked up are not kept
         self.raised_at: Origin | None = None
+        self.frames: list[object] = []  # those that it has left: its traceback holds what their names held
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
 
     def stand_in(self) -> object:

@@ -45,6 +45,8 @@ class CellValue(Value):
         """Replace the content; None empties the cell."""
         if self.read_later:
             self.unsupported("assigning to a variable that a hook has read", CANNOT_REBUILD)
+        if self.content is not None and self.content is not value:
+            ctx.effects.let_go(self, [self.content])
         self.content = value
         ctx.effects.mutated(self)
 
@@ -311,6 +313,10 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in keywords.items()])
     elif keywords:
+        only_positional = [key for key in names[: code.co_posonlyargcount] if key in keywords]
+        if only_positional:
+            words = "got some positional-only arguments passed as keyword arguments"
+            ctx.throw(TypeError, f"{name}() {words}: '{', '.join(only_positional)}'")
         ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(keywords))}'")
     for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
         missing = [repr(parameter) for parameter in group if parameter not in bound]

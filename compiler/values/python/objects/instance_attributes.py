@@ -131,6 +131,12 @@ class InstanceAttributes(Value):
         self.slots[name] = ctx.wrap(getattr(self.real, name), Attribute(self.source, name))
         return self.slots[name]
 
+    def _slot_content(self, name: str) -> object:
+        """Return what a slot holds, looked at or not; None for an empty one."""
+        if name in self.slots or name in self.written_slots or self.real is MISSING:
+            return self.slots.get(name)
+        return getattr(self.real, name, None)
+
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Evaluate `object.name = value`."""
         custom = class_lookup(self.kind, "__setattr__")[1]
@@ -147,6 +153,7 @@ class InstanceAttributes(Value):
                 refused_by_property(ctx, self, lambda owner: raw.__set__(owner, None))
             ctx.call(ctx.wrap(raw.fset, Injected(raw.fset)), [self, value], {})
         elif isinstance(raw, types.MemberDescriptorType):
+            ctx.effects.let_go(self, [self._slot_content(name)])
             self.slots[name] = self.written_slots[name] = value
             ctx.effects.mutated(self)
         elif owner is not None and hasattr(type(raw), "__set__"):
@@ -182,7 +189,7 @@ class InstanceAttributes(Value):
         elif isinstance(raw, types.MemberDescriptorType):
             if self._slot(ctx, name) is None:
                 ctx.throw(AttributeError, name)
-            self.slots.pop(name)
+            ctx.effects.let_go(self, [self.slots.pop(name)])
             self.written_slots[name] = None
             ctx.effects.mutated(self)
         elif owner is not None and (hasattr(type(raw), "__delete__") or hasattr(type(raw), "__set__")):
