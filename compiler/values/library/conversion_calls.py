@@ -128,6 +128,8 @@ def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(round)
 def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.realize(args[0])
+    if isinstance(value, TensorValue) and not hasattr(value.kind, "__round__"):
+        ctx.throw(TypeError, f"type {value.kind.__name__} doesn't define __round__ method")
     if isinstance(value, TensorValue):
         return value.call_method(ctx, "round", [], {} if len(args) == 1 else {"decimals": args[1]})
     if isinstance(value, ObjectValue):

@@ -10,6 +10,7 @@ from ...base.errors import Unsupported
 from ...base.torch_facts import outside_transforms, storage_key
 from ..constant import Constant
 from ..guard import GuardKind
+from ..known_object import KnownObject
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
@@ -253,6 +254,16 @@ def _legacy_tensor(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
     if not all(type(number) in (int, float) for number in _numbers(rows.constant())):
         raise Break(CONSTRUCTION, f"construction of {kind.__name__} from other things than numbers")
     return ctx.graph.call("call_function", torch.tensor, [rows], settings)
+
+
+@tensor_method("type")
+def _type(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
+    """Name the class in `x.type(torch.FloatTensor)`: a graph has no other way to write it."""
+    kind = ctx.realize(args[0]) if args else None
+    if not isinstance(kind, KnownObject) or not isinstance(kind.constant(), type(torch.FloatTensor)):
+        return None
+    name = Constant(torch.typename(kind.constant()))
+    return ctx.graph.call("call_method", "type", [tensor, name, *args[1:]], kwargs)
 
 
 @tensor_method("new")
