@@ -16,7 +16,7 @@ from torch import fx
 from ..base.errors import InternalError, Unsupported
 from ..base.torch_facts import FakeTensorMode, OpOverload, lazy_module, storage_key
 from ..graph.aliasing import argument
-from ..graph.facts import is_random, is_view, op_facts
+from ..graph.facts import OpKind, is_random, is_view, op_facts
 from ..graph.fx_nodes import map_nodes
 from ..graph.node_values import (
     in_backward,
@@ -27,7 +27,7 @@ from ..graph.node_values import (
     value_of,
 )
 from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
-from .memory_overlap import is_dense, overlap, overlaps_itself, same_steps
+from .memory_overlap import is_dense, overlap, overlaps_itself, same_places, same_steps
 from .value_graph import ValueGraph
 from .view_writes import ViewStep, Write, write_through
 
@@ -268,6 +268,8 @@ class Functionalizer:
         for handle in flat:
             self._demand_safe_write(node, handle)
         twin = twin_of(target)
+        if op_facts(twin.operator).kind is not OpKind.POINTWISE:
+            self._demand_no_reader(node, target, flat)
         if is_random(target) and not all(handle.example.is_contiguous() for handle in flat):
             twin = cloning_twin(target)
         results = self._call_twin(node, target, twin)
@@ -378,6 +380,19 @@ class Functionalizer:
                     "a call reads and writes overlapping parts of one memory", hint="expected: eager decides"
                 )
 
+    def _demand_no_reader(self, node: fx.Node, target: OpOverload, written: list[Handle]) -> None:
+        """Refuse a call that moves elements of the tensor it writes: eager raises, or reads what it has written."""
+        mutates = op_facts(target).mutates
+        for position in set(range(len(target._schema.arguments))).difference(mutates):
+            value = argument(node, position)
+            for part in value if isinstance(value, (tuple, list)) else [value]:
+                mate = self.handles.get(part) if isinstance(part, fx.Node) else None
+                if mate is not None and any(_same_elements(mate, handle) for handle in written):
+                    raise Unsupported(
+                        f"{target} reads the tensor that it writes to",
+                        hint="expected: eager decides, and may refuse it",
+                    )
+
     # -- answers -----------------------------------------------------------------------------------------------
 
     def value_after(self, node: fx.Node) -> fx.Node:
@@ -386,6 +401,12 @@ class Functionalizer:
         value = self._read(self.handles[node])
         self.result.recorded = None
         return value
+
+
+def _same_elements(one: Handle, other: Handle) -> bool:
+    """Return whether two tensors are the same elements of one memory, and more than one."""
+    same = one.region is other.region and one.example.numel() > 1
+    return same and same_places(one.example, other.example)
 
 
 def _grown(handle: Handle, new: fx.Node) -> fx.Node:

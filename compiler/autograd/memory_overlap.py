@@ -35,7 +35,7 @@ def overlaps_itself(value: torch.Tensor) -> bool:
 
 def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two views of one memory may share a place, the very same view excepted."""
-    if a.dtype == b.dtype and _geometry(a) == _geometry(b):
+    if same_places(a, b):
         return False
     (a_first, a_last), (b_first, b_last) = _interval(a), _interval(b)
     if a_last < b_first or b_last < a_first:
@@ -46,6 +46,11 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     places = torch.zeros(end, dtype=torch.bool, device="cpu")  # parts may interleave: the ends of a circular padding
     places.as_strided(a.shape, a.stride(), int(a.storage_offset())).fill_(True)
     return bool(places.as_strided(b.shape, b.stride(), int(b.storage_offset())).any())
+
+
+def same_places(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Return whether two views of one memory are the very same view."""
+    return a.dtype == b.dtype and _geometry(a) == _geometry(b)
 
 
 def _geometry(value: torch.Tensor) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import memory_groups, verify, verify_pass
 from .dynamic_sizes import is_symbolic, same_layout
 from .effects.data_failures import may_fail_on_data
+from .effects.missing_kernels import kernel_refuses
 from .facts import OpKind, facts_of, is_random, op_facts
 from .fx_nodes import add_call, copy_node, map_nodes
 from .node_values import copy_facts, in_backward, is_tensor, output_node, tensor_of
@@ -107,8 +108,10 @@ def may_be_dropped(node: fx.Node) -> bool:
         return False
     if in_backward(node) or not isinstance(node.target, OpOverload):
         return True
-    values = map_nodes((*node.args, *node.kwargs.values()), lambda source: source.meta.get("val"))
-    return not may_fail_on_data(node.target, values)
+    args, kwargs = map_nodes((node.args, dict(node.kwargs)), lambda source: source.meta.get("val"))
+    if may_fail_on_data(node.target, (*args, *kwargs.values())):
+        return False
+    return op_facts(node.target).kind is OpKind.VIEW or not kernel_refuses(node.target, args, kwargs)
 
 
 @graph_pass

@@ -85,6 +85,8 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
+    if target in _PART_WRITTEN:
+        _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
     result = in_kernel_order(target, args, result)
     rule = _RULES.get(target)
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
@@ -135,7 +137,19 @@ def _reduced_over_all(args: Sequence[object], result: object) -> object:
     return result.new_empty([1] * result.dim() if keep else [])
 
 
-_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default})
+def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
+    """Raise eager's error if what is written into a part has other sizes; a part that is not there raises too."""
+    assert isinstance(source, torch.Tensor)
+    if source.shape != part.shape:
+        sizes = f"src size = {list(source.shape)}, slice size = {list(part.shape)}"
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. {sizes}")
+
+
+_PART_WRITTEN: Mapping[object, Callable[..., torch.Tensor]] = {
+    aten.select_scatter.default: aten.select.int,
+    aten.slice_scatter.default: aten.slice.Tensor,
+}
+_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_PART_WRITTEN})
 _RULES: Mapping[object, DtypeRule] = {
     aten.native_batch_norm.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit.default: _saved(slice(1, 5)),

@@ -1,0 +1,50 @@
+"""A call that eager refuses for its dtypes was dropped without an error where nobody read its result.
+
+`select_scatter` and `slice_scatter` with parts that do not fit gave results, and wrote elsewhere in generated code.
+"""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch.nn import functional
+
+import plumbline
+
+REFUSED: dict[str, Callable[[torch.Tensor], object]] = {
+    "logcumsumexp of bytes": lambda x: torch.logcumsumexp(x.byte(), 0),
+    "std of whole numbers": lambda x: x.long().std(),
+    "product of truths": lambda x: x.bool() @ x.bool().T,
+    "convolution of truths": lambda x: functional.conv1d(x[None].bool(), x[None].bool()),
+    "sorted complex numbers": lambda x: x.to(torch.complex64).sort(),
+    "shifted complex numbers": lambda x: torch.bitwise_right_shift(x.to(torch.complex64), -2.0),
+    "select_scatter out of range": lambda x: torch.select_scatter(x, x[0], 0, 9),
+    "slice_scatter of other sizes": lambda x: torch.slice_scatter(x, x[:1], 0, 0, 2),
+}
+BACKENDS = ["aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", REFUSED)
+def test_eagers_error_is_raised(name: str, backend: str, read: bool) -> None:
+    def f(x: torch.Tensor) -> object:
+        result = REFUSED[name](x)
+        return result if read else x + 1
+
+    x = torch.ones(3, 4)
+    with pytest.raises((RuntimeError, IndexError)) as expected:
+        f(x)
+    with pytest.raises(expected.type) as actual:
+        plumbline.compile(f, backend=backend)(x)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parts_that_fit(backend: str) -> None:
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.select_scatter(x, x[0], 0, -1), torch.slice_scatter(x, x[:1], 0, 1, 2)
+
+    x = torch.arange(12.0).view(3, 4)
+    for actual, expected in zip(plumbline.compile(f, backend=backend)(x), f(x), strict=True):
+        assert torch.equal(actual, expected)
