@@ -14,7 +14,23 @@ from ..loops.scalar_ops import Helper, furthest_shift
 from .c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
 
 INLINE = "static inline __attribute__((always_inline))"
+# What a float becomes as a whole number is hidden from the compiler, and so is the float. gcc 12 takes (double)(long)x
+# for trunc(x), which differs for large and small negative x, and clips constants where instructions do not.
+_HIDE = """#if defined(__x86_64__)
+#define HIDE(x) __asm__("" : "+v"(x))
+#elif defined(__aarch64__)
+#define HIDE(x) __asm__("" : "+w"(x))
+#else
+#define HIDE(x) __asm__("" : "+m"(x))
+#endif
+#define HIDE_WHOLE(x) __asm__("" : "+r"(x))
+#define HIDE_WIDE(x) __asm__("" : "+m"(x))"""
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _hiding(register: str, lanes: int) -> str:
+    """Return the macro for a value: a vector of 8-byte elements may take two machine registers, and goes by memory."""
+    return "HIDE_WIDE" if lanes > 1 and WIDTH[register] == 8 else "HIDE"
 
 
 class Library:
@@ -207,6 +223,10 @@ class Library:
             body = "return x & 1;"
         else:
             body = f"return __builtin_convertvector({operand}, {end});"
+        if source in "fd" and target in "il":
+            self.define("HIDE", _HIDE)
+            hidden = [_hiding(source, lanes), "HIDE_WHOLE" if lanes == 1 else _hiding(target, lanes)]
+            body = f"{hidden[0]}(x); {end} n = {body.removeprefix('return ')} {hidden[1]}(n); return n;"
         return self.define(name, f"{INLINE} {end} {name}({start} x) {{ {body} }}")
 
     def round_half(self, dtype: torch.dtype, lanes: int) -> str:

@@ -197,7 +197,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     origin = signal.origin or frame.origin()
     before, handled = list(frame.stack), handled_in(frames)
     writer = SpecialisationWriter(unit, recorder)
-    writer.watched = watched_by(before)
+    writer.watched, writer.keeps_history = watched_by(before), signal.walks_results
     try:
         exception = writer.out.value(handled) if handled is not None else None
         operation = operation_at(frame, instruction, writer.out, writer.compile_callee)

@@ -8,6 +8,7 @@ from ..base.events import (
     Artifact,
     BackendCalled,
     Captured,
+    FellBack,
     is_recording,
     record,
     stage,
@@ -65,6 +66,7 @@ class SpecialisationWriter:
         self.out = Residual(recorder, self.names, self.before)
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
+        self.keeps_history = False  # whether that operation walks from one result of the graph to another
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""
@@ -239,6 +241,11 @@ class SpecialisationWriter:
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
+        if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
+            record(
+                FellBack("graph", "torch.autograd.grad walks from one of its results to another", self.unit.origin())
+            )
+            return undoing(module.forward, effects, writes_last=False), True
         with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry():
             try:
                 compiled = family.backend(module, examples)

@@ -321,7 +321,8 @@ def _canonical(
     """Replace calls whose schema hides what they do by a twin whose schema says it.
 
     native_batch_norm writes the running statistics in training although its schema declares no mutation; so does
-    lift_fresh of a constant: the program gets memory of its own at every run. See grad_mode_kernels for the third kind.
+    lift_fresh of a constant: the program gets memory of its own at every run. unsafe_split gives views. See
+    grad_mode_kernels for the fourth kind.
     """
     if func is aten.native_batch_norm.default:
         training, mean, variance = args[5], args[3], args[4]
@@ -333,7 +334,13 @@ def _canonical(
         return WITH_GRAD_MODE[func], args, kwargs
     if func is aten.lift_fresh.default:
         return aten.clone.default, args, kwargs
-    return func, args, kwargs
+    return _DECLARED_VIEWS.get(func, func), args, kwargs
+
+
+_DECLARED_VIEWS: Mapping[OpOverload, OpOverload] = {
+    aten.unsafe_split.Tensor: aten.split.Tensor,
+    aten.unsafe_split_with_sizes.default: aten.split_with_sizes.default,
+}
 
 
 def trace(

@@ -239,12 +239,16 @@ class Signal(BaseException):
 
 
 class Break(Signal):
-    """The current operation must run in plain Python; detail: this case in words."""
+    """The current operation must run in plain Python; detail: this case in words.
+
+    walks_results: whether it walks from one result of the graph to another, through operations of the graph.
+    """
 
     def __init__(self, reason: BreakReason, detail: str, origin: Origin | None = None) -> None:
         self.reason = reason
         self.detail = detail
         self.origin = origin
+        self.walks_results = False
         super().__init__(f"{reason.id}: {detail}")
 
 

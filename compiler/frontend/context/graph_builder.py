@@ -40,6 +40,7 @@ from ...values.reasons import (
     Break,
 )
 from ...values.source import Source
+from ...values.torch.spent_history import is_gradient_leaf, tells_history
 from ...values.torch.tensor import TensorValue
 from ...values.torch.transforms import PullBack, ResultFunction
 from ...values.value import Arguments, CaptureContext, GraphInProgress, Keywords, Value
@@ -95,6 +96,11 @@ class GraphBuilder(GraphInProgress):
         if not plain or value.layout is not torch.strided or value.is_quantized or value.is_nested:
             self.ctx.guards.add(source, GuardKind.TYPE, kind)
             raise Break(UNSUPPORTED_TENSOR, f"an input of type {kind.__name__}, layout {value.layout}")
+        if not tells_history(value):
+            self.ctx.guards.add(source, GuardKind.TYPE, kind)
+            raise Break(
+                UNSUPPORTED_TENSOR, "a view made under no_grad, whose base was written to with grad mode enabled"
+            )
         bits = (value.is_conj(), value.is_neg(), value.is_inference())
         varying = self.sizes.varying(value, source)
         shape = tuple(None if index in varying else size for index, size in enumerate(value.shape))
@@ -304,7 +310,7 @@ class GraphBuilder(GraphInProgress):
     def leaves(self) -> list[TensorValue]:
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
         values = {id(value): value for value in self.by_fake.values()}
-        return [value for value in values.values() if value.fake.requires_grad and value.fake.is_leaf]
+        return [value for value in values.values() if is_gradient_leaf(value.fake)]
 
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""

@@ -41,8 +41,20 @@ def _demand_own_history(ctx: CaptureContext, what: str) -> None:
 @calls(torch.autograd.grad)
 def _grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     """Add the call as one node: the history it walks is that of the graph's own operations."""
-    _demand_own_history(ctx, "torch.autograd.grad")
+    try:
+        _demand_own_history(ctx, "torch.autograd.grad")
+    except Break as signal:
+        signal.walks_results = _is_by_results(ctx, args, kwargs)
+        raise
     return _add_grad(ctx, args, kwargs)
+
+
+def _is_by_results(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> bool:
+    """Return whether gradients are asked for by what the graph has computed, not by its inputs or other leaves."""
+    asked = ctx.realize(args[1] if len(args) > 1 else kwargs.get("inputs", Constant(None)))
+    tensors = ctx.unpack(asked) if isinstance(asked, SequenceValue) else [asked]
+    made = (value for value in map(ctx.realize, tensors) if isinstance(value, TensorValue) and value.source is None)
+    return any(value.fake.requires_grad and not value.fake.is_leaf for value in made)
 
 
 def _add_grad(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:

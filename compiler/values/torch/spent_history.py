@@ -20,6 +20,19 @@ def known_leaves(graph: fx.Graph) -> Sequence[Value]:
     return leaves() if leaves is not None else ()
 
 
+def tells_history(tensor: torch.Tensor) -> bool:
+    """Return whether torch says where a tensor comes from; not of a view made under no_grad, its base written since."""
+    try:
+        return tensor.is_leaf or True
+    except RuntimeError:
+        return False
+
+
+def is_gradient_leaf(fake: torch.Tensor) -> bool:
+    """Return whether a tensor collects gradients."""
+    return fake.requires_grad and tells_history(fake) and fake.is_leaf
+
+
 def leaves_of(fake: torch.Tensor) -> list[torch.Tensor]:
     """Return the leaves that the history of a tensor leads to."""
     leaves: dict[int, torch.Tensor] = {}

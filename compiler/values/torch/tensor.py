@@ -27,7 +27,7 @@ from ..reasons import (
 )
 from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, with_spent_history
+from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
 _BREAKING_METHODS: dict[str, BreakReason] = {
     **dict.fromkeys(
@@ -366,8 +366,8 @@ class TensorValue(Value):
 
     def _output(self, out: Rebuilder) -> str:
         """Make it an output of the graph; a history that was used up stays in the graph."""
-        walked = self.node.graph in WALKED and self.fake.requires_grad and not self.fake.is_leaf
-        words = refusal_of(self.fake) if walked else None
+        walked = self.node.graph in WALKED and self.fake.requires_grad and tells_history(self.fake)
+        words = refusal_of(self.fake) if walked and not self.fake.is_leaf else None
         if words is None:
             return out.tensor(self)
         meta = self.node.meta
