@@ -17,6 +17,7 @@ from ..python.objects.classes import constructs
 from ..reasons import CONSTRUCTION, TENSOR_STATE, Break
 from ..source import Attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .spent_history import is_gradient_leaf
 from .tensor import MethodRule, TensorValue, tensor_attribute, tensor_method, tensor_setter
 
 
@@ -30,6 +31,8 @@ def _detach_in_place(ctx: CaptureContext, tensor: TensorValue, args: Arguments, 
     """Let the object stand for the detached tensor; what was computed from it before keeps its history."""
     if tensor.source is not None and not tensor.has_new_data and _answer_of(ctx, tensor, "{0}._is_view()"):
         raise Break(TENSOR_STATE, "detach_() of a view, which torch refuses")
+    if tensor.source is not None and is_gradient_leaf(tensor.fake):
+        raise Break(TENSOR_STATE, "detach_() of a leaf from outside, which no longer requires grad then")
     if tensor.source is not None or tensor.fake._is_view():
         return None
     tensor.become(ctx, _in_graph(ctx.graph.call("call_method", "detach", [tensor], {})))
