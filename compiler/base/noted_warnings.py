@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class _Noting(threading.local):
@@ -41,9 +42,9 @@ def noted_warnings(noted: list[str]) -> Iterator[None]:
         else:
             shows(message, category, filename, lineno, file, line)
 
-    entry = ("always", _NOTING, Warning, None, 0)
-    filters = warnings.filters
-    filters.insert(0, entry)  # type: ignore[attr-defined]  # a list, typed as a sequence
+    entry: Any = ("always", _NOTING, Warning, None, 0)
+    filters: Any = warnings.filters  # a list, typed as a sequence
+    filters.insert(0, entry)
     warnings.showwarning, _NOTING.on = show, True
     try:
         yield
@@ -52,7 +53,7 @@ def noted_warnings(noted: list[str]) -> Iterator[None]:
         if warnings.showwarning is show:
             warnings.showwarning = shows
         if entry in filters:
-            filters.remove(entry)  # type: ignore[attr-defined]  # a list, typed as a sequence
+            filters.remove(entry)
         if noted:
             re.purge()  # a pattern warns when it is compiled, and has to be compiled again
 

@@ -401,6 +401,8 @@ def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object)
     try:
         result = function(*args, **kwargs)  # type: ignore[operator]  # callers pass callables
     except Exception as error:
+        if type(error).__module__ != "builtins":  # one of a library may hold more than its arguments
+            raise Break(UNKNOWN_CALLEE, f"an operation that raises {type(error).__qualname__}") from None
         ctx.throw(type(error), *error.args)
     return ctx.known(result)
 

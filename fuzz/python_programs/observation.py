@@ -24,6 +24,7 @@ Observed = tuple[Any, ...]
 
 PROGRAM_MODULE = "fuzz_program"
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}")
+_RECURSION = re.compile(r"(?<=maximum recursion depth exceeded)(?: (?:while|in) [a-zA-Z _]+)?")
 _ATOMS = (str, bytes, int, bool, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, torch.dtype)
 _CONTAINERS = (dict, list, tuple, collections.deque)
 _OPEN_MODULES = frozenset({PROGRAM_MODULE, "builtins", "collections", "types"})
@@ -162,8 +163,8 @@ def plain_text(value: object) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text without addresses of objects and without the numbers of generated files."""
-    return _ADDRESS.sub("0x", text)
+    """Return a text without addresses of objects, numbers of generated files, and where a recursion grew too deep."""
+    return _RECURSION.sub("", _ADDRESS.sub("0x", text))
 
 
 def _kind(value: object) -> str:

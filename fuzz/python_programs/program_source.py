@@ -8,24 +8,40 @@ import random
 import re
 from dataclasses import dataclass
 
-from .class_features import CLASS_FEATURES
-from .core_features import CORE
-from .failure_features import FAILURE_FEATURES
-from .function_features import FUNCTION_FEATURES
+from .features.class_features import CLASS_FEATURES
+from .features.core_features import CORE
+from .features.data_features import DATA_FEATURES
+from .features.ending_features import ENDING_FEATURES
+from .features.expression_features import EXPRESSION_FEATURES
+from .features.failure_features import FAILURE_FEATURES
+from .features.function_features import FUNCTION_FEATURES
+from .features.iteration_features import ITERATION_FEATURES
+from .features.library_features import LIBRARY_FEATURES
+from .features.module_features import MODULE_FEATURES
+from .features.object_features import OBJECT_FEATURES
+from .features.protocol_features import PROTOCOL_FEATURES
+from .features.record_features import RECORD_FEATURES
+from .features.text_features import TEXT_FEATURES
+from .features.torch_features import TORCH_FEATURES
 from .grammar import BLOCK_HOLES, CONSTANTS, HOLE, Feature, Grammar, Production, changes_of, grammar_of
-from .library_features import LIBRARY_FEATURES
 from .object_zoo import ZOO, zoo_feature
 from .python_program import PythonProgram
-from .record_features import RECORD_FEATURES
-from .torch_features import TORCH_FEATURES
 
 FEATURES: tuple[Feature, ...] = (
+    *EXPRESSION_FEATURES,
+    *DATA_FEATURES,
+    *TEXT_FEATURES,
     *FUNCTION_FEATURES,
+    *ITERATION_FEATURES,
     *CLASS_FEATURES,
+    *OBJECT_FEATURES,
+    *PROTOCOL_FEATURES,
     *RECORD_FEATURES,
     *FAILURE_FEATURES,
+    *ENDING_FEATURES,
     *LIBRARY_FEATURES,
     *TORCH_FEATURES,
+    *MODULE_FEATURES,
 )
 MOST_FEATURES = 7
 _OWN_NAME = re.compile(r"v\d+")

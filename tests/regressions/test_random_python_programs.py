@@ -287,6 +287,71 @@ def step(x):
         log.append(str(error))
     return log, x + 1
 """,
+    "going on over a subclass of list reads past its methods": """
+class Loud(list):
+    def __init__(self, *values):
+        super().__init__(values)
+        self.reads = 0
+    def __getitem__(self, index):
+        self.reads += 1
+        return 7
+loud = Loud(1, 2, 3)
+def step(x):
+    log = []
+    for v in loud:
+        print(v)
+        log.append(v)
+    return x * 2, loud.reads, log
+""",
+    "super() refuses objects of other classes": """
+class A: pass
+class B(A): pass
+class C: pass
+def step(x, v=3):
+    log = []
+    for ask in (
+        lambda: super(B, v), lambda: super(B, A()), lambda: super(B, C), lambda: super(B, B()),
+        lambda: super(A, B), lambda: super(A, B()),
+    ):
+        try:
+            log.append(type(ask()).__name__)
+        except TypeError as error:
+            log.append(str(error))
+    return x * 2, log
+""",
+    "buffers refuse what is not a tensor": """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer('total', torch.zeros(3))
+net = Net()
+def step(x):
+    log = []
+    try:
+        net.total = 3
+    except TypeError as error:
+        log.append(str(error))
+    net.total = None
+    net.total = x.sum(0)
+    return x * 2, log
+""",
+    "type itself has no annotations": """
+def step(x):
+    return x + 1, hasattr(type, '__annotations__'), hasattr(int, '__annotations__'), getattr(type, '__doc__')[:4]
+""",
+    "errors of NumPy keep what they hold": """
+import numpy
+number = numpy.float64(1.5)
+def step(x):
+    log = []
+    for other in ((1, 'a'), 'text', None, [1]):
+        for ask in (lambda: number < other, lambda: number + other, lambda: other - number):
+            try:
+                log.append(repr(ask()))
+            except Exception as error:
+                log.append(str(error)[:60])
+    return x + 1, log
+""",
 }
 
 

@@ -10,7 +10,7 @@ import gc
 import inspect
 import types
 import weakref
-from collections.abc import Container, Generator, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import torch
 
@@ -41,9 +41,7 @@ def break_where_noticed(value: Value | None, given: Container[int]) -> None:
     What was reached through something else, such as a module of a list, that holds on to it. given: the ids of the
     objects that the evaluated frames were given.
     """
-    if value is None or value.source is None:
-        return
-    if isinstance(value.source, Argument) or id(_real(value)) in given:
+    if value is not None and _is_given(value, given):
         break_where_lost(value)
 
 
@@ -52,12 +50,21 @@ def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) 
 
     The outermost frame ends with the segment, and what it holds with it.
     """
-    if len(frames) < 2 or not given:
+    if len(frames) < 2:
         return
-    outer = {id(value) for frame in frames[:-1] for value in (*frame.locals.values(), *frame.stack)}
     for value in frames[-1].locals.values():
-        if id(value) not in outer and value is not frames[-1].returned:
-            break_where_noticed(value, given)
+        if value is not frames[-1].returned and _is_given(value, given) and not _is_held_by(frames[:-1], value):
+            break_where_lost(value)
+
+
+def _is_given(value: Value, given: Container[int]) -> bool:
+    """Return whether a value stands for an object that the evaluated frames were given."""
+    return value.source is not None and (isinstance(value.source, Argument) or id(_real(value)) in given)
+
+
+def _is_held_by(frames: Sequence[FrameState], value: Value) -> bool:
+    """Return whether a frame has a value under a name or on its stack."""
+    return any(one is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
 
 
 def break_where_lost(lost: object) -> None:
@@ -143,7 +150,7 @@ def _has_finaliser(real: object) -> bool:
     return hasattr(type(real), "__del__")
 
 
-def _cleans_up(generator: Generator[object, object, object]) -> bool:
+def _cleans_up(generator: "types.GeneratorType[object, object, object]") -> bool:
     """Return whether a generator from outside does something when it is closed."""
     state = kept_state(generator)
     if state is not None:

@@ -229,7 +229,11 @@ def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     start = ctx.realize(first)
     if not isinstance(start, ClassValue):
         raise Break(CONSTRUCTION, "super() of something that is not a class")
-    return SuperValue(start.kind, ctx.realize(second))
+    instance = ctx.realize(second)
+    is_subtype = isinstance(instance, ClassValue) and issubclass(instance.kind, start.kind)
+    if not is_subtype and not issubclass(instance.python_type(), start.kind):
+        instance.refuse(ctx, "super()", lambda value: super(start.kind, value))  # type: ignore[misc]  # it may refuse
+    return SuperValue(start.kind, instance)
 
 
 @constructs(types.MethodType)

@@ -12,7 +12,7 @@ from typing import Any
 from ..guard import GuardKind
 from ..reasons import UNSUPPORTED_OBJECT
 from ..rule_tables import wraps_type
-from ..source import Inject, Item, Source
+from ..source import BaseItem, Inject, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .containers.lists import ListValue
 from .containers.mappings import DictValue
@@ -54,7 +54,8 @@ def left_of(iterator: object) -> Sequence[object]:
         sequence, position = run_over(iterator)
     except RuntimeError:  # its dictionary has another size than when it started
         return _CHANGED
-    return tuple(sequence[position:])
+    plain: Any = next((kind for kind in (list, tuple) if isinstance(sequence, kind)), type(sequence))
+    return tuple(plain.__getitem__(sequence, slice(position, None)))  # past the methods of a subclass
 
 
 def move(iterator: Iterator[object], steps: int) -> None:
@@ -139,9 +140,12 @@ class OuterIterator(OpaqueValue):
         assert self.source is not None
         sequence = run_over(self.real)[0]
         owner = ctx.wrap(sequence, RunOver(self.source))
+        plain = owner.contents is None
+        owner = owner if owner.contents is None else owner.contents  # of a subclass of list
         assert isinstance(owner, ListValue)
         assert owner.source is not None
-        places = [Item(owner.source, index) for index in range(len(sequence))]
+        place: Any = Item if plain else lambda source, index: BaseItem(source, list, index)
+        places = [place(owner.source, index) for index in range(list.__len__(sequence))]
         if self.ended or [item.source for item in owner.items] != places:
             self.unsupported("going on over a list that has changed", UNSUPPORTED_OBJECT)
 

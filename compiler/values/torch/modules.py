@@ -67,6 +67,8 @@ class ModuleValue(ObjectValue):
                 return
         buffers = self.table(ctx, "_buffers")
         if buffers is not None and self._has(buffers, name):
+            if not issubclass(kind, torch.Tensor | type(None)):
+                self.unsupported(f"assigning a {kind.__name__} to the buffer {name!r}", TENSOR_STATE)
             buffers.set_item(ctx, Constant(name), value)
         else:
             self.set_plain(ctx, name, value)

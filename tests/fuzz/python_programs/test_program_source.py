@@ -30,6 +30,17 @@ def test_every_feature_makes_programs():
     assert len(ZOO) >= 60
 
 
+def test_every_feature_has_a_name_of_its_own_and_definitions_that_do_not_meet():
+    names = [feature.name for feature in FEATURES]
+    assert len(set(names)) == len(names) >= 95
+    defined: dict[str, str] = {}
+    for feature in FEATURES:
+        for statement in ast.parse(feature.setup).body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name != "_":
+                first = defined.setdefault(statement.name, feature.setup)
+                assert first == feature.setup, (statement.name, feature.name)
+
+
 def test_most_calls_return():
     outcomes: Counter[str] = Counter()
     for number in range(COUNT):

@@ -4,16 +4,17 @@ import runpy
 
 import pytest
 
+import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.fuzz.fuzzers import find_fuzzer
 from plumbline.fuzz.program_data import to_plain
 from plumbline.fuzz.python_programs.program_source import draw_program
 from plumbline.fuzz.python_programs.python_program import PythonProgram
 from plumbline.fuzz.python_programs.python_trial import try_python_program
-from plumbline.fuzz.python_programs.script import compare, python_program_script
+from plumbline.fuzz.python_programs.script import compare, plain_scripts, python_program_script
 from plumbline.fuzz.python_programs.shrinking import simpler_python_programs
 from plumbline.oracle.harness.known_compilers import find_compiler
-from plumbline.oracle.verdict import Verdict, VerdictKind
+from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 from support.planted_compilers import PlantedCandidate, PlantedCompiler
 
 OWN = find_compiler("plumbline", "eager")
@@ -133,6 +134,45 @@ def test_a_script_exits_with_the_outcome(tmp_path):
         runpy.run_path(str(script))
     assert ended.value.code == 0
     assert compare(program.module, list(program.history), "plumbline", "eager") == ""
+
+
+SCRIPTED = {
+    "result": ("return x * 2", ("r0 = step(x0)",), "result of call 1 (r0 = step(x0))"),
+    "state": ("seen.append(1)\nreturn x", ("r0 = step(x0)", "seen = []"), "state of call 1 (r0 = step(x0)).seen[0]: 1"),
+    "printed text": ("print('a')\nreturn x", ("r0 = step(x0)",), "printed text of call 1"),
+    "warnings": ("return x", ("r0 = step(x0)",), "warnings of call 1"),
+    "random numbers": ("return torch.rand(2)", ("r0 = step(x0)",), "random numbers of call 1"),
+}
+
+
+@pytest.mark.parametrize("aspect", SCRIPTED)
+def test_plain_scripts_import_nothing_of_the_fuzzer_and_pass_where_nothing_is_wrong(aspect, tmp_path):
+    body, history, sentence = SCRIPTED[aspect]
+    program = program_of(body, *history, setup="import torch\nseen = []")
+    finding = Finding(VerdictKind.WRONG, aspect, history[0], sentence)
+    scripts = list(plain_scripts(program, "plumbline", "eager", Verdict(VerdictKind.WRONG, sentence, (finding,))))
+    assert scripts
+    for number, text in enumerate(scripts):
+        assert "plumbline.fuzz" not in text
+        file = tmp_path / f"plain{number}.py"
+        file.write_text(text)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(file))
+        assert ended.value.code == 0
+
+
+def test_a_plain_script_fails_where_the_compiler_is_wrong(tmp_path, monkeypatch):
+    program = program_of("return x * 2")
+    sentence = "result of call 1 (r0 = step(x0))"
+    finding = Finding(VerdictKind.WRONG, "result", "r0 = step(x0)", sentence)
+    file = tmp_path / "plain.py"
+    monkeypatch.setattr(plumbline, "compile", lambda step, backend: lambda x: step(x) + 1)
+    for text in plain_scripts(program, "plumbline", "eager", Verdict(VerdictKind.WRONG, sentence, (finding,))):
+        assert len(text.splitlines()) <= 24
+        file.write_text(text)
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(file))
+        assert ended.value.code == 1
 
 
 def test_a_saved_program_is_read_back():

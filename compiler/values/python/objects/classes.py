@@ -108,6 +108,10 @@ class ClassValue(KnownObject):
         set_later = name in owner.__dict__ and not hasattr(type(raw), "__get__") and not isinstance(raw, owner)
         if issubclass(self.kind, enum.Enum) and not isinstance(raw, methods) and not (set_later and may_change(owner)):
             return fold(ctx, getattr, self.kind, name)
+        if owner is type and not hasattr(
+            self.kind, name
+        ):  # `type` describes others, and lacks `__annotations__` itself
+            return fold(ctx, getattr, self.kind, name)
         return bind_raw(ctx, raw, owner, name, None, self.kind)
 
     def _description(self, ctx: CaptureContext, name: str) -> Value:

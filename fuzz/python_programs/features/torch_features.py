@@ -1,6 +1,6 @@
 """Tensors and modules: state of modules, hooks, aliases, gradients, dtypes, modes."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 TORCH_FEATURES: tuple[Feature, ...] = (
     Feature(

@@ -1,6 +1,6 @@
 """Functions: closures, decorators, generators, comprehensions, assignments, pattern matching, arguments."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 _GENERATORS = """
 def steps(start, log):
@@ -272,13 +272,11 @@ log.append(list(<$gen>))
 
 <+tensors> = [t for t in (<tensor> * v for v in <ints>)]
 
-log.extend(v async_free for v in ())
-
 try:
     next(<$gen>)
 except StopIteration as stop:
     log.append(stop.value)
-""".replace("log.extend(v async_free for v in ())\n\n", ""),
+""",
     ),
     Feature(
         "made_generators",
@@ -345,15 +343,12 @@ if (<+int> := <int>) % 2:
 
 <$tensor>[<k> % 2], <$tensor>[0] = <float>, <float>
 
-<+int>, <+tensor> = <int>, <tensor>
-del <$zoo>
-
 while (<+int> := len(log)) < 6:
     log.append(<int>)
     <body>
 
 assert <int> < 100, <str>
-""".replace("<+int>, <+tensor> = <int>, <tensor>\ndel <$zoo>\n\n", ""),
+""",
     ),
     Feature(
         "arguments",
@@ -610,6 +605,185 @@ int: run(doubled(<int>, log), <str>)
 """,
         statements="""
 log.append(run(doubled(<str>, log), <int>))
+""",
+    ),
+    Feature(
+        "more_patterns",
+        setup="""
+import dataclasses
+import enum
+
+
+class Suit(enum.Enum):
+    HEARTS = 'h'
+    SPADES = 's'
+
+
+@dataclasses.dataclass
+class Leaf:
+    value: object
+
+
+@dataclasses.dataclass
+class Branch:
+    left: object
+    right: object
+
+
+class Loose:
+    __match_args__ = ('a', 'b')
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+LIMIT = 3
+
+
+class Limits:
+    LOW = 1
+
+
+def classify(value):
+    match value:
+        case 'a' | 'b' as letter:
+            return ('letter', letter)
+        case Limits.LOW:
+            return 'low'
+        case bool(flag):
+            return ('bool', flag)
+        case -1 | 2 + 3j | 2.5:
+            return 'number'
+        case int(number) if number > LIMIT:
+            return ('large', number)
+        case []:
+            return 'empty'
+        case [Leaf(value=inner), *_]:
+            return ('leaf first', inner)
+        case (int(head), str(tail)) | [str(tail), int(head)]:
+            return ('mixed', head, tail)
+        case [*_, 0, last]:
+            return ('zero before', last)
+        case {'kind': 'node', 'children': [first, *others]}:
+            return ('node', first, len(others))
+        case {'kind': Suit() as suit, **others}:
+            return (suit, sorted(others))
+        case {}:
+            return 'mapping'
+        case Branch(Leaf(one), Branch(left=Leaf(two))):
+            return ('deep', one, two)
+        case Branch(left=a, right=b):
+            return ('branch', type(a).__name__, type(b).__name__)
+        case Loose(1, b=inner):
+            return ('loose one', inner)
+        case Loose(a):
+            return ('loose', a)
+        case torch.Tensor(ndim=2, shape=(rows, columns)) if rows < columns:
+            return ('wide', rows)
+        case torch.Tensor() as t:
+            return ('tensor', t.ndim)
+        case None:
+            return 'none'
+        case _ if callable(value):
+            return 'callable'
+    return 'nothing'
+""",
+        expressions="""
+zoo: classify(<zoo>)
+zoo: classify(<int>)
+zoo: classify(<str>)
+zoo: classify(<ints>)
+zoo: classify((<int>, <str>))
+zoo: classify([<str>, <int>])
+zoo: classify(<table>)
+zoo: classify({'kind': 'node', 'children': <ints>})
+zoo: classify({'kind': Suit.SPADES, 'x': <int>})
+zoo: classify(Branch(Leaf(<int>), Branch(Leaf(<str>), None)))
+zoo: classify(Branch(<zoo>, <zoo>))
+zoo: classify([Leaf(<tensor>), <int>])
+zoo: classify(Loose(<int>, <zoo>))
+zoo: classify(<tensor>)
+zoo: classify(<func>)
+zoo: classify(<bool>)
+zoo: classify([<int>, 0, <int>])
+zoo: classify(<float>)
+""",
+        statements="""
+match <table>:
+    case {'a': <+int>, **rest} if rest:
+        <body>
+    case {'a': int() | float() as <+int>}:
+        <body>
+    case _:
+        <body>
+
+match <tensors>:
+    case [only]:
+        log.append(only)
+    case [first, second, *rest]:
+        log.append(len(rest))
+
+match <str>.split():
+    case ['go', (('north' | 'south') as direction)]:
+        log.append(direction)
+    case [word] | [word, _]:
+        log.append(word)
+    case other:
+        log.append(other)
+
+match <int>, <bool>:
+    case (0, _) | (_, True):
+        <body>
+    case n, False if n > 1:
+        <body>
+
+try:
+    match Loose(1, 2):
+        case Loose(1, 2, 3):
+            <body>
+except TypeError as error:
+    log.append(str(error))
+""",
+        changes="""
+LIMIT = 0
+Limits.LOW = 2
+Loose.__match_args__ = ('b',)
+Leaf = Loose
+del Loose.__match_args__
+""",
+    ),
+    Feature(
+        "walrus",
+        setup="""
+def halves(n):
+    steps = []
+    while (n := n // 2) > 0:
+        steps.append(n)
+    return steps
+""",
+        expressions="""
+ints: halves(<int>)
+ints: [square for v in <ints> if (square := v * v) > 1]
+int: (kept_int := <int>) + kept_int
+bool: any((witness := v) > 2 for v in <ints>)
+tensor: (kept_tensor := <tensor>) * kept_tensor.sum()
+zoo: {(key_of := 'k' + str(v)): key_of for v in <ints>}
+zoo: [total := 0, [total := total + v for v in <ints>]][1]
+str: f'{(shown := <int>)}{shown:>3}'
+""",
+        statements="""
+if (size_of := len(<ints>)) > 1 and (half_of := size_of // 2):
+    log.append((size_of, half_of))
+    <body>
+
+while (left_over := 5 - len(log)) > 0:
+    log.append(left_over)
+    <body>
+
+log.append((lambda: (inner := <int>) * inner)())
+
+if not (found_tensor := <tensor>).requires_grad:
+    log.append(found_tensor.sum())
 """,
     ),
 )

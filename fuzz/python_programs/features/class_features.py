@@ -1,6 +1,6 @@
 """Classes: attributes of every kind, operators, protocols, inheritance, metaclasses."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 CLASS_FEATURES: tuple[Feature, ...] = (
     Feature(

@@ -1,6 +1,6 @@
 """The standard library: collections, itertools, functools, operator, copying, text, time-free parts of the rest."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 LIBRARY_FEATURES: tuple[Feature, ...] = (
     Feature(
@@ -64,7 +64,7 @@ tags.add(<str>)
 
 tags.discard(<w>)
 
-tags ^= {<str>, 'x'}
+tags.symmetric_difference_update({<str>, 'x'})
 
 log.append(dict(counts - Counter(<str>)))
 
@@ -77,7 +77,7 @@ for <+int> in list(queue):
     <body>
 
 log.append({**groups})
-""".replace("tags ^= {<str>, 'x'}", "tags.symmetric_difference_update({<str>, 'x'})"),
+""",
         changes="""
 queue.append(9)
 queue = deque([7])

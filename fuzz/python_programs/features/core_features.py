@@ -1,6 +1,6 @@
 """What every program may use: tensors, numbers, text, containers and the statements of the language."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 CORE = Feature(
     "core",

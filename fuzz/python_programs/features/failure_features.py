@@ -1,6 +1,6 @@
 """Exceptions: Python's own, those of operations that fail on data after writes and draws, and blocks around them."""
 
-from .grammar import Feature
+from ..grammar import Feature
 
 FAILURE_FEATURES: tuple[Feature, ...] = (
     Feature(
@@ -136,13 +136,13 @@ STATE = {'n': 0, 'kept': None}
 LOG = []
 
 
-def noted(value):
+def counted_up(value):
     STATE['n'] += 1
     LOG.append(STATE['n'])
     return value
 """,
         expressions="""
-tensor: noted(<tensor>)
+tensor: counted_up(<tensor>)
 int: STATE['n']
 """,
         statements="""
@@ -157,7 +157,7 @@ except IndexError as error:
 
 try:
     <body>
-    noted(<tensor>)
+    counted_up(<tensor>)
     log.append(torch.index_select(<tensor>, 0, torch.tensor([<int>])))
 except (IndexError, RuntimeError) as error:
     log.append(type(error).__name__)
@@ -184,7 +184,7 @@ try:
 except RuntimeError as error:
     log.append(str(error)[:60])
 finally:
-    noted(0)
+    counted_up(0)
 
 try:
     <body>
