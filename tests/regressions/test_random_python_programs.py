@@ -352,6 +352,47 @@ def step(x):
                 log.append(str(error)[:60])
     return x + 1, log
 """,
+    "deques refuse to change under an iterator": """
+from collections import deque
+line = deque([1, 2, 3], maxlen=3)
+def step(x):
+    log = []
+    for change in (
+        lambda: line.append(4), lambda: line.extend([]), lambda: line.rotate(1), lambda: line.__setitem__(0, 9),
+        lambda: line.pop(), lambda: line.reverse(), lambda: line.insert(1, 7), lambda: line.clear(),
+    ):
+        try:
+            for value in line:
+                log.append(value)
+                change()
+                if len(log) > 40:
+                    break
+        except RuntimeError as error:
+            log.append(str(error))
+    line.extend((1, 2, 3))
+    return x + 1, log, list(line)
+""",
+    "deque across a break": """
+from collections import deque
+def step(x):
+    line = deque([1, 2, 3])
+    log = []
+    for value in line:
+        print(value)
+        log.append(value)
+    return x + 1, log
+""",
+    "dictionaries that grew before a loop that breaks": """
+table = {'a': 1}
+def step(x):
+    log = []
+    table['b'] = len(table)
+    table['a'] = 5
+    for key, value in table.items():
+        print(key)
+        log.append((key, value))
+    return x + 1, log
+""",
 }
 
 

@@ -136,6 +136,7 @@ class DictEntries(MappingValue):
         if known is not None:
             known.value = value
         else:
+            self.resized = self.resized or self.unread is None or not self.ordered
             self.entries[token] = Entry(key, value)
             self.deleted.discard(token)
         self.write(ctx, "set", key, value)
@@ -150,6 +151,7 @@ class DictEntries(MappingValue):
         token = key.hash_token(ctx)
         ctx.effects.let_go(self, [self.entries[token]])
         del self.entries[token]
+        self.resized = True
         if self.unread is not None:
             self.deleted.add(token)
         self.write(ctx, "del", key, None)

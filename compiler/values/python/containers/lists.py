@@ -128,7 +128,7 @@ class ListValue(SequenceValue):
                 words = "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE
                 ctx.throw(IndexError, words)
             self.items[index] = value
-        self.changed(ctx, before)
+        self.changed(ctx, before, moved=isinstance(index, slice))
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
         """Remove an element or a slice."""
@@ -149,8 +149,9 @@ class ListValue(SequenceValue):
         demand_arity(ctx, self, _ARITY, name, args, kwargs)
         return rule(self, ctx, args, kwargs)
 
-    def changed(self, ctx: CaptureContext, before: list[Value]) -> None:
-        """Note a change that may have removed elements."""
+    def changed(self, ctx: CaptureContext, before: list[Value], *, moved: bool = True) -> None:
+        """Note a change that may have removed elements; moved: more than one element that was replaced."""
+        self.moves += moved and self.items != before
         remaining = set(map(id, self.items))
         ctx.effects.let_go(self, [item for item in before if id(item) not in remaining])
         ctx.effects.mutated(self)
@@ -212,6 +213,7 @@ def _insert(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     if self.maximum is not None and len(self.items) >= self.maximum:
         ctx.throw(IndexError, "deque already at its maximum size")
     self.items.insert(index, args[1])
+    self.moves += 1
     ctx.effects.mutated(self)
     return Constant(None)
 
@@ -317,6 +319,7 @@ def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
     rotated = collections.deque(self.items)
     rotated.rotate(step)
     self.items[:] = rotated
+    self.moves += len(self.items) > 1
     ctx.effects.mutated(self)
     return Constant(None)
 

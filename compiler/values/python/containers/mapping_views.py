@@ -7,7 +7,7 @@ from typing import Any
 
 from ...constant import Constant
 from ...operator_table import Binary
-from ...reasons import BUILTIN_METHOD, UNSUPPORTED_OBJECT, Break
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, UNSUPPORTED_OBJECT, Break
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from .sequences import SequenceIterator, call_dunder
@@ -24,8 +24,12 @@ class Entry:
 
 
 class MappingValue(SetOperand):
-    """What views and iterators ask of a dictionary. entries: those read so far, by the tokens of their keys."""
+    """What views and iterators ask of a dictionary. entries: those read so far, by the tokens of their keys.
 
+    resized: keys were added or removed.
+    """
+
+    resized = False
     kind: type
     entries: dict[Hashable, Entry]
 
@@ -170,3 +174,9 @@ class MappingIterator(SequenceIterator):
             words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
             ctx.throw(RuntimeError, words)
         return super().next(ctx)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator at the same position, if the dictionary has its size: changes are made after this."""
+        if self.mapping.source is not None and self.mapping.resized:
+            self.unsupported("handing over an iterator over a dictionary that has grown or shrunk", CANNOT_REBUILD)
+        return super().rebuild(out)

@@ -272,7 +272,7 @@ def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple
 
 def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     ctx.effects.let_go(self, [*self.entries.values(), *(self.unread or {}).values()])
-    self.entries, self.unread = {}, None
+    self.entries, self.unread, self.resized = {}, None, True
     self.write(ctx, "clear", Constant(None), None)
     return Constant(None)
 

@@ -9,7 +9,7 @@ import torch
 
 from ...constant import Constant, Known
 from ...operator_table import Comparison
-from ...reasons import ATTRIBUTE, BUILTIN_METHOD, DATA_DEPENDENT_VALUE, TEXT
+from ...reasons import ATTRIBUTE, BUILTIN_METHOD, CANNOT_REBUILD, DATA_DEPENDENT_VALUE, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -106,6 +106,7 @@ class SequenceIterator(Value):
     def __init__(self, owner: "SequenceValue", position: int = 0) -> None:
         self.owner = owner
         self.position = position
+        self.moves = owner.moves
         self.kind: type | None = None  # where it is not that of lists or tuples
         self.made_by: tuple[Callable[[Any], Any], Value] | None = None
         """What gives such an iterator, called with what, where that is not `iter` of the owner."""
@@ -121,7 +122,9 @@ class SequenceIterator(Value):
         return self
 
     def next(self, ctx: CaptureContext) -> Value:
-        """Give the next element."""
+        """Give the next element; one of a deque refuses where that has changed, though not by replaced elements."""
+        if self.owner.kind is collections.deque and self.moves != self.owner.moves:
+            ctx.throw(RuntimeError, "deque mutated during iteration")
         if self.position >= len(self.owner.items):
             self.position = 1 << 62
             ctx.throw(StopIteration)
@@ -154,6 +157,8 @@ class SequenceIterator(Value):
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position."""
+        if self.owner.kind is collections.deque and self.owner.moves:  # the changes are made after this
+            self.unsupported("handing over an iterator over a deque that has changed", CANNOT_REBUILD)
         name = out.fresh()
         function, over = self.made_by or (iter, self.owner)
         out.line(f"{name} = {out.inject(function)}({out.value(over)})")
@@ -214,6 +219,7 @@ class SequenceValue(Value):
         self.items = items
         self.kind = kind
         self.source = source
+        self.moves = 0  # how often its elements were moved, added or removed
 
     def python_type(self) -> type:
         """Return the class of the sequence."""
