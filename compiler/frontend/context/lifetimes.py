@@ -23,7 +23,8 @@ from ...values.value import Value
 from .frame import FrameState, cleans_up
 from .lazy import LazyValue
 
-_NEVER = (types.FunctionType, types.ModuleType, type)  # plumbline and Python hold weak references to these
+# plumbline, torch and Python hold weak references to these
+_NEVER = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _PARTS = ("items", "members", "entries", "unread", "namespace", "slots", "contents")  # where values keep others
 _MOST_INSIDE = 1000  # objects inside one that are asked
 _HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
@@ -158,8 +159,9 @@ def _cleans_up(generator: "types.GeneratorType[object, object, object]") -> bool
         return place is not None and bool(place.layout.index) and cleans_up(place.decoded, place.layout.index)
     if inspect.getgeneratorstate(generator) != inspect.GEN_SUSPENDED:
         return False
-    decoded = decode(generator.gi_code)
-    suspended = [one for one in decoded.instructions if one.offset <= generator.gi_frame.f_lasti]
+    decoded, frame = decode(generator.gi_code), generator.gi_frame
+    assert frame is not None  # it is suspended
+    suspended = [one for one in decoded.instructions if one.offset <= frame.f_lasti]
     return cleans_up(decoded, suspended[-1].index + 1)
 
 

@@ -232,7 +232,7 @@ def _super(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
     instance = ctx.realize(second)
     is_subtype = isinstance(instance, ClassValue) and issubclass(instance.kind, start.kind)
     if not is_subtype and not issubclass(instance.python_type(), start.kind):
-        instance.refuse(ctx, "super()", lambda value: super(start.kind, value))  # type: ignore[misc]  # it may refuse
+        instance.refuse(ctx, "super()", lambda value: super(start.kind, value))
     return SuperValue(start.kind, instance)
 
 

@@ -138,7 +138,7 @@ class OuterIterator(OpaqueValue):
 
     def _require_unchanged(self, ctx: CaptureContext) -> None:
         assert self.source is not None
-        sequence = run_over(self.real)[0]
+        sequence: Any = run_over(self.real)[0]
         owner = ctx.wrap(sequence, RunOver(self.source))
         plain = owner.contents is None
         owner = owner if owner.contents is None else owner.contents  # of a subclass of list

@@ -5,11 +5,28 @@ import dataclasses
 import pytest
 import torch
 from torch import nn
-from torch.distributions import Bernoulli, Categorical, Gamma, Independent, MultivariateNormal, Normal, kl_divergence
+from torch.distributions import (
+    Bernoulli,
+    Categorical,
+    Distribution,
+    Gamma,
+    Independent,
+    MultivariateNormal,
+    Normal,
+    kl_divergence,
+)
 
 from support.programs import Corpus, check
 
 corpus = Corpus()
+
+
+@pytest.fixture(autouse=True)
+def validation_of_distributions(monkeypatch):
+    """Turn on what stock torch turns off for the whole process when it first compiles, for `torch.cond` say."""
+    monkeypatch.setattr(Distribution, "_validate_args", True)
+
+
 program = corpus.program
 ONES = torch.ones(3)
 
