@@ -226,7 +226,7 @@ base.copy_(torch.arange(12.0).view(4, 3))
 
 base.t().add_(<int>)
 
-base.resize_(4, 3)
+base.resize_(base.shape)
 
 <+tensor>, <+tensor> = base.chunk(2)
 <$tensor>.zero_()
