@@ -1,5 +1,7 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
+from contextlib import nullcontext
+
 import torch
 from torch import fx
 
@@ -29,6 +31,7 @@ from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
 from .context.lifetimes import is_watched, reaches
 from .context.recorder import Recorder
+from .context.repeated_warnings import OperationWarning, operation_warnings
 from .guards.generated_function import Names, guard_lines
 from .guards.guard_rules import guard_words
 from .guards.guarded_code import guarded_function
@@ -66,6 +69,7 @@ class SpecialisationWriter:
         self.out = Residual(recorder, self.names, self.before)
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
+        self.warns_itself = False  # whether the operations of the graph run as they were captured
         self.keeps_history = False  # whether that operation walks from one result of the graph to another
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
@@ -146,7 +150,7 @@ class SpecialisationWriter:
         self.recorder.sizes.record_fixed()
         self.guards += late
         self.checks += guard_lines(late, self.names)
-        body = [*self.before, *call, *self.out.lines, *tail]
+        body = [*self.before, *call, *self._warn_again(), *self.out.lines, *tail]
         run, text = guarded_function(
             _identifier(self.unit.name),
             self.unit.parameters,
@@ -161,6 +165,10 @@ class SpecialisationWriter:
         if is_recording():
             record(Artifact("capture", self.unit.name, "python", text))
         return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
+
+    def _warn_again(self) -> list[str]:
+        """Return the statements that give the warnings of the graph's operations, unless these give them themselves."""
+        return [] if self.warns_itself else [f"{self.names.inject(w.give)}()" for w in self.recorder.graph.warned]
 
     def _graph_call(self) -> list[str]:
         """Return the statements that run the graph; none if it has no operations."""
@@ -177,6 +185,7 @@ class SpecialisationWriter:
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
         module.meta[EFFECTS] = effects
         compiled, is_graph = self._compile(module, self.examples, len(operations))
+        self.warns_itself = is_graph or self.unit.family.user_backend
         rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
         if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
@@ -246,7 +255,9 @@ class SpecialisationWriter:
                 FellBack("graph", "torch.autograd.grad walks from one of its results to another", self.unit.origin())
             )
             return undoing(module.forward, effects, writes_last=False), True
-        with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry():
+        repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced
+        quiet = nullcontext() if family.user_backend else operation_warnings(repeated, self.recorder.frames)
+        with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry(), quiet:
             try:
                 compiled = family.backend(module, examples)
             except Exception as error:

@@ -29,7 +29,7 @@ from ..base.torch_facts import (
 from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
-from .node_values import mark_backward, mark_without_grad, set_value
+from .node_values import mark_backward, mark_without_grad, set_value, value_of
 from .shapes.shape_rules import fake_result
 
 Decomposition = Callable[..., object]
@@ -132,7 +132,7 @@ class AtenRecorder(DispatchMode):
         self._paused = False
         self._known: dict[int, tuple[torch.Tensor, fx.Node]] = {}  # the tensor is kept so that its id stays taken
         self._objects: dict[fx.Node, torch.Tensor] = {}
-        self._described: dict[int, list[fx.Node]] = {}  # tensor -> nodes whose example value it is
+        self._described: dict[int, list[fx.Node]] = {}  # tensor -> nodes whose example value it is, or is part of
 
     # -- what the outside asks ---------------------------------------------------------------------------------
 
@@ -231,8 +231,9 @@ class AtenRecorder(DispatchMode):
 
     def _describe(self, node: fx.Node, value: object) -> None:
         set_value(node, value)
-        if isinstance(value, torch.Tensor):
-            self._described.setdefault(id(value), []).append(node)
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, torch.Tensor):
+                self._described.setdefault(id(part), []).append(node)
         origin = self.backward_origin() if self.backward else self.origin
         if origin is not None:
             node.meta["origin"] = origin
@@ -290,7 +291,7 @@ class AtenRecorder(DispatchMode):
         with self.paused(), torch.no_grad():
             earlier = tensor.detach()
         for node in self._described.pop(id(tensor), []):
-            set_value(node, earlier)
+            set_value(node, map_leaves(value_of(node), lambda part: earlier if part is tensor else part))
 
     def _detach_values(self) -> None:
         """Take the autograd history off example values: it would keep the whole traced run alive."""

@@ -50,6 +50,7 @@ from .effect_list import EffectList
 from .frame import may_handle_errors
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
+from .repeated_warnings import OperationWarning, operation_warnings
 from .sizes import Sizes, stride_text
 
 
@@ -87,6 +88,7 @@ class GraphBuilder(GraphInProgress):
         self.is_handled = False
         self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
         self.assumed: list[tuple[TensorValue, bool]] = []
+        self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
         self.is_dry = False  # what is being evaluated is dropped again
 
     def add_input(self, value: torch.Tensor, source: Source) -> Value:
@@ -327,7 +329,7 @@ class GraphBuilder(GraphInProgress):
         try:
             function: Any = getattr(args[0], str(target)) if kind == "call_method" else target
             operands = args[1:] if kind == "call_method" else args
-            with self.fake_mode:
+            with self.fake_mode, operation_warnings(self.warned, self.frames):
                 if self.sizes.environment is not None:
                     return call_with_dynamic_sizes(function, operands, kwargs)
                 return function(*operands, **kwargs)

@@ -1,0 +1,40 @@
+"""What functions of torch warn of in Python (broadcast sizes of a loss) was said when captured and at no later call."""
+
+import warnings
+
+import pytest
+import torch
+from torch.nn import functional
+
+import plumbline
+
+
+def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    loss = functional.mse_loss(x, y)
+    return loss + functional.kl_div(x.log_softmax(0), x.softmax(0), reduction="mean")
+
+
+def _warned(function: object, action: str) -> list[tuple[str, str, int, str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)  # type: ignore[arg-type]
+        for _ in range(3):
+            function(torch.ones(3), torch.ones(1))  # type: ignore[operator]
+    return [(str(w.message), w.category.__name__, w.lineno, w.filename) for w in caught]
+
+
+@pytest.mark.parametrize("action", ["always", "default"])
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.cc)])
+def test_at_each_call(backend: str, action: str) -> None:
+    compiled = plumbline.compile(f, backend=backend, fullgraph=True)
+    assert _warned(compiled, action) == _warned(f, action)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_as_an_error(backend: str) -> None:
+    compiled = plumbline.compile(f, backend=backend)
+    compiled(torch.ones(3), torch.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(UserWarning, match="target size"):
+                compiled(torch.ones(3), torch.ones(1))
