@@ -358,7 +358,20 @@ def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
     if torch.is_inference_mode_enabled() and not tensor.is_inference():
         with torch.inference_mode(False):
             return mode.from_tensor(tensor, static_shapes=True)
+    base = tensor._base
+    if tensor.is_complex() and base is not None and not base.is_complex() and base.shape[-1:] != (2,):
+        return _fake_complex_view(mode, tensor)
     return mode.from_tensor(tensor, static_shapes=True)
+
+
+def _fake_complex_view(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:
+    """Return the fake twin of complex numbers in the memory of real ones, where torch views the base as it is."""
+    with torch.set_grad_enabled(not tensor.is_leaf):
+        pairs = torch.view_as_real(tensor.conj() if tensor.is_conj() else tensor)
+        with mode:
+            fake = torch.view_as_complex(make_fake(mode, pairs))
+            fake = fake.conj() if tensor.is_conj() else fake
+    return fake.requires_grad_() if tensor.is_leaf and tensor.requires_grad else fake
 
 
 @functools.cache
