@@ -16,9 +16,9 @@ def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 def _warned(function: object, action: str) -> list[tuple[str, str, int, str]]:
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter(action)  # type: ignore[arg-type]
+        warnings.simplefilter(action)  # type: ignore[arg-type]  # one of the literals
         for _ in range(3):
-            function(torch.ones(3), torch.ones(1))  # type: ignore[operator]
+            function(torch.ones(3), torch.ones(1))  # type: ignore[operator]  # f, compiled or not
     return [(str(w.message), w.category.__name__, w.lineno, w.filename) for w in caught]
 
 
