@@ -19,7 +19,7 @@ from torch import fx
 from ..base.debug_folder import later_part, open_folder
 from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
-from ..base.events import Artifact, FellBack, RanEagerly, is_recording, record, stage
+from ..base.events import SHAPE_RULE, Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.locks import ForkedLock
 from ..base.options import Options
 from ..base.torch_facts import (
@@ -257,7 +257,7 @@ class CompiledCall:
                 values = run(inputs, sizes)
             except MetadataDeparture as departure:
                 departed = True
-                record(RanEagerly("captured graph", "autograd", str(departure), _CORRECT, None))
+                record(RanEagerly("captured graph", SHAPE_RULE, str(departure), _CORRECT, None))
                 return self._as_it_is(arguments)
             return finish(arguments, values, sizes)
 

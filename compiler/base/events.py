@@ -62,6 +62,10 @@ class Broke(Event):
     origin: Origin | None
 
 
+SHAPE_RULE = "shape-rule"
+"""Why a captured graph runs eagerly: a kernel gave something else than the operator's shape rule promises."""
+
+
 @dataclass(frozen=True, slots=True)
 class RanEagerly(Event):
     """A whole function runs uncompiled, and correctly; reason as in Broke."""
@@ -145,6 +149,15 @@ class FellBack(Event):
     operation: str
     why: str
     origin: Origin | None = None
+
+
+def swallowed_error(event: Event) -> str:
+    """Return the error of the compiler's own that an event tells of, after which the program ran eagerly."""
+    if isinstance(event, CompilerFailed):
+        return event.error
+    if isinstance(event, FellBack) and event.operation == "graph":
+        return event.why
+    return event.what if isinstance(event, RanEagerly) and event.reason == SHAPE_RULE else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,8 +199,9 @@ class _DrawnBody:
         return False
 
     def _repeated(self) -> GraphStep:
-        """Return an earlier step once more: equal calls must stay two values."""
-        return self.draw.choice(self.steps)
+        """Return an earlier step once more: equal calls must stay two values, each of several results too."""
+        several = [step for step in self.steps if step.row.results > 1]
+        return self.draw.choice(several if several and self.draw.random() < 0.5 else self.steps)
 
     def _proposed(self) -> GraphStep | None:
         row = self.draw.choice(_ROWS[self.draw.choices(_FAMILIES, _WEIGHTS)[0]])

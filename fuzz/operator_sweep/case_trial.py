@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from plumbline.compiler.base.events import CompilerFailed, FellBack, recording
+from plumbline.compiler.base.events import recording, swallowed_error
 from plumbline.oracle.harness.compilers import CompileRequest, CompilerUnderTest
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
@@ -198,8 +198,7 @@ def _judged(runnable: Runnable, task: SweepTask, compiler: CompilerUnderTest) ->
         leaks = {}
         if not verdict.failed and verdict.kind is not VerdictKind.EAGER_FAILED:
             leaks = _leaks(runnable, candidate)
-    swallowed = [event.error for event in events if isinstance(event, CompilerFailed)]
-    swallowed += [event.why for event in events if isinstance(event, FellBack) and event.operation == "graph"]
+    swallowed = [error for event in events if (error := swallowed_error(event))]
     done = candidate.statistics()
     forget_sources()
     return _Judged(runnable, verdict, tuple(dict.fromkeys(swallowed)), leaks, done.ops, done.breaks)

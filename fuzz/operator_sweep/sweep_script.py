@@ -44,12 +44,12 @@ def _own_program(fault: CaseFault, prepared: PreparedCase) -> list[str] | None:
     if fault.aspect == SWALLOWED:
         lines[0:1] = [
             "import contextlib, plumbline, torch",
-            "from plumbline.compiler.base.events import CompilerFailed, recording",
+            "from plumbline.compiler.base.events import recording, swallowed_error",
         ]
         lines += [
             "with recording() as events, contextlib.suppress(Exception):",
             f"    plumbline.compile(f, backend={task.backend!r}, dynamic={task.dynamic})(a)",
-            "raise SystemExit(any(isinstance(event, CompilerFailed) for event in events))",
+            "raise SystemExit(any(swallowed_error(event) for event in events))",
         ]
     else:
         lines[1:1] = [
