@@ -393,6 +393,32 @@ def step(x):
         log.append((key, value))
     return x + 1, log
 """,
+    "subclasses of int that vary": """
+class Whole(int):
+    def __add__(self, other):
+        return Whole(int(self) + int(other) + 1)
+natural = Whole(4)
+area = 6
+def step(x):
+    n = natural + area
+    return x + n, n * 2, int(n), n
+#HISTORY
+r0 = step(x0)
+natural = Whole(7)
+r1 = step(x0)
+natural = Whole(9)
+r2 = step(x0)
+""",
+    "int() of a subclass of int that varies": """
+class Whole(int): pass
+natural = Whole(4)
+def step(x):
+    return x + int(natural), int(natural)
+#HISTORY
+r0 = step(x0)
+natural = Whole(7)
+r1 = step(x0)
+""",
 }
 
 

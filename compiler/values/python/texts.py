@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ..constant import Constant, fold, string_method
 from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
+from ..scalar import SizeValue
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .containers.mappings import DictValue
 from .containers.tuples import TupleValue
@@ -70,7 +71,8 @@ def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
     """Return a real object with the number that an object stands for: a literal, or one that asks the program."""
     own = any(value.method(ctx, name) is not None for name in _NUMBERS)
     if value.contents is not None and value.contents.is_constant() and not own:
-        return value.contents.constant() if isinstance(value.contents, Constant) else value.stand_in()
+        known = isinstance(value.contents, Constant | SizeValue)  # a number that varies is fixed here
+        return value.contents.constant() if known else value.stand_in()
     return _shown_object(ctx, value) if own else value.stand_in()
 
 
