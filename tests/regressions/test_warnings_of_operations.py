@@ -30,6 +30,12 @@ def test_at_each_call(backend: str, action: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_sizes_that_are_symbolic(backend: str) -> None:
+    compiled = plumbline.compile(f, backend=backend, dynamic=True)
+    assert sorted(text for text, *_ in _warned(compiled, "always")) == sorted(text for text, *_ in _warned(f, "always"))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_as_an_error(backend: str) -> None:
     compiled = plumbline.compile(f, backend=backend)
     compiled(torch.ones(3), torch.ones(3))

@@ -34,6 +34,7 @@ from ...values.reasons import (
     DISABLED,
     FUNCTION_TRANSFORM,
     OPERATION_FAILED,
+    SIDE_EFFECT_CALL,
     TENSOR_STATE,
     TORCH_CALL_FORM,
     UNSUPPORTED_TENSOR,
@@ -331,8 +332,13 @@ class GraphBuilder(GraphInProgress):
             operands = args[1:] if kind == "call_method" else args
             with self.fake_mode, operation_warnings(self.warned, self.frames):
                 if self.sizes.environment is not None:
-                    return call_with_dynamic_sizes(function, operands, kwargs)
+                    result = call_with_dynamic_sizes(function, operands, kwargs)
+                    if any(warning.names_symbols() for warning in self.warned):
+                        raise Break(SIDE_EFFECT_CALL, "an operation that warns, on symbolic sizes")
+                    return result
                 return function(*operands, **kwargs)
+        except Break:
+            raise
         except Exception as error:
             failure = fake_run_failure(error)
             name = target if isinstance(target, str) else getattr(target, "__name__", target)

@@ -3,6 +3,7 @@
 A graph that is traced to ATen has nothing left of `torch.nn.functional.mse_loss` that could warn of broadcast sizes.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -26,6 +27,10 @@ class OperationWarning:
     file: str
     line: int
     namespace: dict[str, object]
+
+    def names_symbols(self) -> bool:
+        """Return whether the text has names of symbolic sizes in the place of numbers."""
+        return re.search(r"\b[su]\d+\b", str(self.message)) is not None
 
     def give(self) -> None:
         """Warn, as often as the filters let a line warn."""
