@@ -270,10 +270,10 @@ class Functionalizer:
         twin = twin_of(target)
         if op_facts(twin.operator).kind is not OpKind.POINTWISE:
             self._demand_no_reader(node, target, flat)
-        if is_random(target) and not all(handle.example.is_contiguous() for handle in flat):
-            twin = cloning_twin(target)
+        if is_random(target) and (twin.dropped or not all(handle.example.is_contiguous() for handle in flat)):
+            twin = cloning_twin(target)  # what is drawn depends on the layout; the kernel may refuse the dtype of out=
         results = self._call_twin(node, target, twin)
-        if twin.dropped and not is_random(target) and _dtypes(results, twin.written) != [h.example.dtype for h in flat]:
+        if twin.dropped and _dtypes(results, twin.written) != [h.example.dtype for h in flat]:
             twin = cloning_twin(target)  # reductions and scans compute in the dtype of out=, the twin in its own
             results = self._call_twin(node, target, twin)
         for place, group in zip(twin.written, written, strict=True):

@@ -109,7 +109,7 @@ def _kind(operator: OpOverload, name: str, mutates: tuple[int, ...], aliases: tu
     tags = operator.tags
     if mutates:
         return OpKind.MUTATING
-    if torch.Tag.nondeterministic_seeded in tags:
+    if is_random(operator):
         return OpKind.RANDOM
     if aliases:
         return OpKind.VIEW

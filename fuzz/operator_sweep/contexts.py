@@ -122,6 +122,7 @@ CONTEXTS: tuple[Context, ...] = (
     Context("strided", "inputs with gaps between elements", change=_strided),
     Context("transposed", "inputs in another order, strides of results", change=_transposed),
     Context("twice", "equal calls that share a result they must not share", calls=2),
+    Context("twice_read", "equal draws, which may not become one", after=_pointwise_after, calls=2),
     Context("unused", "effects and errors of a call whose result nobody reads", after=lambda result: "None"),
     Context("pointwise", "fusion with neighbours", before=_pointwise_before, after=_pointwise_after),
     Context("reduced", "fusion with reductions on both sides", before=_reduced_before, after=_reduced_after),

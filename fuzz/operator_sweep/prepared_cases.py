@@ -11,7 +11,7 @@ from ..generated_source import functions_of
 from .argument_trees import CallText, tensors_of, with_tensors
 from .cases import SweepCase, SweepTask, dtype_of, seed_of
 from .contexts import BY_NAME, Context, changed_inputs
-from .torch_samples import OPERATORS
+from .torch_samples import OPERATORS, inlined
 
 MOST_SAMPLES = 160
 """Samples looked at: some operators have a thousand, which differ in one number."""
@@ -156,8 +156,7 @@ class _CaseWriter:
         if self.context.uses == "out":
             call = f"{call[:-1]}, out={self._outputs(result)})"
         if self.context.calls == 2:
-            result = f"{call}.fill_(1)" if self._undetermined else call
-            return self._prepared([f"return {result}, {result}"])
+            return self._prepared(self._twice(call, result))
         if self._undetermined:
             lines = [f"r = {call}", "return r.fill_(1)"]
         elif self.context.after is None:
@@ -167,6 +166,15 @@ class _CaseWriter:
         else:
             lines = [f"r = {call}", f"return {self.context.after(result)}"]
         return self._prepared(lines)
+
+    def _twice(self, call: str, result: Any) -> list[str]:
+        """Return the lines of two equal calls, whose results are given out or only read."""
+        if self._undetermined:
+            return [f"return {call}.fill_(1), {call}.fill_(1)"]
+        if self.context.after is None:
+            return [f"return {call}, {call}"]
+        read = self.context.after(result)
+        return [f"r = {call}", f"first = {read}", f"r = {call}", f"return first, {read}"]
 
     @property
     def _undetermined(self) -> bool:
@@ -180,7 +188,9 @@ class _CaseWriter:
     def _prepared(self, lines: list[str]) -> PreparedCase:
         constants = dict(self.names.constants)
         if any("operator(" in line for line in lines):
-            constants["operator"] = self.info.op if self.context.uses != "in_place" else self.info.inplace_variant
+            constants["operator"] = inlined(
+                self.info.op if self.context.uses != "in_place" else self.info.inplace_variant
+            )
         return PreparedCase(self.case, tuple(lines), constants, tuple(self.inputs))
 
     def _tensor(self, tensor: torch.Tensor) -> str:

@@ -45,5 +45,34 @@ with _importable():
 OPERATORS: dict[str, Any] = {f"{info.name}.{info.variant_test_name}".rstrip("."): info for info in op_db}
 """Name, with the variant after a dot -> torch's description of the operator."""
 
+USERS_MODULE = "operator_sweep_program"
+
 MODULES: dict[str, Any] = {info.name: info for info in module_db}
 """Name -> torch's description of the module class."""
+
+
+def inlined(function: Any) -> Any:
+    """Return a function of torch's tests as one of a user's; others as they are.
+
+    Compilers leave the files of torch's tests to plain Python, and ours does its own: a lambda of theirs would keep the
+    operator in it out of every graph.  `wrapper_set_seed` in a lambda seeds torch before each call: here it only
+    calls, and equal draws follow one another.
+    """
+    if not isinstance(function, types.FunctionType) or not function.__module__.startswith("torch.testing."):
+        return function
+    copy = _of_user(function)
+    copy.__globals__["wrapper_set_seed"] = _of_user(_called)
+    return copy
+
+
+def _of_user(function: Any) -> types.FunctionType:
+    """Return a copy that claims to be defined in a module of a user's."""
+    code = function.__code__.replace(co_filename=f"<{USERS_MODULE}>")
+    names = {**function.__globals__, "__name__": USERS_MODULE}
+    copy = types.FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _called(operator, *args, **kwargs):  # type: ignore[no-untyped-def]  # any function
+    return operator(*args, **kwargs)

@@ -55,6 +55,13 @@ def test_twice_gives_two_results():
     assert first is not second
 
 
+def test_equal_draws_whose_results_are_only_read_stay_two():
+    task = SweepTask("nn.functional.dropout", "float32", False, "aot_eager")
+    first, second = result(prepared("twice_read", task, Sample((torch.ones(64),), {"p": 0.5})))
+    assert set(first.tolist()) == {1.0, 3.0}
+    assert not torch.equal(first, second)
+
+
 def test_indices_out_of_range_are_for_operators_with_indices():
     assert prepared("far_index") is None
     task = SweepTask("index_select", "float32", False, "aot_eager")
