@@ -5,6 +5,7 @@ each, loaded while the C module cannot be found, keeps the Python ones.
 """
 
 import bisect
+import collections
 import functools
 import heapq
 import importlib.util
@@ -13,6 +14,7 @@ import sys
 import types
 
 from ...base.locks import ForkedLock
+from ..reasons import UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -42,8 +44,15 @@ def _twin(name: str) -> types.ModuleType:
         return _TWINS[name]
 
 
+# In C they refuse a first operand that has items and is not a sequence, such as a tensor; in Python they add.
+_CONCATENATING = frozenset({"concat", "iconcat"})
+_SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+
+
 def _rule(module: str, name: str) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        if name in _CONCATENATING and not (args and issubclass(args[0].python_type(), _SEQUENCES)):
+            raise Break(UNSUPPORTED_OPERATION, f"operator.{name} of what is not a builtin sequence")
         function = getattr(_twin(module), name)
         return ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
 
