@@ -8,6 +8,7 @@ be noticed of most objects; of the others the frames keep their names, and a seg
 import collections
 import gc
 import inspect
+import sys
 import types
 import weakref
 from collections.abc import Container, Iterable, Sequence
@@ -27,6 +28,7 @@ from .lazy import LazyValue
 _NEVER = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _PARTS = ("items", "members", "entries", "unread", "namespace", "slots", "contents")  # where values keep others
 _MOST_INSIDE = 1000  # objects inside one that are asked
+_OWN_REFERENCES = 5
 _HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
 
 
@@ -77,7 +79,7 @@ def break_where_lost(lost: object) -> None:
     pending = [lost]
     while pending and len(seen) < _MOST_INSIDE:
         part = pending.pop()
-        if id(part) in seen:
+        if id(part) in seen or (part is not lost and _is_held_elsewhere(part)):
             continue
         seen[id(part)] = part
         real = _real(part) if isinstance(part, Value) else part
@@ -87,12 +89,21 @@ def break_where_lost(lost: object) -> None:
         pending += _parts(part)
 
 
+def _is_held_elsewhere(part: object) -> bool:
+    """Return whether an object from outside lives on without the one that it was found in, such as a global logger.
+
+    Counted are what holds it, a value of the capture, the caller's name for it, this function's, and the argument of
+    the count.
+    """
+    return not isinstance(part, Value | Entry) and sys.getrefcount(part) > _OWN_REFERENCES
+
+
 def _parts(whole: object) -> list[object]:
     """Return what a value, or an object from outside, holds."""
     if isinstance(whole, Entry):
         return [whole.key, whole.value]
     if isinstance(whole, LazyValue):
-        return [whole.raw]
+        return _parts(whole.raw)  # which is asked already: the real object of the value
     if isinstance(whole, Value):
         return [part for name in _PARTS for part in _parts(getattr(whole, name, None))]
     if isinstance(whole, dict):
