@@ -12,19 +12,61 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .locks import ForkedLock
+
 
 class _Noting(threading.local):
-    """Whether warnings of this thread are noted: filters belong to the process. It fits texts as a pattern would."""
+    """Where warnings of this thread go, None for where they always go. It fits texts as a pattern of a filter would."""
 
-    on = False
+    noted: list[str] | None = None
 
     def match(self, text: str) -> bool:
-        """Return whether warnings of the running thread are noted."""
+        """Return whether warnings of the running thread are noted: filters belong to the process."""
         del text
-        return self.on
+        return self.noted is not None
+
+
+class _Installation:
+    """The filter and the function that note warnings: put in by the first thread that notes, taken out by the last."""
+
+    def __init__(self) -> None:
+        self.lock = ForkedLock()
+        self.users = 0
+        self.shows: Any = None
+        self.entry: Any = ("always", _NOTING, Warning, None, 0)
+
+    def enter(self) -> None:
+        """Install both for one user more."""
+        with self.lock:
+            self.users += 1
+            if warnings.showwarning != self.show:
+                self.shows, warnings.showwarning = warnings.showwarning, self.show
+            filters: Any = warnings.filters  # a list, typed as a sequence; `catch_warnings` may have put another there
+            if self.entry not in filters:
+                filters.insert(0, self.entry)
+
+    def leave(self) -> None:
+        """Take both out after the last user."""
+        with self.lock:
+            self.users -= 1
+            if self.users:
+                return
+            if warnings.showwarning == self.show:
+                warnings.showwarning = self.shows
+            filters: Any = warnings.filters
+            if self.entry in filters:
+                filters.remove(self.entry)
+
+    def show(self, message: Any, category: Any, *rest: Any, **named: Any) -> None:
+        """Note a warning of a thread that notes, show those of others."""
+        if _NOTING.noted is not None:
+            _NOTING.noted.append(f"{category.__name__}: {message}")
+        else:
+            self.shows(message, category, *rest, **named)
 
 
 _NOTING = _Noting()
+_INSTALLATION = _Installation()
 
 
 @contextmanager
@@ -34,26 +76,13 @@ def noted_warnings(noted: list[str]) -> Iterator[None]:
     `warnings.catch_warnings` would also make Python forget which warnings it has shown, and the program's next warning
     would be shown once too often. Inserting a filter by hand does not.
     """
-    shows, before = warnings.showwarning, _NOTING.on
-
-    def show(message, category, filename, lineno, file=None, line=None):  # type: ignore[no-untyped-def]  # as Python's
-        if _NOTING.on:
-            noted.append(f"{category.__name__}: {message}")
-        else:
-            shows(message, category, filename, lineno, file, line)
-
-    entry: Any = ("always", _NOTING, Warning, None, 0)
-    filters: Any = warnings.filters  # a list, typed as a sequence
-    filters.insert(0, entry)
-    warnings.showwarning, _NOTING.on = show, True
+    before, _NOTING.noted = _NOTING.noted, noted
+    _INSTALLATION.enter()
     try:
         yield
     finally:
-        _NOTING.on = before
-        if warnings.showwarning is show:
-            warnings.showwarning = shows
-        if entry in filters:
-            filters.remove(entry)
+        _NOTING.noted = before
+        _INSTALLATION.leave()
         if noted:
             re.purge()  # a pattern warns when it is compiled, and has to be compiled again
 
@@ -61,8 +90,8 @@ def noted_warnings(noted: list[str]) -> Iterator[None]:
 @contextmanager
 def shown_warnings() -> Iterator[None]:
     """Show warnings in the block as ever: it runs in place of the program, once for all."""
-    before, _NOTING.on = _NOTING.on, False
+    before, _NOTING.noted = _NOTING.noted, None
     try:
         yield
     finally:
-        _NOTING.on = before
+        _NOTING.noted = before

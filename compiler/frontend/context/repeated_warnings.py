@@ -5,13 +5,15 @@ A graph that is traced to ATen has nothing left of `torch.nn.functional.mse_loss
 
 import re
 import sys
+import threading
+import types
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import get_ident
 from typing import Any
 
+from ...base.locks import ForkedLock
 from ..skip_rules import is_torch_file
 from .frame_stack import FrameStack
 
@@ -39,27 +41,59 @@ class OperationWarning:
         warnings.warn_explicit(self.message, self.category, self.file, self.line, module, registry)
 
 
+@dataclass(slots=True)
+class _Noting:
+    """Where a thread notes warnings, and the frames that it evaluates."""
+
+    noted: list[OperationWarning]
+    frames: FrameStack
+
+    def note(self, message: Warning | str, category: Any, stacklevel: int, caller: types.FrameType) -> None:
+        """Note a warning with the line that it is about: the program's, or that of torch itself."""
+        file, line, namespace = caller.f_code.co_filename, caller.f_lineno, caller.f_globals
+        here = self.frames.here()
+        if stacklevel > 1 and here is not None and self.frames.stack:
+            file, line, namespace = here.file, here.line, self.frames.stack[-1].namespace
+        category = type(message) if isinstance(message, Warning) else category or UserWarning
+        self.noted.append(OperationWarning(message, category, file, line, namespace))
+
+
+class _OfThread(threading.local):
+    noting: _Noting | None = None
+
+
+_OF_THREAD = _OfThread()
+_LOCK = ForkedLock()
+_users, _warn = 0, warnings.warn
+
+
+def _noting_warn(message: Warning | str, category: Any = None, stacklevel: int = 1, *rest: Any, **named: Any) -> None:
+    """Stand for `warnings.warn` while a thread notes: what torch's Python code gives there is noted."""
+    caller, noting = sys._getframe(1), _OF_THREAD.noting
+    file = caller.f_code.co_filename
+    if noting is None or any(f"/torch/{part}" in file for part in _SHAPE_RULES) or not is_torch_file(file):
+        _warn(message, category, stacklevel + 1, *rest, **named)
+    else:
+        noting.note(message, category, stacklevel, caller)
+
+
 @contextmanager
 def operation_warnings(noted: list[OperationWarning], frames: FrameStack) -> Iterator[None]:
-    """Add the warnings that torch's Python code gives in the block to `noted`; shape rules of torch warn as always."""
-    thread, real = get_ident(), warnings.warn
+    """Add the warnings that torch's Python code gives in the block to `noted`; shape rules of torch warn as always.
 
-    def note(message: Warning | str, category: Any = None, stacklevel: int = 1, *rest: Any, **named: Any) -> None:
-        caller = sys._getframe(1)
-        file, line, namespace = caller.f_code.co_filename, caller.f_lineno, caller.f_globals
-        of_shape_rule = any(f"/torch/{part}" in file for part in _SHAPE_RULES)
-        if get_ident() != thread or of_shape_rule or not is_torch_file(file):
-            real(message, category, stacklevel + 1, *rest, **named)
-            return
-        if isinstance(message, Warning):
-            category = type(message)
-        here = frames.here()
-        if stacklevel > 1 and here is not None and frames.stack:
-            file, line, namespace = here.file, here.line, frames.stack[-1].namespace
-        noted.append(OperationWarning(message, category or UserWarning, file, line, namespace))
-
-    warnings.warn = note  # for the block: `catch_warnings` would reset the filters' memory
+    `catch_warnings` would reset the memory of the filters; `warnings.warn` is replaced while any thread is in a block.
+    """
+    global _users, _warn
+    before, _OF_THREAD.noting = _OF_THREAD.noting, _Noting(noted, frames)
+    with _LOCK:
+        _users += 1
+        if warnings.warn is not _noting_warn:
+            _warn, warnings.warn = warnings.warn, _noting_warn
     try:
         yield
     finally:
-        warnings.warn = real
+        _OF_THREAD.noting = before
+        with _LOCK:
+            _users -= 1
+            if not _users and warnings.warn is _noting_warn:
+                warnings.warn = _warn

@@ -39,7 +39,7 @@ class ListValue(SequenceValue):
         """Return a new list; `*=` repeats the elements of this one."""
         if reflected or not inplace:
             return super().repeat(ctx, count, reflected, inplace)
-        before = list(self.items)
+        before = self.before()
         self.items[:] = self.items * self._repetitions(ctx, count, reflected, inplace)
         self.trim(left=False)
         self.changed(ctx, before)
@@ -113,7 +113,7 @@ class ListValue(SequenceValue):
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Replace an element or a slice."""
-        index, before = self.index_of(ctx, key), list(self.items)
+        index, before = self.index_of(ctx, key), self.before()
         if isinstance(index, slice):
             if self.kind is collections.deque:
                 self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
@@ -137,7 +137,7 @@ class ListValue(SequenceValue):
             ctx.throw(IndexError, "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE)
         if isinstance(index, slice) and self.kind is collections.deque:
             self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
-        before = list(self.items)
+        before = self.before()
         del self.items[index]
         self.changed(ctx, before)
 
@@ -149,11 +149,16 @@ class ListValue(SequenceValue):
         demand_arity(ctx, self, _ARITY, name, args, kwargs)
         return rule(self, ctx, args, kwargs)
 
+    def before(self) -> list[Value]:
+        """Return the elements before a change, none where nobody asks what has gone: of a list that is new."""
+        return [] if self.source is None and self.kind is list else list(self.items)
+
     def changed(self, ctx: CaptureContext, before: list[Value], *, moved: bool = True) -> None:
         """Note a change that may have removed elements; moved: more than one element that was replaced."""
-        self.moves += moved and self.items != before
-        remaining = set(map(id, self.items))
-        ctx.effects.let_go(self, [item for item in before if id(item) not in remaining])
+        self.moves += moved and self.kind is collections.deque and self.items != before
+        if before:
+            remaining = set(map(id, self.items))
+            ctx.effects.let_go(self, [item for item in before if id(item) not in remaining])
         ctx.effects.mutated(self)
 
     def trim(self, left: bool) -> None:
@@ -185,7 +190,7 @@ class ListValue(SequenceValue):
 
 
 def _append(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = [] if self.maximum is None else self.before()
     self.items.append(args[0])
     self.trim(left=False)
     self.changed(ctx, before)
@@ -193,7 +198,7 @@ def _append(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 
 def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = [] if self.maximum is None else self.before()
     self.items.insert(0, args[0])
     self.trim(left=True)
     self.changed(ctx, before)
@@ -201,7 +206,7 @@ def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 
 def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = self.before()
     self.items.extend(ctx.unpack(args[0]))
     self.trim(left=False)
     self.changed(ctx, before)
@@ -235,7 +240,7 @@ def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value,
 
 
 def _pop(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = self.before()
     index = _whole_number(self, ctx, "pop", args[0]) if args else -1
     if not -len(self.items) <= index < len(self.items):
         empty = "pop from empty list" if self.kind is list else "pop from an empty deque"
@@ -253,7 +258,7 @@ def _pop_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Key
 def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for position, item in enumerate(self.elements(ctx)):
         if ctx.same_or_equal(item, args[0]):
-            before = list(self.items)
+            before = self.before()
             del self.items[position]
             self.changed(ctx, before)
             return Constant(None)
@@ -267,7 +272,7 @@ def _remove(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 
 def _clear(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = self.before()
     self.items.clear()
     self.changed(ctx, before)
     return Constant(None)
@@ -331,7 +336,7 @@ def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = list(self.items)
+    before = self.before()
     self.items[:] = ctx.unpack(args[0]) if args else []
     self.trim(left=False)
     self.changed(ctx, before)
