@@ -15,7 +15,7 @@ from typing import Any
 from .locks import ForkedLock
 
 
-class _Noting(threading.local):
+class _NotedOfThread(threading.local):
     """Where warnings of this thread go, None for where they always go. It fits texts as a pattern of a filter would."""
 
     noted: list[str] | None = None
@@ -65,7 +65,7 @@ class _Installation:
             self.shows(message, category, *rest, **named)
 
 
-_NOTING = _Noting()
+_NOTING = _NotedOfThread()
 _INSTALLATION = _Installation()
 
 

@@ -1,6 +1,7 @@
 """Objects with a finaliser or a weak reference ended late where a container or an attribute let go of them."""
 
 import pytest
+import torch
 
 from support.played_programs import difference_of
 
@@ -165,6 +166,20 @@ def step(x):
     L.append('after')
     return x * 2
 """,
+    "held twice by what ends": """
+L = []
+class A:
+    def __del__(self): L.append('del')
+class O: pass
+o = O(); o.a = A(); o.again = [o.a, o.a]
+s = [o, 2, 3]
+del o
+def step(x):
+    if len(s) == 3:
+        s.pop(0)
+    L.append('after')
+    return x * 2
+""",
     "module attr": """
 import torch.nn as nn
 L = []
@@ -217,3 +232,13 @@ def test_does_as_plain_python_does(name):
     module, _, history = PROGRAMS[name].partition("#--\n")
     statements = tuple(history.splitlines())
     assert (difference_of(module, statements) if statements else difference_of(module)) == ""
+
+
+def test_does_so_under_a_hook_on_frames():
+    """A call under such a hook holds its arguments once more, and an object that ends was taken for one held by all."""
+    hook = torch._C._dynamo.eval_frame.set_eval_frame
+    before = hook(False)
+    try:
+        assert difference_of(PROGRAMS["nested container"]) == ""
+    finally:
+        hook(before)

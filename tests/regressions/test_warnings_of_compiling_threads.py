@@ -43,7 +43,7 @@ def test_the_functions_of_warnings_are_put_back():
 
 
 def test_each_thread_notes_its_own():
-    mine, others, shown = [], [], []
+    mine, others = [], []
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         with noted_warnings(mine):

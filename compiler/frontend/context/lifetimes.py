@@ -28,7 +28,7 @@ from .lazy import LazyValue
 _NEVER = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _PARTS = ("items", "members", "entries", "unread", "namespace", "slots", "contents")  # where values keep others
 _MOST_INSIDE = 1000  # objects inside one that are asked
-_OWN_REFERENCES = 5
+_HOLDERS_OF_CAPTURE = 2  # at most: a lazy value of an object, and the value that this turned into
 _HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
 
 
@@ -76,10 +76,15 @@ def break_where_lost(lost: object) -> None:
     lost: a value, or an object from outside.
     """
     seen: dict[int, object] = {}
+    found: collections.Counter[int] = collections.Counter()  # how many of the lost ones hold a part
     pending = [lost]
+    unheld = object()  # counted as a part is: how many references a call takes differs, as with a hook on frames
     while pending and len(seen) < _MOST_INSIDE:
         part = pending.pop()
-        if id(part) in seen or (part is not lost and _is_held_elsewhere(part)):
+        found[id(part)] += 1
+        known = _references_to(unheld) + found[id(part)] + _HOLDERS_OF_CAPTURE
+        held_elsewhere = _references_to(part) > known  # as loggers are
+        if id(part) in seen or (part is not lost and held_elsewhere and not isinstance(part, Value | Entry)):
             continue
         seen[id(part)] = part
         real = _real(part) if isinstance(part, Value) else part
@@ -89,13 +94,9 @@ def break_where_lost(lost: object) -> None:
         pending += _parts(part)
 
 
-def _is_held_elsewhere(part: object) -> bool:
-    """Return whether an object from outside lives on without the one that it was found in, such as a global logger.
-
-    Counted are what holds it, a value of the capture, the caller's name for it, this function's, and the argument of
-    the count.
-    """
-    return not isinstance(part, Value | Entry) and sys.getrefcount(part) > _OWN_REFERENCES
+def _references_to(one: object) -> int:
+    """Return how many references there are to an object, those of this call among them."""
+    return sys.getrefcount(one)
 
 
 def _parts(whole: object) -> list[object]:
@@ -111,7 +112,7 @@ def _parts(whole: object) -> list[object]:
     if isinstance(whole, list | tuple | set | frozenset | collections.deque):
         return list(whole)
     plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
-    return [vars(whole)] if plain and type(whole).__dictoffset__ else []
+    return list(vars(whole).values()) if plain and type(whole).__dictoffset__ else []
 
 
 def watched_by(operands: Iterable[Value]) -> frozenset[int]:

@@ -42,7 +42,7 @@ class OperationWarning:
 
 
 @dataclass(slots=True)
-class _Noting:
+class _NotingThread:
     """Where a thread notes warnings, and the frames that it evaluates."""
 
     noted: list[OperationWarning]
@@ -59,7 +59,7 @@ class _Noting:
 
 
 class _OfThread(threading.local):
-    noting: _Noting | None = None
+    noting: _NotingThread | None = None
 
 
 _OF_THREAD = _OfThread()
@@ -84,7 +84,7 @@ def operation_warnings(noted: list[OperationWarning], frames: FrameStack) -> Ite
     `catch_warnings` would reset the memory of the filters; `warnings.warn` is replaced while any thread is in a block.
     """
     global _users, _warn
-    before, _OF_THREAD.noting = _OF_THREAD.noting, _Noting(noted, frames)
+    before, _OF_THREAD.noting = _OF_THREAD.noting, _NotingThread(noted, frames)
     with _LOCK:
         _users += 1
         if warnings.warn is not _noting_warn:
