@@ -16,7 +16,14 @@ from .comparison.compare import compare
 from .cotangents import differentiable
 from .judge_options import JudgeOptions
 from .numeric.references import References
-from .run_differences import gradient_findings, live_findings, repetition_findings, sample_findings, value_findings
+from .run_differences import (
+    gradient_findings,
+    live_findings,
+    repetition_findings,
+    sample_findings,
+    unless_eager_does,
+    value_findings,
+)
 from .runs import CallRuns, JudgedProgram
 from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome
@@ -25,6 +32,9 @@ from .verdict import Finding, Verdict, VerdictKind
 
 MOST_FINDINGS = 40
 """Findings in a verdict at most; a broken call may differ everywhere, and people read the first few."""
+
+EAGER_RUNS = 8
+"""Runs of eager that may show that it differs from itself, where the compiled program does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,12 +99,12 @@ def _judge(
         findings += value_findings(comparison.pairs, references)
     findings += gradient_findings(expected, actual, references)
     differs = any(finding.kind is not VerdictKind.EQUAL for finding in findings)
-    repetition = runs.forward(candidate) if differs else None
+    if differs:
+        repeated = repetition_findings(trial, runs.forward(candidate))
+        more = (runs.forward(reference) for _ in range(EAGER_RUNS if repeated else 0))
+        findings += unless_eager_does(repeated, eager, more)
     references.open = False
     live, result = runs.live(candidate)
-
-    if repetition is not None:
-        findings += repetition_findings(trial, repetition)
     findings += live_findings(eager, trial, live, comparison.findings, references)
     return Judgement(_verdict(findings, eager, live, options), result, live.error)
 

@@ -15,6 +15,7 @@ from ..base.errors import Unsupported
 from ..base.own_operators import define, implement
 from ..base.torch_facts import OpOverload
 from ..graph.facts import op_facts
+from ..graph.shapes.shape_rules import rule_as_of
 
 aten = torch.ops.aten
 
@@ -119,6 +120,7 @@ def cloning_twin(operator: OpOverload) -> Twin:
     places = tuple(range(len(fresh), len(fresh) + len(written)))
     returned = tuple(fresh.index(i) if i in fresh else places[0] for i in range(len(schema.returns)))
     twin = getattr(torch.ops.plumbline, name).default
+    rule_as_of(twin, operator)
     return Twin(twin, frozenset(), places, returned, len(results) == 1)
 
 

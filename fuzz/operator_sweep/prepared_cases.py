@@ -71,7 +71,7 @@ class Sample:
 def copy_of(tensor: torch.Tensor) -> torch.Tensor:
     """Return a leaf with its own memory and the same values, strides and `requires_grad`."""
     plain = tensor.detach()
-    if plain.layout != torch.strided or plain.is_conj() or plain.is_neg():
+    if plain.layout != torch.strided or plain.is_conj() or plain.is_neg() or plain.is_meta:
         return plain.clone().requires_grad_(tensor.requires_grad)
     size = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True)) if plain.numel() else 0
     memory = torch.zeros(size, dtype=plain.dtype)

@@ -58,17 +58,27 @@ class LanePlan:
         return torch.tensor(values, dtype=torch.float64)
 
     def noisy_rows(self, call: "LaneCall") -> slice:
-        """Return the rows that take noise in one call: `noisy`, and the rounded ones where eager is in float64."""
-        return slice(self.exact, self.count) if call.is_double else self.noisy
+        """Return the rows that take noise in one call: `noisy`, and the rounded ones where its inside is noisy."""
+        return slice(self.exact, self.count) if call.has_inner_noise else self.noisy
 
     def amplification_of(self, call: "LaneCall") -> Tensor:
-        """Return how much of the noise each row takes in one call.
+        """Return how much of the noise of storing a result each row takes in one call.
 
         A rounded lane repeats a float64 kernel to the bit: a sum that cancels to nothing there would be held for fixed,
         unless it takes the noise of its terms as a replica does.
         """
         amplification = self.amplification()
         if call.is_double:
+            amplification[self.rounding] = 1.0
+        return amplification
+
+    def inner_amplification_of(self, call: "LaneCall") -> Tensor:
+        """Return how much of the noise inside of an operator each row takes in one call.
+
+        A rounded lane would repeat a composition to the bit as well, where terms of it may cancel in float32.
+        """
+        amplification = self.amplification()
+        if call.has_inner_noise:
             amplification[self.rounding] = 1.0
         return amplification
 
@@ -92,6 +102,11 @@ class LaneCall:
     def is_double(self) -> bool:
         """Return whether eager's kernel is as precise as the lanes are."""
         return internal_roundoff(self.dtypes) == DOUBLE
+
+    @property
+    def has_inner_noise(self) -> bool:
+        """Return whether lanes that round what is stored, and nothing else, would repeat eager's inside to the bit."""
+        return self.is_double or self.facts.decomposition is not None
 
 
 def evaluate(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list[Tensor]:
@@ -172,7 +187,7 @@ def _scales(call: LaneCall, plan: LanePlan, rows: slice) -> tuple[Tensor, Tensor
     quiet = call.facts.moving or call.facts.jumping or call.facts.fixed or call.facts.converting
     inner = 0.0 if quiet else internal_roundoff(call.dtypes)
     outer = [_output_roundoff(call, real.dtype) for real in call.real]
-    return amplification * inner, amplification, outer
+    return plan.inner_amplification_of(call)[rows] * inner, amplification, outer
 
 
 def _output_roundoff(call: LaneCall, dtype: torch.dtype) -> float:
@@ -278,7 +293,7 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
         take = _row_alone if "as_strided" in call.facts.name else _row
         args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
         kwargs = map_tensors(call.kwargs, lambda t, row=row: t[row])
-        if not float(amplification[row]) or exact_sum:
+        if not (float(amplification[row]) or float(inner[row])) or exact_sum:
             values = plain(call, args, kwargs)
         else:
             values = _noisy_lane(call, args, kwargs, source, inner[row], amplification[row], outer)

@@ -28,6 +28,7 @@ def calls(dtype: torch.dtype, parameters: torch.dtype):
         yield aten._native_batch_norm_legit.no_stats, (x, weight, weight, True, 0.1, 1e-5)
         if weight is not None:  # else torch's rule raises
             yield aten._batch_norm_no_update.default, (x, weight, weight, mean, variance, 0.1, 1e-5)
+            yield aten._batch_norm_with_update.default, (x, weight, weight, mean, variance, 0.1, 1e-5)
             yield aten._batch_norm_with_update_functional.default, (x, weight, weight, mean, variance, 0.1, 1e-5)
         yield aten.native_group_norm.default, (x, weight, weight, 4, 6, 5, 3, 1e-5)
         last = None if weight is None else weight[:5]

@@ -6,7 +6,9 @@ combination of dtypes and numbers; its error then stands where the program made 
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache, lru_cache
+from typing import Any, cast
 
 import torch
 
@@ -15,14 +17,21 @@ from ..facts import op_facts
 
 _Key = tuple[object, ...]
 # Eager refuses to normalise nothing; the functional kernel that graphs call divides by zero, which ends the process.
-_BATCH_NORMS = frozenset({"aten::native_batch_norm", "aten::_native_batch_norm_legit"})
+_BATCH_NORMS = frozenset({"aten::native_batch_norm", "aten::_native_batch_norm_legit"})  # told whether to train
+_TRAINING_NORMS = frozenset({"aten::_batch_norm_with_update", "aten::_batch_norm_with_update_functional"})
+# How many of the first arguments have to fit what is written, where an operator is not elementwise.
+_FITTING = {"aten::masked_scatter_": 2, "aten::bernoulli_": 2}
+_AS_STRIDED = "aten::as_strided"
+_GROUP_NORM = "aten::native_group_norm"
+_UNTAGGED = frozenset({"aten::floor_divide_"})  # elementwise, and no overload is tagged so
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
 
 
 @cache
 def has_kernels_to_ask(operator: OpOverload) -> bool:
-    """Return whether `demand_kernel` has an answer: the operator is elementwise, or changes a tensor elementwise."""
-    return _has_kernels(operator) or _is_pointwise_in_place(operator)
+    """Return whether `demand_kernel` has an answer: elementwise operators, also in place, and statistics."""
+    named = operator._schema.name in {*_BATCH_NORMS, *_TRAINING_NORMS, *_FITTING, _GROUP_NORM, _AS_STRIDED}
+    return named or _has_kernels(operator) or _is_pointwise_in_place(operator)
 
 
 @cache
@@ -32,10 +41,15 @@ def _has_kernels(operator: OpOverload) -> bool:
 
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
     """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
-    if operator._schema.name in _BATCH_NORMS:
-        _demand_elements(args)
-    if _is_pointwise_in_place(operator):
-        _demand_fit(args)
+    name = operator._schema.name
+    if name in _TRAINING_NORMS or (name in _BATCH_NORMS and any(value is True for value in args)):
+        _demand_elements(args[0])
+    if name == _GROUP_NORM:
+        _demand_dense(args[0])
+    if name == _AS_STRIDED:
+        _demand_inside_storage(*cast("tuple[Any, ...]", args))
+    if name in _FITTING or _is_pointwise_in_place(operator):
+        _demand_fit(args[: _FITTING.get(name)])
     if not _has_kernels(operator):
         return
     keys = tuple([_key(value) for value in args])
@@ -49,16 +63,45 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
 
 @cache
 def _is_pointwise_in_place(operator: OpOverload) -> bool:
-    """Return whether a call changes its first argument elementwise; `lt_` itself has no tag that says so, `lt` has."""
-    packet = getattr(torch.ops.aten, operator._schema.name.removeprefix("aten::")[:-1], None)
-    twin = getattr(packet, operator._schema.overload_name or "default", None)
-    return op_facts(operator).mutates == (0,) and twin is not None and torch.Tag.pointwise in twin.tags
+    """Return whether a call changes its first argument elementwise; `lt_` itself has no tag that says so, `lt` has.
+
+    Overloads of the two differ in name: that of `pow_.Tensor` is `pow.Tensor_Tensor`.
+    """
+    name = operator._schema.name
+    packet = getattr(torch.ops.aten, name.removeprefix("aten::")[:-1], None)
+    if op_facts(operator).mutates != (0,) or packet is None:
+        return False
+    tags = [getattr(packet, overload).tags for overload in packet.overloads()]
+    return name in _UNTAGGED or any(torch.Tag.pointwise in one for one in tags)
 
 
-def _demand_elements(args: tuple[object, ...]) -> None:
+def _demand_elements(x: object) -> None:
     """Raise what eager raises for statistics, in training, of a tensor without elements."""
-    if isinstance(args[0], torch.Tensor) and 0 in args[0].shape and any(value is True for value in args):
-        raise RuntimeError(f"input tensor must have at least one element, but got {list(args[0].shape)}")
+    if isinstance(x, torch.Tensor) and 0 in x.shape:
+        raise RuntimeError(f"input tensor must have at least one element, but got {list(x.shape)}")
+
+
+def _demand_dense(x: object) -> None:
+    """Raise what eager raises for memory in no order that its kernel reads."""
+    formats = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
+    ranks = {torch.channels_last: 4, torch.channels_last_3d: 5}
+    if isinstance(x, torch.Tensor) and not any(
+        x.is_contiguous(memory_format=order) for order in formats if ranks.get(order, x.dim()) == x.dim()
+    ):
+        raise RuntimeError("Expected X.is_contiguous(memory_format) to be true, but got false")
+
+
+def _demand_inside_storage(
+    x: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+) -> None:
+    """Raise eager's error if a view would reach behind its storage, as far as sizes are known; a fake one grows."""
+    start = x.storage_offset() if offset is None else offset
+    held = x.untyped_storage().nbytes()
+    if any(type(place) is not int for place in (start, held, *size, *stride)) or 0 in size:
+        return
+    needed = (start + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))) * x.element_size()
+    if needed > held:
+        raise RuntimeError(f"as_strided requires a storage size of {needed}, out of bounds for storage of size {held}")
 
 
 def _demand_fit(args: tuple[object, ...]) -> None:

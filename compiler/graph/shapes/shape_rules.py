@@ -83,16 +83,23 @@ def _as_the_kernel_gives(target: Callable[..., object], args: Sequence[object], 
         return map_leaves(result, fake)
 
 
+def rule_as_of(twin: object, original: object) -> None:
+    """Let the results of a functional twin go by the rule of the operator that it calls; they come first."""
+    _ORIGINALS[twin] = original
+
+
 def corrected(target: object, args: Sequence[object], result: object) -> object:
     """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
     if target is aten.index.Tensor:
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
+    if target in _OF_NOTHING and any(type(size) is int and size == 0 for size in args[0].shape):  # type: ignore[attr-defined]
+        return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
     result = in_kernel_order(target, args, result)
-    rule = _RULES.get(target)
+    rule = _RULES.get(_ORIGINALS.get(target, target))
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result
     dtypes = rule(args)
@@ -141,6 +148,14 @@ def _reduced_over_all(args: Sequence[object], result: object) -> object:
     return result.new_empty([1] * result.dim() if keep else [])
 
 
+def _unshuffled_nothing(x: torch.Tensor, factor: int) -> torch.Tensor:
+    """Return what the kernel of pixel_unshuffle makes of no elements: a tensor of the same sizes."""
+    for name, size in zip(("height", "width"), x.shape[-2:], strict=True):
+        if size % factor:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor")
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
 def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
     """Raise eager's error if what is written into a part has other sizes; a part that is not there raises too."""
     assert isinstance(source, torch.Tensor)
@@ -152,13 +167,21 @@ def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
 _PART_WRITTEN: Mapping[object, Callable[..., torch.Tensor]] = {
     aten.select_scatter.default: aten.select.int,
     aten.slice_scatter.default: aten.slice.Tensor,
+    aten.diagonal_scatter.default: aten.diagonal.default,
+    aten.as_strided_scatter.default: aten.as_strided.default,
 }
-_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_PART_WRITTEN})
+_ORIGINALS: dict[object, object] = {}
+_OF_NOTHING: Mapping[object, Callable[..., torch.Tensor]] = {  # of a first argument without elements
+    aten.pixel_unshuffle.default: _unshuffled_nothing,
+    aten.repeat_interleave.Tensor: lambda repeats: repeats.new_empty(0),
+}
+_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_PART_WRITTEN, *_OF_NOTHING})
 _RULES: Mapping[object, DtypeRule] = {
     aten.native_batch_norm.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit.no_stats: _saved(slice(1, 3)),
     aten._batch_norm_no_update.default: _saved(slice(1, 5)),
+    aten._batch_norm_with_update.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit_functional.default: _saved_and_running(3),
     aten._batch_norm_with_update_functional.default: _saved_and_running(4),
     aten.native_layer_norm.default: _saved(slice(2, 4)),
