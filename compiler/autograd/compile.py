@@ -6,12 +6,12 @@ For other facts it specialises again. What cannot be compiled exactly runs `gm` 
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from sys import is_finalizing
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import fx
@@ -362,9 +362,10 @@ class _Backwards:
             indexed = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
             graph = backward_graph(joint, [node for _, node in indexed])
             reads = tuple(index for index, _ in indexed)
-            if self.validation is not None:
-                stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
-                self.validation.check_backward(stages, pattern)
+            stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
+            if self.validation is not None and self.validation.backward_departs(stages, pattern):
+                parts = zip(traced.gradients_of, outputs(graph.graph), strict=True)
+                return None, self._of_all_results(pattern, sizes, {place for place, part in parts if part is not None})
         gradients = outputs(graph.graph)
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)
@@ -379,6 +380,28 @@ class _Backwards:
             call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
         call = going_on(call, _op_by_op(graph, traced))
         return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+
+    def _of_all_results(self, pattern: Pattern, sizes: Sizes, wanted: Container[int]) -> CompiledBackward:
+        """Return the backward of all results, which was compared with the program's, with zeros for absent tangents.
+
+        wanted: the inputs that get a gradient.  The forward ran before, so the program's own backward cannot be had.
+        """
+        whole = self._make((True,) * len(pattern), sizes)[1]
+        nodes = placeholders(self.traced.joint.graph.graph)[self.traced.joint.inputs :]
+        examples, layouts = [tensor_of(node) for node in nodes], tangent_layouts(self.traced)
+        places = [place for place, target in enumerate(whole.targets) if target in wanted]
+
+        def call(*values: Any) -> Tensors:
+            kept, rest = values[: len(whole.reads)], values[len(whole.reads) :]
+            given, symbols = iter(rest[: sum(pattern)]), rest[sum(pattern) :]
+            tangents = [
+                next(given) if exists else torch.empty_strided(*layout, dtype=like.dtype, device=like.device).zero_()
+                for exists, layout, like in zip(pattern, layouts(symbols), examples, strict=True)
+            ]
+            results = whole.call(*kept, *tangents, *symbols)
+            return tuple(results[place] for place in places)
+
+        return CompiledBackward(call, whole.reads, tuple(whole.targets[place] for place in places))
 
     def _trace_again(self, pattern: Pattern, sizes: Sizes) -> Traced:
         chosen = [index for index, exists in zip(self.traced.joint.tangents, pattern, strict=True) if exists]

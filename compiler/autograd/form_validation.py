@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ..base.errors import InternalError
 from ..comparison.first_call import FirstCall, StageDeparture
 from ..comparison.private_inputs import private_inputs
 from .call_signature import CallSignature, OutputKind
@@ -42,21 +41,15 @@ class FormValidation:
             self.arguments = private_inputs(arguments).arguments
         return self.first.departs(arguments)
 
-    def check_backward(self, stages: FormStages, pattern: Pattern) -> None:
-        """Compare the stages of a backward for fewer tangents.
-
-        Raises InternalError where one departs: the forward that it belongs to ran before.  From then on calls run as
-        they were captured.
-        """
+    def backward_departs(self, stages: FormStages, pattern: Pattern) -> bool:
+        """Return whether a stage of a backward for fewer tangents departs; from then on calls run as captured."""
         ends = _ends(stages.traced.signature, self.stages.traced.joint.tangents, pattern)
         if ends is None or self.arguments is None:
-            return
+            return False
         with _modes_of(self.stages.program):
             departs = self._comparison("backward of some results", stages).departs(self.arguments, ends)
-        if departs:
-            self.first.departed = True
-            what = "a backward departs from the program's, and its forward cannot be run again"
-            raise InternalError(what, hint="the next call of the function runs uncompiled; report the bundle")
+        self.first.departed = self.first.departed or departs
+        return departs
 
     def _comparison(self, part: str, stages: FormStages) -> FirstCall:
         return FirstCall(part, lambda: form_levels(replace(stages, sizes=self.sizes)), self.report, self.strict)

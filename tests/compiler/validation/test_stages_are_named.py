@@ -19,7 +19,6 @@ from plumbline.compiler import backends, native
 from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.autograd import functionalize
 from plumbline.compiler.autograd.functionalize import Functionalizer
-from plumbline.compiler.base.errors import InternalError
 from plumbline.compiler.base.events import CompilerFailed, Validated, recording
 from plumbline.compiler.comparison.first_call import StageDeparture
 from plumbline.compiler.graph import passes, tracer
@@ -354,7 +353,7 @@ def test_a_backward_for_some_of_the_results_is_compared_when_it_first_runs() -> 
     assert parts == ["captured graph", "ATen graph", "backward of some results", "ATen graph"]
 
 
-def test_a_wrong_backward_for_some_of_the_results_raises_and_later_calls_are_eagers() -> None:
+def test_a_wrong_backward_for_some_of_the_results_gives_way_to_that_of_all() -> None:
     def wrong(backward_graph: Original) -> Original:
         def planted(joint: object, kept: object) -> object:
             graph = backward_graph(joint, kept)
@@ -372,7 +371,7 @@ def test_a_wrong_backward_for_some_of_the_results_raises_and_later_calls_are_eag
     x, w = values()
     with plumbline.config.patch(verify="run"), patched(autograd_compile, "backward_graph", wrong)():
         compiled = plumbline.compile(program)
-        with pytest.raises(InternalError, match="a backward departs"):
+        for count in (1, 2):
             compiled(x, w)[1].sum().backward()
-        compiled(x, w)[1].sum().backward()
-    torch.testing.assert_close(w.grad, w.detach().cos())
+            torch.testing.assert_close(w.grad, w.detach().cos() * count)
+            assert x.grad is None
