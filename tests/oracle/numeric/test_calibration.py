@@ -21,9 +21,8 @@ def figures(programs):
     miscompiled = [t for t in found if not t.legitimate]
     alarms = [t for t in legitimate if t.kind in ALARMS]
     missed = [t for t in miscompiled if t.kind is not VerdictKind.WRONG]
-    doubles = {
-        (t.program, t.variant, t.values) for t in trials(programs, [torch.float64]) if t.kind is VerdictKind.WRONG
-    }
+    asked = [program for program in programs if program.name in {t.program for t in missed}]
+    doubles = {(t.program, t.variant, t.values) for t in trials(asked, [torch.float64]) if t.kind is VerdictKind.WRONG}
     singles = {
         (t.program, t.variant, t.values)
         for t in miscompiled
