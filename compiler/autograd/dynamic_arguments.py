@@ -18,6 +18,7 @@ from ..base.nested import nested_text
 from ..base.torch_facts import (
     FakeTensorMode,
     ShapeEnv,
+    asked_once,
     expression_text,
     make_shape_environment,
     make_symbolic_float,
@@ -109,7 +110,7 @@ class TracedSizes:
                 values[label] = make_symbolic_number(environment, size, label)
             else:
                 values[label] = make_symbolic_size(environment, size, label)
-        return TracedSizes(FakeTensorMode(shape_env=environment), environment, values)
+        return TracedSizes(asked_once(FakeTensorMode(shape_env=environment)), environment, values)
 
     @property
     def symbols(self) -> dict[str, Any]:

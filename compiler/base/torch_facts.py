@@ -54,6 +54,7 @@ __all__ = [
     "any_autocast",
     "any_autocast_enabled",
     "apply_function",
+    "asked_once",
     "backward_is_running",
     "below_autograd",
     "bound_size",
@@ -351,6 +352,17 @@ def unwrapped(tensor: torch.Tensor) -> torch.Tensor | None:
 def device_constructors() -> frozenset[Any]:
     """Return the functions that make tensors on the device of a surrounding `with torch.device` block."""
     return frozenset(_device_constructors())
+
+
+def asked_once(mode: FakeTensorMode) -> FakeTensorMode:
+    """Return a fake mode, told to remember no results where sizes are symbolic.
+
+    These are new symbols nearly every time: hardly any result is asked for again, and to remember one takes torch as
+    long as to find it.
+    """
+    if mode.shape_env is not None:
+        mode.cache_enabled = False
+    return mode
 
 
 def make_fake(mode: FakeTensorMode, tensor: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from ...base.dense_order import dense_order
 from ...base.nested import leaves
 from ...base.torch_facts import (
     WatchedFakeMode,
+    asked_once,
     fake_run_failure,
     load_fake_modes,
     make_fake,
@@ -82,6 +83,7 @@ class GraphBuilder(GraphInProgress):
         load_fake_modes()
         self.fake_mode = WatchedFakeMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
         self.fake_mode.correction = corrected_in
+        asked_once(self.fake_mode)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
         self.mutates_inputs = False
