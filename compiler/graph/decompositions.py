@@ -48,10 +48,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.mish_backward.default,
     aten.mse_loss.default,
     aten.mse_loss_backward.default,
-    aten.nll_loss_backward.default,
-    aten.nll_loss_forward.default,
-    aten.nll_loss2d_backward.default,
-    aten.nll_loss2d_forward.default,
     aten.rsub.Scalar,
     aten.rsub.Tensor,
     aten.select_backward.default,
@@ -366,3 +362,22 @@ def decompose_unsafe_view(x: Tensor, size: Sequence[int]) -> Tensor:
 
 def _widen(x: Tensor) -> Tensor:
     return x.to(torch.float32) if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _unless_empty(operator: OpOverload, place: int) -> Decomposition:
+    """Return torch's decomposition, left whole where argument `place` has no elements: it would look up class 0."""
+    rule = decomposition_of(operator)
+
+    def decompose(*arguments: Tensor) -> object:
+        return LEFT_WHOLE if rule is None or 0 in arguments[place].shape else rule(*arguments)
+
+    return decompose
+
+
+for _loss, _place in (
+    (aten.nll_loss_forward.default, 0),
+    (aten.nll_loss2d_forward.default, 0),
+    (aten.nll_loss_backward.default, 1),
+    (aten.nll_loss2d_backward.default, 1),
+):
+    decomposes(_loss)(_unless_empty(_loss, _place))

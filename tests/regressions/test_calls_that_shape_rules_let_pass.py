@@ -16,6 +16,7 @@ REFUSED = {
     "float_power_": (lambda x: x.float_power_(ALL.double()), ONE.double()),
     "floor_divide_": (lambda x: x.floor_divide_(ALL), ONE),
     "masked_scatter_": (lambda x: x.masked_scatter_(ALL > 0.5, torch.rand(25)), torch.rand(5)),
+    "addr_": (lambda x: x.addr_(torch.rand(5), torch.rand(4)), ONE),
     "bernoulli_": (lambda x: x.bernoulli_(ALL), torch.rand(5)),
     "diagonal_scatter": (lambda x: torch.diagonal_scatter(x, torch.ones(2)), torch.rand(3, 3)),
     "as_strided_scatter": (lambda x: torch.as_strided_scatter(x, torch.ones(2), (3,), (1,)), torch.rand(3, 3)),
@@ -44,6 +45,10 @@ SIZES = {
     "repeat_interleave": (
         lambda x: torch.repeat_interleave(x, torch.zeros(0, dtype=torch.int64), dim=0, output_size=6) + 1,
         torch.empty(0, 1),
+    ),
+    "nll_loss of no classes": (
+        lambda x: torch.nn.functional.nll_loss(x, torch.tensor(0), ignore_index=0, reduction="none"),
+        torch.empty(0),
     ),
     "_batch_norm_with_update": (
         lambda x: aten._batch_norm_with_update(x, *torch.ones(4, 2, dtype=torch.half).unbind(), 0.1, 1e-5)[1],

@@ -21,6 +21,7 @@ _BATCH_NORMS = frozenset({"aten::native_batch_norm", "aten::_native_batch_norm_l
 _TRAINING_NORMS = frozenset({"aten::_batch_norm_with_update", "aten::_batch_norm_with_update_functional"})
 # How many of the first arguments have to fit what is written, where an operator is not elementwise.
 _FITTING = {"aten::masked_scatter_": 2, "aten::bernoulli_": 2}
+_ADDR = "aten::addr_"
 _AS_STRIDED = "aten::as_strided"
 _GROUP_NORM = "aten::native_group_norm"
 _UNTAGGED = frozenset({"aten::floor_divide_"})  # elementwise, and no overload is tagged so
@@ -30,7 +31,7 @@ _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth val
 @cache
 def has_kernels_to_ask(operator: OpOverload) -> bool:
     """Return whether `demand_kernel` has an answer: elementwise operators, also in place, and statistics."""
-    named = operator._schema.name in {*_BATCH_NORMS, *_TRAINING_NORMS, *_FITTING, _GROUP_NORM, _AS_STRIDED}
+    named = operator._schema.name in {*_BATCH_NORMS, *_TRAINING_NORMS, *_FITTING, _GROUP_NORM, _ADDR, _AS_STRIDED}
     return named or _has_kernels(operator) or _is_pointwise_in_place(operator)
 
 
@@ -46,6 +47,8 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
         _demand_elements(args[0])
     if name == _GROUP_NORM:
         _demand_dense(args[0])
+    if name == _ADDR:
+        _demand_product(*cast("tuple[torch.Tensor, ...]", args[:3]))
     if name == _AS_STRIDED:
         _demand_inside_storage(*cast("tuple[Any, ...]", args))
     if name in _FITTING or _is_pointwise_in_place(operator):
@@ -89,6 +92,13 @@ def _demand_dense(x: object) -> None:
         x.is_contiguous(memory_format=order) for order in formats if ranks.get(order, x.dim()) == x.dim()
     ):
         raise RuntimeError("Expected X.is_contiguous(memory_format) to be true, but got false")
+
+
+def _demand_product(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> None:
+    """Raise what eager raises if an outer product is added in place to a tensor that has not its sizes."""
+    product = (*first.shape, *second.shape)
+    if tuple(x.shape) != product:
+        raise RuntimeError(f"The input tensor must be a matrix with size {product}, but got {list(x.shape)}")
 
 
 def _demand_inside_storage(

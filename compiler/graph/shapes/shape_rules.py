@@ -94,7 +94,7 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
-    if target in _OF_NOTHING and any(type(size) is int and size == 0 for size in args[0].shape):  # type: ignore[attr-defined]
+    if target in _OF_NOTHING and any(type(size) is int and size == 0 for size in args[0].shape):  # type: ignore[attr-defined]  # a tensor
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
