@@ -116,7 +116,7 @@ def repetition_findings(first: RunOutcome, second: RunOutcome) -> list[Finding]:
 def unless_eager_does(repeated: list[Finding], eager: RunOutcome, others: Iterable[RunOutcome]) -> list[Finding]:
     """Return the findings of a repetition; nothing is wrong about places where eager differs from itself as well.
 
-    LAPACK's `gelsy` reads memory that nobody wrote, for instance.  others: further runs of eager from one state.
+    LAPACK's driver gelsy reads memory that nobody wrote, for instance.  others: further runs of eager from one state.
     """
     unsteady = {path for other in others for path in _differing_paths(eager, other)}
     sentence = "differs between two runs, compiled and in eager"
