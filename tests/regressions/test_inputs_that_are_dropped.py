@@ -330,7 +330,6 @@ def drop(run, make):
 @pytest.fixture(autouse=True)
 def no_collector():
     drop(plumbline.compile(straight, backend="eager"), tensors(2))  # what torch imports for the first capture
-    gc.collect()
     gc.disable()
     yield
     gc.enable()
