@@ -1,14 +1,15 @@
-"""Elementwise calls that eager refuses for their dtypes although the shape rule of fake tensors lets them pass.
+"""Calls that eager refuses for their dtypes or sizes although the shape rule of fake tensors lets them pass.
 
-`mask.mul_(3)` and `counts.hypot(counts)` are of that kind. The kernel itself is asked, with one element, once per
-combination of dtypes and numbers; its error then stands where the program made the call.
+`mask.mul_(3)` and `counts.hypot(counts)` are of that kind. Of elementwise operators the kernel itself is asked, with
+one element, once per combination of dtypes and numbers; what other operators demand of sizes is a table, `_DEMANDS`.
+The error then stands where the program made the call.
 """
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -16,23 +17,14 @@ from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
 from ..facts import op_facts
 
 _Key = tuple[object, ...]
-# Eager refuses to normalise nothing; the functional kernel that graphs call divides by zero, which ends the process.
-_BATCH_NORMS = frozenset({"aten::native_batch_norm", "aten::_native_batch_norm_legit"})  # told whether to train
-_TRAINING_NORMS = frozenset({"aten::_batch_norm_with_update", "aten::_batch_norm_with_update_functional"})
-# How many of the first arguments have to fit what is written, where an operator is not elementwise.
-_FITTING = {"aten::masked_scatter_": 2, "aten::bernoulli_": 2}
-_ADDR = "aten::addr_"
-_AS_STRIDED = "aten::as_strided"
-_GROUP_NORM = "aten::native_group_norm"
 _UNTAGGED = frozenset({"aten::floor_divide_"})  # elementwise, and no overload is tagged so
 _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth values, which ends the process
 
 
 @cache
 def has_kernels_to_ask(operator: OpOverload) -> bool:
-    """Return whether `demand_kernel` has an answer: elementwise operators, also in place, and statistics."""
-    named = operator._schema.name in {*_BATCH_NORMS, *_TRAINING_NORMS, *_FITTING, _GROUP_NORM, _ADDR, _AS_STRIDED}
-    return named or _has_kernels(operator) or _is_pointwise_in_place(operator)
+    """Return whether `demand_kernel` has an answer: the operator is elementwise, also in place, or in the table."""
+    return operator._schema.name in _DEMANDS or _has_kernels(operator) or _is_pointwise_in_place(operator)
 
 
 @cache
@@ -41,18 +33,12 @@ def _has_kernels(operator: OpOverload) -> bool:
 
 
 def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    """Raise what eager raises if it has no elementwise kernel on CPU for arguments like these."""
-    name = operator._schema.name
-    if name in _TRAINING_NORMS or (name in _BATCH_NORMS and any(value is True for value in args)):
-        _demand_elements(args[0])
-    if name == _GROUP_NORM:
-        _demand_dense(args[0])
-    if name == _ADDR:
-        _demand_product(*cast("tuple[torch.Tensor, ...]", args[:3]))
-    if name == _AS_STRIDED:
-        _demand_inside_storage(*cast("tuple[Any, ...]", args))
-    if name in _FITTING or _is_pointwise_in_place(operator):
-        _demand_fit(args[: _FITTING.get(name)])
+    """Raise what eager raises if it has no kernel on CPU for arguments like these, as far as this is asked here."""
+    demand = _DEMANDS.get(operator._schema.name)
+    if demand is not None:
+        demand(*args)
+    elif _is_pointwise_in_place(operator):
+        _demand_fit(*args)
     if not _has_kernels(operator):
         return
     keys = tuple([_key(value) for value in args])
@@ -78,19 +64,25 @@ def _is_pointwise_in_place(operator: OpOverload) -> bool:
     return name in _UNTAGGED or any(torch.Tag.pointwise in one for one in tags)
 
 
-def _demand_elements(x: object) -> None:
-    """Raise what eager raises for statistics, in training, of a tensor without elements."""
-    if isinstance(x, torch.Tensor) and 0 in x.shape:
+def _demand_elements(x: torch.Tensor, *_: object) -> None:
+    """Raise what eager raises for statistics of a tensor without elements.
+
+    The functional kernel that graphs call divides by zero, which ends the process.
+    """
+    if 0 in x.shape:
         raise RuntimeError(f"input tensor must have at least one element, but got {list(x.shape)}")
 
 
-def _demand_dense(x: object) -> None:
+def _demand_elements_in_training(*args: Any) -> None:
+    if any(value is True for value in args):
+        _demand_elements(*args)
+
+
+def _demand_dense(x: torch.Tensor, *_: object) -> None:
     """Raise what eager raises for memory in no order that its kernel reads."""
-    formats = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
-    ranks = {torch.channels_last: 4, torch.channels_last_3d: 5}
-    if isinstance(x, torch.Tensor) and not any(
-        x.is_contiguous(memory_format=order) for order in formats if ranks.get(order, x.dim()) == x.dim()
-    ):
+    orders = [torch.contiguous_format]
+    orders += [order for order, rank in ((torch.channels_last, 4), (torch.channels_last_3d, 5)) if rank == x.dim()]
+    if not any(x.is_contiguous(memory_format=order) for order in orders):
         raise RuntimeError("Expected X.is_contiguous(memory_format) to be true, but got false")
 
 
@@ -114,13 +106,30 @@ def _demand_inside_storage(
         raise RuntimeError(f"as_strided requires a storage size of {needed}, out of bounds for storage of size {held}")
 
 
-def _demand_fit(args: tuple[object, ...]) -> None:
+def _demand_fit(*args: object) -> None:
     """Raise what eager raises if arguments do not broadcast to the tensor that the call changes."""
     shapes = [value.shape for value in args if isinstance(value, torch.Tensor)]
     for shape in shapes[1:]:
         pairs = zip(reversed(shapes[0]), reversed(shape), strict=False)
         if len(shape) > len(shapes[0]) or any(size != 1 and size != mine for mine, size in pairs):
             raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape")
+
+
+def _demand_second_fits(x: object, second: object = None, *_: object) -> None:
+    _demand_fit(x, second)
+
+
+_DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its arguments, given as they are
+    "aten::native_batch_norm": _demand_elements_in_training,
+    "aten::_native_batch_norm_legit": _demand_elements_in_training,
+    "aten::_batch_norm_with_update": _demand_elements,
+    "aten::_batch_norm_with_update_functional": _demand_elements,
+    "aten::native_group_norm": _demand_dense,
+    "aten::addr_": _demand_product,
+    "aten::as_strided": _demand_inside_storage,
+    "aten::masked_scatter_": _demand_second_fits,
+    "aten::bernoulli_": _demand_second_fits,
+}
 
 
 def _key(value: object) -> _Key | None:

@@ -94,7 +94,7 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
-    if target in _OF_NOTHING and any(type(size) is int and size == 0 for size in args[0].shape):  # type: ignore[attr-defined]  # a tensor
+    if target in _OF_NOTHING and _is_empty(args[0]):
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
@@ -146,6 +146,11 @@ def _reduced_over_all(args: Sequence[object], result: object) -> object:
     if dimensions is None or dimensions or not isinstance(result, torch.Tensor):
         return result
     return result.new_empty([1] * result.dim() if keep else [])
+
+
+def _is_empty(value: object) -> bool:
+    """Return whether a tensor is known to have no elements: a symbolic size is not asked."""
+    return isinstance(value, torch.Tensor) and any(type(size) is int and size == 0 for size in value.shape)
 
 
 def _unshuffled_nothing(x: torch.Tensor, factor: int) -> torch.Tensor:
