@@ -18,6 +18,7 @@ from ..base.nested import nested_text
 from ..base.torch_facts import (
     FakeTensorMode,
     ShapeEnv,
+    WatchedFakeMode,
     asked_once,
     expression_text,
     make_shape_environment,
@@ -30,6 +31,7 @@ from ..base.torch_facts import (
 )
 from ..graph.dynamic_sizes import is_symbolic
 from ..graph.node_values import entry_shape, placeholders
+from ..graph.shapes.metadata_rules import MetadataRules
 
 Labels = tuple[str | None, ...]
 Fits = Callable[..., object]
@@ -110,7 +112,9 @@ class TracedSizes:
                 values[label] = make_symbolic_number(environment, size, label)
             else:
                 values[label] = make_symbolic_size(environment, size, label)
-        return TracedSizes(asked_once(FakeTensorMode(shape_env=environment)), environment, values)
+        mode = WatchedFakeMode(shape_env=environment)
+        mode.rules = MetadataRules()
+        return TracedSizes(asked_once(mode), environment, values)
 
     @property
     def symbols(self) -> dict[str, Any]:

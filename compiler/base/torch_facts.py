@@ -86,6 +86,7 @@ __all__ = [
     "kept_from_stock",
     "lazy_class_property",
     "lazy_module",
+    "least_size",
     "leave_forward_mode",
     "leave_functorch",
     "load_fake_modes",
@@ -128,6 +129,7 @@ __all__ = [
     "tracing_question",
     "variable_functions",
     "while_loop",
+    "without_dispatch",
     "without_dispatch_modes",
     "without_torch_function",
     "without_transforms",
@@ -199,7 +201,7 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyp
 class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyped in torch
     """A fake mode that hands each call to `watcher`, where there is one, which runs it with `run`.
 
-    What torch's shape rules give goes through `correction`.
+    Calls that `rules` know are theirs, others are torch's.  What either gives goes through `correction`.
 
     What a call is made of inside the mode is not shown.  A second mode would see the same, at a seventh of the cost of
     capture.  If torch renames what is overridden here, nothing is noted, and the tests of effects fail.
@@ -208,6 +210,7 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
     supports_higher_order_operators = True  # torch looks for rules of exactly its own class
     watcher: "Callable[[WatchedFakeMode, Any, Any, tuple[Any, ...], dict[str, Any]], Any] | None" = None
     correction: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # (mode, operator, arguments, result)
+    rules: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # asked before torch; may not implement
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -220,7 +223,9 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
                 return self.watcher(self, func, types, args, kwargs or {})
             rule = func.python_key_table.get(FakeTensorMode)
             if rule is None or func in registered_hop_fake_fns:  # those have a rule that only leads back here
-                result = in_own_memory(func, args, self.dispatch(func, types, args, kwargs or {}))
+                result = NotImplemented if self.rules is None else self.rules(self, func, args, kwargs or {})
+                if result is NotImplemented:
+                    result = in_own_memory(func, args, self.dispatch(func, types, args, kwargs or {}))
                 return result if self.correction is None else self.correction(self, func, args, result)
             return rule(self, *args, **(kwargs or {}))
         except BaseException:
@@ -709,6 +714,17 @@ def lowest_value(symbol: Any) -> int | None:
     environment, expression = symbol.node.shape_env, symbol.node.expr
     span = environment.var_to_range.get(expression)
     return int(span.lower) if span is not None and span.lower.is_Integer else None
+
+
+def least_size(symbol: Any) -> int:
+    """Return a bound below which no value of a size made of symbols lies; 0 where nothing better is known."""
+    lower = symbol.node.shape_env.bound_sympy(symbol.node.expr).lower
+    return max(0, int(lower)) if lower.is_Integer else 0
+
+
+def without_dispatch() -> Any:
+    """Return a context in which an ATen call goes straight to its kernel; `_DisableTorchDispatch` is one C++ guard."""
+    return torch._C._DisableTorchDispatch()
 
 
 def symbol_name(symbol: Any) -> str:

@@ -272,7 +272,7 @@ def _variance_and_mean(
     wide = _widen(x)
     mean = wide.sum(dims, keepdim=True) / count
     centred = wide - mean
-    divisor = max(count - (1 if correction is None else correction), 0)
+    divisor = max(count - (1 if correction is None else correction), 0) if count else math.nan
     variance = (centred * centred).sum(dims, keepdim=keepdim) / divisor
     mean = mean if keepdim else mean.view(variance.shape)
     return variance.to(x.dtype), mean.to(x.dtype)

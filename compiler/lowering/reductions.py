@@ -210,7 +210,9 @@ def _variance(call: LoweringCall, *, root: bool, result: int = 0) -> tuple[LoopT
     correction = call.arguments.get("correction")
     freedom = 1 if correction is None else correction
     count = product(source.shape[dim] for dim in dims)
-    if not isinstance(freedom, int | float) or freedom != int(freedom) or count - int(freedom) <= 0:
+    if not isinstance(freedom, int | float) or freedom != int(freedom):
+        raise NoLowering("variance with a correction that is no whole number")
+    if count == 0 or count - int(freedom) <= 0:
         raise NoLowering("variance of too few elements")
     mean, inside = moments(call, source, dims)
 

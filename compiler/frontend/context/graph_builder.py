@@ -21,6 +21,7 @@ from ...base.torch_facts import (
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog
 from ...graph.node_values import set_entry_shape
+from ...graph.shapes.metadata_rules import MetadataRules
 from ...graph.shapes.shape_dispatch import call_with_dynamic_sizes
 from ...graph.shapes.shape_rules import corrected_in
 from ...values.constant import Constant
@@ -83,6 +84,8 @@ class GraphBuilder(GraphInProgress):
         load_fake_modes()
         self.fake_mode = WatchedFakeMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
         self.fake_mode.correction = corrected_in
+        if self.sizes.environment is not None:
+            self.fake_mode.rules = MetadataRules()
         asked_once(self.fake_mode)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
