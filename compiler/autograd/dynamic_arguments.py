@@ -102,7 +102,9 @@ class TracedSizes:
     def of(sizes: Mapping[str, float], numbers: frozenset[str]) -> TracedSizes:
         """Return symbols for dynamic sizes; numbers: labels of those that are none, and may be negative, 0 or 1."""
         if not sizes:
-            return TracedSizes(FakeTensorMode(), None, {})
+            mode = WatchedFakeMode()
+            mode.rules = MetadataRules()
+            return TracedSizes(mode, None, {})
         environment = make_shape_environment()
         values: dict[str, Any] = {}
         for label, size in sizes.items():

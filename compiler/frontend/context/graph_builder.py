@@ -84,8 +84,7 @@ class GraphBuilder(GraphInProgress):
         load_fake_modes()
         self.fake_mode = WatchedFakeMode(allow_non_fake_inputs=True, shape_env=self.sizes.environment)
         self.fake_mode.correction = corrected_in
-        if self.sizes.environment is not None:
-            self.fake_mode.rules = MetadataRules()
+        self.fake_mode.rules = MetadataRules()
         asked_once(self.fake_mode)
         self.input_values: list[TensorValue] = []
         self.by_fake: dict[int, TensorValue] = {}
