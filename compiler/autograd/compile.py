@@ -165,8 +165,8 @@ class CompiledCall:
             with _undisturbed():
                 form = self._compile(arguments, self._dynamic_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            fixed = self._fixed_form(arguments, error) if self.dynamic.labels else None
-            form = fixed or (None, self._run_as_it_is(error, arguments))
+            fixed = self._fixed_form(arguments, error) if self.dynamic.labels else error
+            form = (None, self._run_as_it_is(fixed, arguments)) if isinstance(fixed, Exception) else fixed
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
@@ -181,16 +181,19 @@ class CompiledCall:
             dynamic if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_DYNAMIC
         )
 
-    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | None:
-        """Compile for the sizes of this call only, after it failed with dynamic ones; None where that fails too."""
+    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | Exception:
+        """Compile for the sizes of this call only, after it failed with dynamic ones; return why that fails too.
+
+        Rules for symbols word a refusal as they please, as a ValueError where the kernel raises a RuntimeError.
+        """
         if self.options.strict and not isinstance(error, RuntimeError | Unsupported):
             raise error
         record(FellBack("dynamic sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:
             with _undisturbed():
                 return self._compile(arguments, NOTHING_DYNAMIC)
-        except Exception:
-            return None
+        except Exception as fixed:
+            return fixed
 
     def _run_as_it_is(self, error: Exception, arguments: tuple[object, ...]) -> Call:
         """Say why the graph runs as it is: we lack something, the program fails, or an error of ours."""

@@ -30,7 +30,6 @@ from torch.fx.experimental.sym_node import SymNode  # a float made of sizes, kep
 from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what was assumed of them becomes guards
     DimDynamic,
     ShapeEnv,
-    StatelessSymbolicContext,
     expect_true,  # what torch._check asks
     has_free_unbacked_symbols,  # flex_attention asks; no size of ours depends on data
 )
@@ -631,18 +630,19 @@ def make_symbolic_fake(
     The twin is made from a stand-in: the gradient of the input and the base of a view would be given symbols too,
     which nothing at the entry could compute.
     """
-    kinds = [DimDynamic.DYNAMIC if index in dimensions else DimDynamic.STATIC for index in range(tensor.dim())]
-    context: Any = StatelessSymbolicContext(dynamic_sizes=kinds, constraint_sizes=[None] * tensor.dim())
-    with torch.inference_mode(tensor.is_inference()):
-        plain = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device, requires_grad=tensor.requires_grad)
-    if isinstance(tensor, torch.nn.Parameter):
-        plain = torch.nn.Parameter(plain, tensor.requires_grad)
-    twin: torch.Tensor = mode.from_tensor(plain, symbolic_context=context)
-    if order != tuple(range(tensor.dim())):
-        with mode, torch.no_grad(), torch.inference_mode(tensor.is_inference()):
-            strides = dense_strides(twin.shape, order)
-            twin = torch.empty_strided(twin.shape, strides, dtype=tensor.dtype, device=tensor.device)
-        twin.requires_grad_(tensor.requires_grad)
+    environment = mode.shape_env
+    assert environment is not None
+    count = len(environment.var_to_range)
+    sizes = [
+        make_symbolic_size(environment, size, f"size_{count}_{index}") if index in dimensions else size
+        for index, size in enumerate(tensor.shape)
+    ]
+    strides = dense_strides(sizes, order)
+    with mode, torch.no_grad(), torch.inference_mode(tensor.is_inference()):
+        twin = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
+        if isinstance(tensor, torch.nn.Parameter):
+            twin = torch.nn.Parameter(twin, requires_grad=False)
+    twin.requires_grad_(tensor.requires_grad)
     if tensor.is_leaf:
         return twin
     with mode, torch.enable_grad():

@@ -1,5 +1,6 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
+import re
 from contextlib import nullcontext
 
 import torch
@@ -150,7 +151,10 @@ class SpecialisationWriter:
         self.recorder.sizes.record_fixed()
         self.guards += late
         self.checks += guard_lines(late, self.names)
-        body = [*self.before, *call, *self._warn_again(), *self.out.lines, *tail]
+        body = [*self.before, *call, *self._warn_again(), *self.out.lines]
+        if len(tail) > 1:
+            body += _let_go([*self.checks, *body], tail)
+        body += tail
         run, text = guarded_function(
             _identifier(self.unit.name),
             self.unit.parameters,
@@ -270,6 +274,20 @@ class SpecialisationWriter:
                 compiled = module.forward
         is_graph = compiled == module.forward
         return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend)), is_graph
+
+
+_NAME = re.compile(r"\b_\w+")
+
+
+def _let_go(lines: list[str], rest: list[str]) -> list[str]:
+    """Return the statement that drops what earlier lines fetched and the rest does not name.
+
+    The operation at a break may end objects, as `stock.clear()` does: held here, they would end later, in our order.
+    """
+    kept = set(_NAME.findall("\n".join(rest)))
+    targets = (line.lstrip().partition(" = ") for line in lines)
+    fetched = dict.fromkeys(name for name, sign, _ in targets if sign and _NAME.fullmatch(name) and name not in kept)
+    return [" = ".join([*fetched, "None"])] if fetched else []
 
 
 def _with_finally(before: list[str], lines: list[str], last: str) -> list[str]:

@@ -1,5 +1,6 @@
 """A case made ready: its input tensors, and its code as Python text that a script can show."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,16 @@ class PreparedCase:
         """Return copies of the inputs, with the same strides, as leaves."""
         return [copy_of(tensor) for tensor in self.inputs]
 
+    def writes_beyond(self, program: Callable[[list[Any]], Any]) -> bool:
+        """Return whether eager writes outside the memory of the inputs, here with room around it.
+
+        A kernel that believes other sizes than those of its arguments damages this process, whoever calls it.
+        """
+        guarded = [GuardedCopy(tensor) for tensor in self.inputs]
+        with contextlib.suppress(Exception):
+            program([[one.copy for one in guarded]])
+        return not all(one.is_whole() for one in guarded)
+
     def definition(self, name: str) -> str:
         """Return the text of the case as a function of `a`."""
         return "\n".join([f"def {name}(a):", *(f"    {line}" for line in self.lines)])
@@ -82,6 +93,34 @@ def copy_of(tensor: torch.Tensor) -> torch.Tensor:
         else:
             copy.copy_(plain)
     return copy.detach().requires_grad_(tensor.requires_grad)
+
+
+class GuardedCopy:
+    """A copy of a tensor in the middle of memory that nobody may write to."""
+
+    ROOM = 4096  # elements on each side
+    MARK = 77
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.copy = copy_of(tensor)
+        self.memory: torch.Tensor | None = None
+        if tensor.layout is not torch.strided or self.copy.is_conj() or self.copy.is_neg() or tensor.is_meta:
+            return
+        inside = self.copy.detach().as_strided(
+            (self.copy.untyped_storage().nbytes() // tensor.element_size(),), (1,), 0
+        )
+        self.size = inside.numel()
+        self.memory = torch.full((self.size + 2 * self.ROOM,), self.MARK, dtype=tensor.dtype)
+        self.memory[self.ROOM : self.ROOM + self.size] = inside
+        self.copy = self.memory.as_strided(tensor.shape, tensor.stride(), self.ROOM)
+        self.copy = self.copy.detach().requires_grad_(tensor.requires_grad)
+
+    def is_whole(self) -> bool:
+        """Return whether the memory around the copy is as it was."""
+        if self.memory is None:
+            return True
+        around = torch.cat([self.memory[: self.ROOM], self.memory[self.ROOM + self.size :]])
+        return bool((around == torch.tensor(self.MARK, dtype=around.dtype)).all())
 
 
 def samples_of(task: SweepTask) -> list[Sample]:

@@ -42,8 +42,9 @@ class SweepReport:
     """Counts of a sweep, filled while it runs, so that an interruption loses nothing.
 
     kinds: of verdicts over all cases.  listed: cases that known deviations explain.  findings: one for each distinct
-    fault.  faulty: cases that have one.  lost: processes that died or hung.  eager_died: cases in which eager
-    itself ends the process.  stale: known deviations that nothing showed, though all their tasks were done.
+    fault.  faulty: cases that have one.  lost: processes that died or hung.  eager_died: cases in which eager itself
+    ends the process, or writes where it must not.  stale: known deviations that nothing showed, though all their
+    tasks were done.
     """
 
     total: int = 0
@@ -87,7 +88,7 @@ class SweepReport:
             right = counts["cases"] - counts["faulty"] - counts["listed"]
             share = 100 * right / counts["cases"] if counts["cases"] else 0.0
             lines.append(f"{backend}: {counts['cases']} cases, {right} as in eager ({share:.3f} %)")
-        lines += [f"eager itself ends the process: {where}" for where in self.eager_died]
+        lines += [f"eager itself ends or damages the process: {where}" for where in self.eager_died]
         lines += [f"nothing shows this known deviation any more: {e.operator} {e.example}" for e in self.stale]
         return "\n".join(lines)
 
@@ -152,7 +153,7 @@ class Sweep:
             row = child.try_task(request)
         if isinstance(row, Lost):
             row = self._case_by_case(child, request, row)
-        return {**row, "eager_died": died} if died else row
+        return {**row, "eager_died": [*died, *row.get("eager_died", ())]} if died else row
 
     def _case_by_case(self, child: TaskChild, request: TaskRequest, first: Lost) -> dict[str, Any]:
         """Try each case of a task that was lost on its own, to name the one that loses it."""

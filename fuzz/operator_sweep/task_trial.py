@@ -15,7 +15,7 @@ from plumbline.oracle.harness.compilers import CompilerUnderTest
 from .argument_trees import tensors_of
 from .case_trial import CaseFault, Outcome, Runnable, Trial
 from .cases import SweepCase, SweepTask, read_case, seed_of
-from .contexts import CONTEXTS, ERROR_INPUT
+from .contexts import BY_NAME, CONTEXTS, ERROR_INPUT
 from .module_cases import module_cases, module_program
 from .prepared_cases import PreparedCase, Sample, error_samples_of, prepare, program_of, samples_of
 
@@ -54,7 +54,7 @@ def try_task(request: TaskRequest, compiler: CompilerUnderTest, say: Callable[[s
     begun = time.monotonic()
     task = request.task
     say(f"{EAGER} {task.key} samples")
-    works, refused = _screened(request, say)
+    works, refused, damaging = _screened(request, say)
     outcome = Outcome()
     if not request.listed:
         trial = Trial(task, compiler, module_program if task.is_module else operator_program, say)
@@ -73,6 +73,7 @@ def try_task(request: TaskRequest, compiler: CompilerUnderTest, say: Callable[[s
         "vacuous": outcome.vacuous,
         "breaks": outcome.breaks,
         "faults": [asdict(fault) for fault in outcome.faults],
+        **({"eager_died": damaging} if damaging else {}),
         "cpu_seconds": round(_cpu_seconds() - started, 3),
         "seconds": round(time.monotonic() - begun, 3),
     }
@@ -105,8 +106,11 @@ def operator_program(cases: Sequence[PreparedCase]) -> Runnable:
     )
 
 
-def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[Any], list[Any]]:
-    """Run every case in eager; return those that work and some of those that eager refuses."""
+def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[Any], list[Any], list[str]]:
+    """Run every case in eager; return those that work, some of those that eager refuses, and the names of the rest.
+
+    The rest are those in which eager itself writes outside the memory of the inputs.
+    """
     if request.task.is_module:
         cases: list[Any] = module_cases(request.task)
         build: Callable[[Sequence[Any]], Runnable] = module_program
@@ -115,6 +119,7 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
         build = operator_program
     works: list[Any] = []
     refused: list[Any] = []
+    damaging: list[str] = []
     seen: set[tuple[str, str, str]] = set()
     for prepared in cases:
         name = prepared.case.key
@@ -122,6 +127,9 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
             continue
         say(f"{EAGER} {name}")
         runnable = build([prepared])
+        if name not in request.only and _damages(prepared, runnable):
+            damaging.append(name)
+            continue
         try:
             arguments = runnable.arguments()
             results = runnable.program(arguments)
@@ -133,7 +141,14 @@ def _screened(request: TaskRequest, say: Callable[[str], None]) -> tuple[list[An
         else:
             _run_backward(results, arguments)
             works.append(prepared)
-    return works, refused
+    return works, refused, damaging
+
+
+def _damages(prepared: Any, runnable: Runnable) -> bool:
+    """Return whether eager writes outside its inputs: looked for where a context gives them other sizes."""
+    if not isinstance(prepared, PreparedCase) or BY_NAME[prepared.case.context].change is None:
+        return False
+    return prepared.writes_beyond(runnable.program)
 
 
 def _run_backward(results: Any, arguments: Any) -> None:

@@ -93,9 +93,6 @@ _ANTIALIASED = {
     ("bicubic", 4): aten._upsample_bicubic2d_aa.default,
 }
 
-# The shape rules of their backward take fixed sizes only; of images that require gradients the values are floats.
-_FIXED_IN_BACKWARD = frozenset({aten.upsample_bicubic2d.default, *_ANTIALIASED.values()})
-
 
 def _resized(name: str, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return what the kernel gives for the sizes of `result`, which a rule in Python composed of index operations."""
@@ -106,7 +103,7 @@ def _resized(name: str, args: Sequence[object], kwargs: Mapping[str, object], re
     assert isinstance(result, torch.Tensor)
     mode = str(options.get("mode", "nearest"))
     kernel = (_ANTIALIASED if options.get("antialias") else _KERNELS).get((mode, x.dim()))
-    if kernel is None or (kernel in _FIXED_IN_BACKWARD and x.requires_grad):  # mode "area" is pooling
+    if kernel is None:  # mode "area" is pooling
         return result
     corners = () if mode.startswith("nearest") else (bool(options.get("align_corners")),)
     factors = None if options.get("recompute_scale_factor") else options.get("scale_factor")

@@ -5,7 +5,7 @@ import torch
 
 from plumbline.fuzz.operator_sweep.cases import SweepCase, SweepTask
 from plumbline.fuzz.operator_sweep.contexts import BY_NAME
-from plumbline.fuzz.operator_sweep.prepared_cases import Sample, copy_of, prepare, program_of
+from plumbline.fuzz.operator_sweep.prepared_cases import GuardedCopy, Sample, copy_of, prepare, program_of
 
 ADD = SweepTask("add", "float32", False, "aot_eager")
 SAMPLE = Sample((torch.arange(6.0).view(2, 3), torch.ones(3)), {"alpha": 2})
@@ -97,3 +97,12 @@ def test_copies_have_the_same_strides_and_memory_of_their_own(tensor):
 
 def test_every_context_has_a_reason():
     assert all(context.reason for context in BY_NAME.values())
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (0,), ()], ids=str)
+def test_writes_outside_the_inputs_are_seen(shape: tuple[int, ...]) -> None:
+    guarded = GuardedCopy(torch.rand(shape))
+    guarded.copy.fill_(1)
+    assert guarded.is_whole()
+    guarded.copy.as_strided((1,), (1,), guarded.copy.storage_offset() + guarded.copy.numel() + 5).fill_(1)
+    assert not guarded.is_whole()

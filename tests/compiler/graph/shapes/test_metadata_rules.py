@@ -192,6 +192,12 @@ def run_each_rule(watch: Watch) -> None:
             ),
         ):
             call()
+        for order in (torch.contiguous_format, torch.channels_last):
+            image, gradient = (torch.randn(2, 3, size, 5).contiguous(memory_format=order) for size in (4, 8))
+            for kernel in (aten.upsample_bicubic2d, aten._upsample_bilinear2d_aa, aten._upsample_bicubic2d_aa):
+                backward = getattr(aten, f"{kernel.__name__}_backward")
+                kernel.default(image, [8, 5], False)
+                backward.default(gradient, [8, 5], [2, 3, 4, 5], False)
 
 
 @pytest.mark.parametrize("symbolic", [False, True])

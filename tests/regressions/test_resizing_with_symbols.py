@@ -1,0 +1,31 @@
+"""Found by `sweep operators`: bicubic images that need gradients were resized by a composition under dynamic sizes."""
+
+import pytest
+import torch
+
+import plumbline
+from plumbline.compiler.base.events import Broke, Captured, FellBack, recording
+
+KINDS = [("bicubic", False), ("bicubic", True), ("bilinear", True)]
+
+
+@pytest.mark.parametrize("order", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize(("mode", "antialias"), KINDS)
+def test_resizing_calls_the_kernel(mode: str, antialias: bool, order: torch.memory_format) -> None:
+    def resized(x):
+        return torch.nn.functional.interpolate(x, scale_factor=1.7, mode=mode, antialias=antialias).relu()
+
+    compiled = plumbline.compile(resized, backend="aot_eager", dynamic=True)
+    with recording() as events:
+        for size in (5, 7, 9):
+            x = torch.randn(2, 3, size, size + 1).contiguous(memory_format=order).requires_grad_()
+            y = x.detach().clone().requires_grad_()
+            expected, actual = resized(x), compiled(y)
+            expected.sum().backward()
+            actual.sum().backward()
+            assert torch.equal(actual, expected)
+            assert torch.equal(y.grad, x.grad)
+            assert (actual.stride(), y.grad.stride()) == (expected.stride(), x.grad.stride())
+    if mode == "bicubic" and not antialias and order is torch.channels_last:
+        return  # the rule by which the sizes are found refuses, and the program breaks there
+    assert [type(event) for event in events if isinstance(event, Captured | Broke | FellBack)] == [Captured]
