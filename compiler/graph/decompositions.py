@@ -53,7 +53,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.select_backward.default,
     aten.slice_backward.default,
     aten.smooth_l1_loss.default,
-    aten.smooth_l1_loss_backward.default,
     aten.softplus.default,
     aten.softplus_backward.default,
     aten.softshrink.default,
@@ -349,6 +348,15 @@ def _torchs(operator: OpOverload, arguments: Sequence[object], x: Tensor, parame
     return (
         NotImplemented if rule is None or (parameter is not None and parameter.dtype != x.dtype) else rule(*arguments)
     )
+
+
+@decomposes(aten.smooth_l1_loss_backward.default)
+def decompose_smooth_l1_backward(gradient: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+    """The sign of the difference, or a share of it near 0; what is no number stays none, unlike in `sign`."""
+    difference = x - target
+    sign = torch.where(difference == difference, difference.sign(), difference)
+    scaled = gradient / x.numel() if reduction == 1 else gradient
+    return torch.where(difference.abs() < beta, scaled * difference / beta, scaled * sign)
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

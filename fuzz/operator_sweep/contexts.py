@@ -4,6 +4,7 @@ A context is a row of `CONTEXTS`, with the reason why it is there.  Simpler ones
 the first context that shows it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ class Context:
     expression; None returns the result.  calls: how many times the operator is called.
     uses: which form of the operator: "function", "in_place" (the method with an underscore) or "out".
     out: for that form, what the `out=` tensor is: "right", "resized" or "wrong".
-    gradients: inputs require grad where the sample does.
+    gradients: inputs require grad where the sample does.  alike: only inputs of the first one's sizes are changed.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Context:
     uses: str = "function"
     out: str = ""
     gradients: bool = True
+    alike: bool = False
 
 
 def _pointwise_before(text: str, tensor: torch.Tensor) -> str:
@@ -106,6 +108,43 @@ def _transposed(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
     return _kept(tensor, tensor.detach().transpose(0, -1).contiguous().transpose(0, -1))
 
 
+_SPECIAL_WHOLE = (
+    -1,
+    2**63 - 1,
+    1 - 2**63,
+    0,  # not the lowest, which over -1 ends eager's process
+    1,
+    64,
+    63,
+    31,
+    8,
+    255,
+)
+
+
+def _special(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    """Return an input that begins with numbers at which rules have corners: of every sign, none, and the ends."""
+    del first
+    if tensor.dtype == torch.bool or not tensor.numel():
+        return tensor
+    if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        ends = torch.finfo(tensor.dtype)
+        numbers = [math.nan, -0.0, math.inf, 1000.0, ends.tiny, 0.0, -math.inf, -ends.tiny, 20.0, -2.5]
+        values = torch.tensor(numbers, dtype=tensor.dtype)
+    else:
+        values = torch.tensor(_SPECIAL_WHOLE).to(tensor.dtype)
+    special = tensor.detach().clone()
+    places = torch.arange(min(tensor.numel(), 3 * len(values)))
+    special.reshape(-1)[places] = values[places % len(values)]
+    return _kept(tensor, special) if special.is_contiguous() else tensor
+
+
+def _negative_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+    """Return indices that count from the end, for tensors of whole numbers."""
+    del first
+    return -1 - tensor if tensor.dtype in (torch.int64, torch.int32) else tensor
+
+
 def _far_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
     """Return indices that are out of every range, for tensors of whole numbers."""
     del first
@@ -131,6 +170,13 @@ CONTEXTS: tuple[Context, ...] = (
     Context("out", "`out=` that fits", uses="out", out="right", gradients=False),
     Context("out_resized", "`out=` that has to grow", uses="out", out="resized", gradients=False),
     Context("out_wrong", "`out=` of another dtype", uses="out", out="wrong", gradients=False),
+    Context(  # weights and statistics keep theirs: an infinity there only shows in which order a kernel multiplies
+        "special_values",
+        "corners of rules: nan, infinities, signed zeros, ends of a dtype",
+        change=_special,
+        alike=True,
+    ),
+    Context("negative_index", "indices from the end", change=_negative_index, gradients=False),
     Context("far_index", "errors that only data makes", change=_far_index, gradients=False),
     Context(ERROR_INPUT, "inputs that eager refuses, from torch's own tests", gradients=False),
 )
@@ -144,12 +190,17 @@ def changed_inputs(context: Context, tensors: Sequence[torch.Tensor]) -> list[to
     if context.change is None:
         return list(tensors)
     first = tensors[0].shape[0] if tensors and tensors[0].dim() else -1
-    changed = [context.change(tensor, first) for tensor in tensors]
+    changed = [
+        context.change(tensor, first) if not context.alike or tensor.shape == tensors[0].shape else tensor
+        for tensor in tensors
+    ]
     if any(tensor is None for tensor in changed):
         return None
     real = [tensor for tensor in changed if tensor is not None]
-    same = all(
-        new is old or (new.shape == old.shape and new.stride() == old.stride() and new.dtype != torch.int64)
-        for new, old in zip(real, tensors, strict=True)
-    )
+    same = all(new is old or _alike(new, old) for new, old in zip(real, tensors, strict=True))
     return None if same else real
+
+
+def _alike(new: torch.Tensor, old: torch.Tensor) -> bool:
+    """Return whether an input is what it was: its layout, and where a context gives other numbers those too."""
+    return new.shape == old.shape and new.stride() == old.stride() and torch.equal(new, old)
