@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .torch_facts import FakeTensor, FakeTensorMode, without_dispatch
+from .torch_facts import FakeTensorMode, fake_like_template, without_dispatch
 
 Number = int | torch.SymInt
 Key = tuple[Any, ...]  # whole numbers, and the expressions of symbolic ones
@@ -47,7 +47,7 @@ class FakeTemplates:
             with without_dispatch():
                 template = self._kept(key, torch.empty_strided(sizes, strides, dtype=dtype, device="meta"))
         with without_dispatch():
-            return _fake(mode, template, torch._lazy_clone(template), device)
+            return fake_like_template(mode, template, None, device)
 
     def view(
         self, mode: FakeTensorMode, sizes: Sequence[Number], strides: Sequence[Number], offset: Number, of: torch.Tensor
@@ -60,15 +60,9 @@ class FakeTemplates:
                 anywhere = torch.empty(0, dtype=of.dtype, device="meta")
                 template = self._kept(key, torch.as_strided(anywhere, sizes, strides, offset))
         with without_dispatch():
-            return _fake(mode, template, of, of.device)
+            return fake_like_template(mode, template, of, of.device)
 
     def _kept(self, key: Key, template: torch.Tensor) -> torch.Tensor:
         template.is_contiguous()  # the first question computes the answer, and copies have it
         self._templates[key] = template
         return template
-
-
-def _fake(mode: FakeTensorMode, template: torch.Tensor, memory: torch.Tensor, device: torch.device) -> torch.Tensor:
-    copy = template.data  # a version counter of its own, unlike detach()
-    torch._functionalize_unsafe_set(copy, memory)
-    return FakeTensor(mode, copy, device)
