@@ -177,7 +177,7 @@ class Functionalizer:
         args: tuple[object, ...] = tuple(node.args[1:])
         kwargs: tuple[tuple[str, object], ...] = tuple(sorted(node.kwargs.items()))
         if target is aten.as_strided.default and parent is not self.handles[source]:
-            args, kwargs = _with_offset(node, args, kwargs), ()
+            args, kwargs = _with_offset(node, args, kwargs, parent.region.root), ()
         grad = made_with_grad(node)
         if is_tensor(node):
             step = ViewStep(target, args, kwargs, None, grad)
@@ -418,10 +418,13 @@ def _grown(handle: Handle, new: fx.Node) -> fx.Node:
     return new
 
 
-def _with_offset(node: fx.Node, args: tuple[object, ...], kwargs: tuple[tuple[str, object], ...]) -> tuple[object, ...]:
+def _with_offset(
+    node: fx.Node, args: tuple[object, ...], kwargs: tuple[tuple[str, object], ...], root: fx.Node
+) -> tuple[object, ...]:
     """Return size, stride and offset of an `as_strided` that is taken of the whole memory instead of a view of it.
 
-    Without an offset of its own the call begins where the view begins.
+    Without an offset of its own the call begins where the view begins.  root: what the memory came with; where in its
+    storage an input begins is not known.
     """
     named = dict(zip(("size", "stride", "storage_offset"), args, strict=False)) | dict(kwargs)
     offset = named.get("storage_offset")
@@ -429,6 +432,10 @@ def _with_offset(node: fx.Node, args: tuple[object, ...], kwargs: tuple[tuple[st
         offset = tensor_of(node).storage_offset()
         if type(offset) is not int:
             raise Unsupported("as_strided of a view that begins at a dynamic place", hint="expected: it runs eagerly")
+        if root.op in ("placeholder", "get_attr"):
+            if offset:
+                raise Unsupported("as_strided of a part of an input", hint="expected: it runs eagerly")
+            offset = None
     return named["size"], named["stride"], offset
 
 

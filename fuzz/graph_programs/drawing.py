@@ -31,8 +31,12 @@ _KINDS: dict[str, Callable[[torch.Tensor], bool]] = {
     "int": lambda value: not value.is_floating_point() and not value.is_complex(),
     "bool": lambda value: value.dtype is torch.bool,
 }
-_ROWS = rows_by_family()
+Theme = dict[str, tuple[OperatorRow, ...]]
+"""The rows that the programs of a batch are drawn from, by family."""
+
+_ROWS: Theme = rows_by_family()
 _FAMILIES, _WEIGHTS = tuple(FAMILY_WEIGHTS), tuple(FAMILY_WEIGHTS.values())
+THEMED = 0.6  # share of batches that draw from a few rows of a few families
 
 BATCH_KINDS = {"plain": 6, "numbers": 2, "sizes": 2}
 """What changes between the calls of a batch besides the elements; each change may compile again, which costs time."""
@@ -44,11 +48,12 @@ def draw_batch(draw: random.Random, programs: int, avoided: Callable[[frozenset[
     A program that draws random numbers or that eager refuses is a batch of its own.
     """
     kind = draw.choices(tuple(BATCH_KINDS), tuple(BATCH_KINDS.values()))[0]
+    theme = drawn_theme(draw) if draw.random() < THEMED else _ROWS
     drawn: list[GraphProgram] = []
     attempts = 0
     while len(drawn) < programs and attempts < 20 * programs:
         attempts += 1
-        program, refused = draw_program(draw, kind)
+        program, refused = draw_program(draw, kind, theme)
         if program is None or (avoided(program.operators) and draw.random() < 0.95):
             continue
         if refused or program.draws:
@@ -63,13 +68,25 @@ def _smallest() -> GraphProgram:
     return GraphProgram((GraphInput((2,)),), (GraphStep("sin", (0,)),), (1,))
 
 
-def draw_program(draw: random.Random, kind: str = "plain") -> tuple[GraphProgram | None, bool]:
+def drawn_theme(draw: random.Random) -> Theme:
+    """Return a few rows of a few families: what needs several calls of one kind meets sooner than among all rows.
+
+    The idea is swarm testing (Groce and others, 2012).  Half of the themes write.
+    """
+    families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
+    if draw.random() < 0.5:
+        families.add("write")
+    few = draw.choice((2, 3, 5, 8))
+    return {one: tuple(draw.sample(_ROWS[one], min(few, len(_ROWS[one])))) for one in _FAMILIES if one in families}
+
+
+def draw_program(draw: random.Random, kind: str = "plain", theme: Theme = _ROWS) -> tuple[GraphProgram | None, bool]:
     """Draw one program and whether eager refuses its last line; None where the draws led nowhere."""
     calls = _drawn_calls(draw, kind)
     inputs = _drawn_inputs(draw, dynamic=kind == "sizes")
     if not _can_be_made(inputs, calls):
         return None, False
-    body = _DrawnBody(draw, inputs, calls[0])
+    body = _DrawnBody(draw, inputs, calls[0], theme)
     refusing = draw.random() < REFUSED
     for _ in range(draw.choice((2, 3, 4, 5, 6, 8, 10))):
         body.grow()
@@ -169,8 +186,10 @@ def _can_be_made(inputs: tuple[GraphInput, ...], calls: tuple[CallPlan, ...]) ->
 class _DrawnBody:
     """A body under construction: its values as real tensors, changed as the program changes them."""
 
-    def __init__(self, draw: random.Random, inputs: tuple[GraphInput, ...], plan: CallPlan) -> None:
-        self.draw = draw
+    def __init__(self, draw: random.Random, inputs: tuple[GraphInput, ...], plan: CallPlan, theme: Theme) -> None:
+        self.draw, self.theme = draw, theme
+        self.weights = [FAMILY_WEIGHTS[family] for family in theme]
+        self.repeats = 0.05 if theme is _ROWS else 0.15
         self.inputs = len(inputs)
         self.numbers = tuple(f"n{number}" for number in range(len(plan.numbers)))
         self.open_sizes = bool(plan.sizes)
@@ -185,7 +204,7 @@ class _DrawnBody:
     def grow(self) -> None:
         """Add one step, after a few attempts at most."""
         for _ in range(6):
-            step = self._repeated() if self.steps and self.draw.random() < 0.05 else self._proposed()
+            step = self._repeated() if self.steps and self.draw.random() < self.repeats else self._proposed()
             if step is not None and self._run(step):
                 return
 
@@ -204,7 +223,7 @@ class _DrawnBody:
         return self.draw.choice(several if several and self.draw.random() < 0.5 else self.steps)
 
     def _proposed(self) -> GraphStep | None:
-        row = self.draw.choice(_ROWS[self.draw.choices(_FAMILIES, _WEIGHTS)[0]])
+        row = self.draw.choice(self.theme[self.draw.choices(tuple(self.theme), self.weights)[0]])
         operands: list[int] = []
         for place in row.operands:
             number = self._operand(VALUE_KINDS[place[0]], operands[0] if operands else None)

@@ -197,10 +197,10 @@ def changed_inputs(context: Context, tensors: Sequence[torch.Tensor]) -> list[to
     if any(tensor is None for tensor in changed):
         return None
     real = [tensor for tensor in changed if tensor is not None]
-    same = all(new is old or _alike(new, old) for new, old in zip(real, tensors, strict=True))
+    same = all(_alike(new, old) for new, old in zip(real, tensors, strict=True))
     return None if same else real
 
 
 def _alike(new: torch.Tensor, old: torch.Tensor) -> bool:
     """Return whether an input is what it was: its layout, and where a context gives other numbers those too."""
-    return new.shape == old.shape and new.stride() == old.stride() and torch.equal(new, old)
+    return new is old or (new.shape == old.shape and new.stride() == old.stride() and torch.equal(new, old))

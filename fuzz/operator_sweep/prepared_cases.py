@@ -38,6 +38,9 @@ FACTORISING = (
 )
 """Operators whose libraries may not come back from numbers that are none."""
 
+COUNTING = frozenset({"nn.functional.one_hot"})
+"""Operators whose only input are places in their result."""
+
 UNWRITTEN = frozenset({("nn.functional.multilabel_margin_loss", "size_0")})
 """Operators and contexts in which eager's kernel returns without writing its result; compared in the same way."""
 
@@ -167,14 +170,20 @@ def prepare(case: SweepCase, sample: Sample) -> PreparedCase | None:
     originals = list(tensors_of((sample.args, sample.kwargs)))
     if context.name == "special_values" and case.task.operator.startswith(FACTORISING):
         return None
-    if context.name in ("far_index", "negative_index") and not any(tensor.is_floating_point() for tensor in originals):
-        return None  # numbers, not indices
+    if context.name in ("far_index", "negative_index") and not _has_indices(case, context, originals):
+        return None
     inputs = changed_inputs(context, originals)
     if inputs is None:
         return None
     if not context.gradients:
         inputs = [tensor.detach() for tensor in inputs]
     return _CaseWriter(case, context, sample, inputs).written()
+
+
+def _has_indices(case: SweepCase, context: Context, inputs: Sequence[torch.Tensor]) -> bool:
+    """Return whether whole numbers among the inputs are places, not numbers."""
+    counts = case.task.operator in COUNTING and context.name == "far_index"
+    return counts or any(tensor.is_floating_point() for tensor in inputs)
 
 
 class _CaseWriter:

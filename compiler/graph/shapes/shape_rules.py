@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from ...base.errors import Unsupported
 from ...base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
+from ..dynamic_sizes import is_symbolic
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
 from .stride_rules import in_kernel_order, layout_of
@@ -29,8 +31,13 @@ _KERNELS_CHOICE = frozenset({aten._embedding_bag.default, aten._embedding_bag_fo
 
 def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
-    if target in _KERNELS_CHOICE and _is_small((args, kwargs)):
-        return _as_the_kernel_gives(target, args, kwargs)
+    if target in _KERNELS_CHOICE:
+        if _is_small((args, kwargs)):
+            return _as_the_kernel_gives(target, args, kwargs)
+        if _has_symbols((args, kwargs)):
+            raise Unsupported(
+                f"{target}, with dynamic sizes", hint="expected: it is compiled for the sizes of each call"
+            )
     try:
         result = target(*args, **kwargs)
     except _FAILURES_OF_RULES:
@@ -38,6 +45,17 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
             raise
         result = _as_the_kernel_gives(target, args, kwargs)
     return corrected(target, args, in_own_memory(target, args, result))
+
+
+def _has_symbols(args: object) -> bool:
+    found: list[bool] = []
+
+    def note(value: object) -> None:
+        if isinstance(value, torch.Tensor):
+            found.append(any(map(is_symbolic, value.shape)))
+
+    map_leaves(args, note)
+    return any(found)
 
 
 def _is_small(args: object) -> bool:
