@@ -68,16 +68,19 @@ class ModeRecord(ModeChanges):
 
     @contextmanager
     def state_at_entry(self) -> Iterator[None]:
-        """Return a context with the grad mode and autocast that the graph will be called under."""
+        """Return a context with the grad mode, default dtype and autocast that the graph will be called under."""
         grad, autocast, depth = torch.is_grad_enabled(), autocast_state(), autocast_depth()
+        dtype = torch.get_default_dtype()
         casts = "autocast" in self.changed
         set_grad_mode(self.grad_at_entry)
+        set_default_dtype(self.blocks.dtype_at_entry)
         if casts:
             put_autocast(self.autocast_at_entry, self.autocast_depth_at_entry)
         try:
             yield
         finally:
             set_grad_mode(grad)
+            set_default_dtype(dtype)
             if casts:
                 put_autocast(autocast, depth)
 
