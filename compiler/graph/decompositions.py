@@ -353,10 +353,10 @@ def _torchs(operator: OpOverload, arguments: Sequence[object], x: Tensor, parame
 @decomposes(aten.smooth_l1_loss_backward.default)
 def decompose_smooth_l1_backward(gradient: Tensor, x: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
     """The sign of the difference, or a share of it near 0; what is no number stays none, unlike in `sign`."""
-    difference = x - target
+    difference = _widen(x) - _widen(target)
     sign = torch.where(difference == difference, difference.sign(), difference)
-    scaled = gradient / x.numel() if reduction == 1 else gradient
-    return torch.where(difference.abs() < beta, scaled * difference / beta, scaled * sign)
+    scaled = _widen(gradient) * (1 / x.numel() if reduction == 1 else 1.0)
+    return torch.where(difference.abs() < beta, scaled * difference / beta, scaled * sign).to(gradient.dtype)
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

@@ -108,18 +108,8 @@ def _transposed(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
     return _kept(tensor, tensor.detach().transpose(0, -1).contiguous().transpose(0, -1))
 
 
-_SPECIAL_WHOLE = (
-    -1,
-    2**63 - 1,
-    1 - 2**63,
-    0,  # not the lowest, which over -1 ends eager's process
-    1,
-    64,
-    63,
-    31,
-    8,
-    255,
-)
+_LEAST = 1 - 2**63  # the lowest of all, over -1, ends eager's process
+_SPECIAL_WHOLE = (-1, 2**63 - 1, _LEAST, 0, 1, 64, 63, 31, 8, 255)
 
 
 def _special(tensor: torch.Tensor, first: int) -> torch.Tensor | None:

@@ -148,7 +148,8 @@ class SizedCall:
 
     def tiny(self) -> Any:
         """Return what the call gives for tensors of a few elements and no device: dtypes and dimensions."""
-        key = (self.target, tuple(map(_tiny_key, self.args)), tuple((n, _tiny_key(v)) for n, v in self.kwargs.items()))
+        named = tuple((name, _tiny_key(value)) for name, value in self.kwargs.items())
+        key = (self.target, torch.get_default_dtype(), tuple(map(_tiny_key, self.args)), named)
         try:
             known = self.found.tiny.get(key)
         except TypeError:  # an argument that has no hash

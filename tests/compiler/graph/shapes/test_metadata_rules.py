@@ -60,7 +60,12 @@ class Watch(DispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         rule = rule_of(func)
-        found = self.ask(func, args, kwargs) if rule is not None and self.is_new(func, args, kwargs) else None
+        found = None
+        if rule is not None and self.is_new(func, args, kwargs):
+            try:
+                found = self.ask(func, args, kwargs)
+            except Exception as error:  # or it would pass for an error of the sample's
+                self.wrong.append(f"the rule of {func} raises {error!r}")
         result = func(*args, **kwargs)
         if found is not None:
             self.decided[func] = self.decided.get(func, 0) + 1
@@ -266,3 +271,16 @@ def test_copies_of_a_template_are_tensors_of_their_own() -> None:
     assert first.untyped_storage()._cdata != second.untyped_storage()._cdata == second.detach().untyped_storage()._cdata
     assert first.untyped_storage()._cdata == view.untyped_storage()._cdata
     assert (first._version, view._version, second._version) == (1, 1, 0)
+
+
+def test_a_dtype_that_follows_the_default_follows_its_changes() -> None:
+    mode = WatchedFakeMode()
+    mode.rules = MetadataRules()
+    x = make_fake(mode, torch.arange(4))
+    with mode:
+        assert (x / 2).dtype is torch.float32
+        torch.set_default_dtype(torch.float64)
+        try:
+            assert (x / 2).dtype is torch.float64
+        finally:
+            torch.set_default_dtype(torch.float32)
