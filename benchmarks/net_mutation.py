@@ -2,7 +2,7 @@
 
 Run `python benchmarks/net_mutation.py [--minutes 2] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json FILE]`.
 A fault is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on
-disk changes.  A net draws its default 200 programs, or goes through the operators that the row names, and ends at its
+disk changes.  A net draws its default 1000 programs, or goes through the operators that the row names, and ends at its
 first finding.  Found means: the finding fails with the fault, and passes when it is tried again without.  The bar is
 95 % of the faults.
 """
@@ -26,7 +26,7 @@ from types import ModuleType
 FAULTS = Path(__file__).with_name("net_faults.toml")
 ROOT = FAULTS.parent.parent
 NETS = ("sweep", "guards", "programs", "transforms", "graphs")  # the quickest first
-EXAMPLES = 200  # what `plumbline fuzz` draws by default
+EXAMPLES = 1000  # what `plumbline fuzz` draws by default
 BACKEND = "inductor"
 FOUND = "found"
 GRACE = 120.0  # seconds that a net may take beyond its minutes

@@ -126,7 +126,7 @@ def gate(
 
 @plumbline.command()
 @click.argument("mode", required=False, metavar="graphs|programs|transforms|guards")
-@click.option("--examples", type=click.IntRange(min=1), default=200, show_default=True, help="Number of programs.")
+@click.option("--examples", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of programs.")
 @click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline]")
 @click.option("--backend", metavar="NAME", help="Backend of the compiler.  [default: inductor]")
 @click.option(

@@ -165,8 +165,7 @@ class CompiledCall:
             with _undisturbed():
                 form = self._compile(arguments, self._dynamic_here(arguments))
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            fixed = self._fixed_form(arguments, error) if self.dynamic.labels else error
-            form = (None, self._run_as_it_is(fixed, arguments)) if isinstance(fixed, Exception) else fixed
+            form = self._fixed_form(arguments, error) if self.dynamic.labels else self._as_it_is_after(error, arguments)
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
@@ -181,8 +180,8 @@ class CompiledCall:
             dynamic if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_DYNAMIC
         )
 
-    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form | Exception:
-        """Compile for the sizes of this call only, after it failed with dynamic ones; return why that fails too.
+    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form:
+        """Compile for the sizes of this call only, after it failed with dynamic ones; if that fails too, it says why.
 
         Rules for symbols word a refusal as they please, as a ValueError where the kernel raises a RuntimeError.
         """
@@ -192,10 +191,10 @@ class CompiledCall:
         try:
             with _undisturbed():
                 return self._compile(arguments, NOTHING_DYNAMIC)
-        except Exception as fixed:
-            return fixed
+        except Exception as fixed:  # no variable may hold it: its traceback has the arguments
+            return self._as_it_is_after(fixed, arguments)
 
-    def _run_as_it_is(self, error: Exception, arguments: tuple[object, ...]) -> Call:
+    def _as_it_is_after(self, error: Exception, arguments: tuple[object, ...]) -> Form:
         """Say why the graph runs as it is: we lack something, the program fails, or an error of ours."""
         what = error.what if isinstance(error, PlumblineError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, PlumblineError) else "expected where eager raises too; else report it"
@@ -213,7 +212,7 @@ class CompiledCall:
                 report_graph_failure("autograd", self.gm, arguments, unreported.pop(), "aot_eager", self.options)
             return result
 
-        return as_it_is
+        return None, as_it_is
 
     def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments) -> Form:
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)

@@ -119,6 +119,12 @@ def write_reshaped(write: Write) -> fx.Node:
 @writes_through(aten.view.dtype)
 def write_reinterpreted(write: Write) -> fx.Node:
     """Read the bits as the source's dtype."""
+    if write.source_value.dtype is torch.bool:
+        raise Unsupported(
+            "a write to the bytes of truth values",
+            why="they may become others than 0 and 1",
+            hint="expected: the graph runs eagerly",
+        )
     return write.emit(aten.view.dtype, (write.new, write.source_value.dtype))
 
 

@@ -125,7 +125,7 @@ def _guarded(
                 raise result.error()
             if state is not None:
                 generator.set_state(state)
-            return op_by_op(*inputs)  # raises eager's own error
+            return rescue.after(result.unfounded(), inputs)  # eager's own error, if it has one
         return result  # type: ignore[return-value]  # generated text returns a tuple
 
     return call
@@ -149,6 +149,10 @@ class _KernelFailure:
     """A kernel stopped: code 1 an index out of range, code 2 an integer division by zero."""
 
     code: int
+
+    def unfounded(self) -> InternalError:
+        """Return what is on record where eager goes on: whether a kernel stops is part of its answer."""
+        return InternalError(f"a kernel stops where eager does not: {self.error()}", hint="report the graph")
 
     def error(self) -> Exception:
         if self.code == 1:

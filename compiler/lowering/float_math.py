@@ -113,7 +113,7 @@ def hardswish(b: B, x: Scalar) -> Scalar:
 
 
 def _clamped(b: B, x: Scalar, low: float, high: float) -> Scalar:
-    return b.op("minimum", b.op("maximum", x, number(b, low, x)), number(b, high, x))
+    return b.op("minimum", number(b, high, x), b.op("maximum", number(b, low, x), x))  # of equal zeros, that of x
 
 
 @lowers(aten.relu.default)

@@ -171,12 +171,12 @@ class _Lowering:
         for argument in node.all_input_nodes:
             if not _known_to_loops(self.values[argument]):
                 return "an argument that loops cannot hold"
-        state = (dict(self.writer.buffers), len(self.writer.steps))
+        state, numbers = (dict(self.writer.buffers), len(self.writer.steps)), dict(self.numbers)
         try:
             call = self._make_call(node, fakes)
             result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
         except (NoLowering, WrongDtype) as refusal:
-            self.writer.buffers = state[0]
+            self.writer.buffers, self.numbers = state[0], numbers
             del self.writer.steps[state[1] :]
             return str(refusal)
         self.values[node] = result

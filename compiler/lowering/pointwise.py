@@ -250,9 +250,11 @@ def lower_minimum(call: LoweringCall) -> LoopTensor:
 
 
 def _number_wins(name: str) -> Callable[..., Scalar]:
+    """Return the choice between two of which NaN is the worse one; of zeros of both signs it is the first."""
+
     def apply(b: B, x: Scalar, y: Scalar) -> Scalar:
         if x.dtype == torch.bool:
-            return b.op("bit_or" if name == "gt" else "bit_and", x, y)
+            return b.op("bit_or" if name == "ge" else "bit_and", x, y)
         first = b.op("bit_or", b.op(name, x, y), b.op("ne", y, y))
         return b.op("where", first, x, y)
 
@@ -262,13 +264,13 @@ def _number_wins(name: str) -> Callable[..., Scalar]:
 @lowers(aten.fmax.default)
 def lower_fmax(call: LoweringCall) -> LoopTensor:
     """The greater one; a number wins over NaN."""
-    return call.pointwise(_number_wins("gt"), "self", "other")
+    return call.pointwise(_number_wins("ge"), "self", "other")
 
 
 @lowers(aten.fmin.default)
 def lower_fmin(call: LoweringCall) -> LoopTensor:
     """The lesser one; a number wins over NaN."""
-    return call.pointwise(_number_wins("lt"), "self", "other")
+    return call.pointwise(_number_wins("le"), "self", "other")
 
 
 @lowers(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
@@ -300,10 +302,13 @@ def lower_masked_fill(call: LoweringCall) -> LoopTensor:
     return call.elements(element)
 
 
-def _limit(b: B, value: Scalar, low: Scalar | None, high: Scalar | None) -> Scalar:
+def _limit(b: B, value: Scalar, low: Scalar | None, high: Scalar | None, *, numbers: bool) -> Scalar:
+    """Keep a value between limits; beside a number that is a zero of the other sign, kernels keep the value's."""
     if low is not None:
-        value = b.op("maximum", value, low)
-    return value if high is None else b.op("minimum", value, high)
+        value = b.op("maximum", low, value) if numbers else b.op("maximum", value, low)
+    if high is not None:
+        value = b.op("minimum", high, value) if numbers else b.op("minimum", value, high)
+    return value
 
 
 @lowers(aten.clamp.default, aten.clamp.Tensor)
@@ -312,10 +317,11 @@ def lower_clamp(call: LoweringCall) -> LoopTensor:
     if call.dtype == torch.bool:
         raise NoLowering("clamp of bool")
     bounds = [name for name in ("min", "max") if call.arguments[name] is not None]
+    numbers = not any(isinstance(call.arguments[name], LoopTensor) for name in bounds)
 
     def apply(b: B, x: Scalar, *limits: Scalar) -> Scalar:
         named = dict(zip(bounds, limits, strict=True))
-        return _limit(b, x, named.get("min"), named.get("max"))
+        return _limit(b, x, named.get("min"), named.get("max"), numbers=numbers)
 
     return call.pointwise(apply, "self", *bounds, round_numbers=True)
 
@@ -323,13 +329,17 @@ def lower_clamp(call: LoweringCall) -> LoopTensor:
 @lowers(aten.clamp_min.default, aten.clamp_min.Tensor)
 def lower_clamp_min(call: LoweringCall) -> LoopTensor:
     """max(x, low)."""
-    return call.pointwise(lambda b, x, low: b.op("maximum", x, low), "self", "min", round_numbers=True)
+    numbers = not isinstance(call.arguments["min"], LoopTensor)
+    return call.pointwise(lambda b, x, low: _limit(b, x, low, None, numbers=numbers), "self", "min", round_numbers=True)
 
 
 @lowers(aten.clamp_max.default, aten.clamp_max.Tensor)
 def lower_clamp_max(call: LoweringCall) -> LoopTensor:
     """min(x, high)."""
-    return call.pointwise(lambda b, x, high: b.op("minimum", x, high), "self", "max", round_numbers=True)
+    numbers = not isinstance(call.arguments["max"], LoopTensor)
+    return call.pointwise(
+        lambda b, x, high: _limit(b, x, None, high, numbers=numbers), "self", "max", round_numbers=True
+    )
 
 
 @lowers(aten.neg.default)

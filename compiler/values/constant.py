@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from .builtin_arguments import BUILTIN_ARGUMENTS
 from .guard import ABSENT, GuardKind, look_up
 from .known_object import KnownObject
 from .operator_table import Binary, Comparison
@@ -266,6 +267,7 @@ class Known(KnownObject):
         rule = ctx.calls.call_rule(self.value)
         if rule is None:
             self.unsupported("call", UNKNOWN_CALLEE)
+        demand_arguments(ctx, self.value, args, kwargs)
         try:
             return rule(ctx, args, kwargs)
         except (IndexError, KeyError, ValueError):
@@ -361,12 +363,20 @@ class MethodOf(Value):
         return name
 
 
+def demand_arguments(ctx: CaptureContext, function: object, args: Arguments, kwargs: Keywords) -> None:
+    """Raise the TypeError of a builtin that does not take arguments of this form; rules look at those they know."""
+    form = BUILTIN_ARGUMENTS.get(function) if isinstance(function, type | types.BuiltinFunctionType) else None
+    if form is not None and not form.fit(len(args), kwargs):
+        refuse_arguments(ctx, function, args, kwargs)
+
+
 def refuse_arguments(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> None:
     """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
     try:
         function(*(ctx.realize(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
     except TypeError as error:
-        ctx.throw(TypeError, *error.args)
+        if error.__traceback__ is None or error.__traceback__.tb_next is None:  # of the call, not of what it calls
+            ctx.throw(TypeError, *error.args)
     except (Exception, Break):
         return
 

@@ -24,7 +24,7 @@ from .python.containers.mappings import DictValue, ProxyValue
 from .python.containers.namespaces import GlobalsValue
 from .python.containers.sets import SetValue
 from .python.containers.tuples import TupleValue
-from .python.objects.attributes import is_native
+from .python.objects.attributes import demand_plain_reading, is_native
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
@@ -244,6 +244,7 @@ def _list(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, tuple)
     ctx.guards.add(source, GuardKind.TYPE, type(value))
+    demand_plain_reading(type(value))
     return _elements(ctx, value, source, type(value))
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
+from .batch_theme import EVERYTHING, Theme, drawn_theme
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
-from .inputs import INPUT_DTYPES, LAYOUTS, VALUES, VIEWS, CallPlan, GraphInput
-from .operator_attributes import FLOATS, INTEGERS, AttributeChoice, drawn_attribute
+from .inputs import VIEWS, CallPlan, GraphInput
+from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, drawn_attribute
 from .operator_row import VALUE_KINDS, OperatorRow
-from .operator_vocabulary import FAMILY_WEIGHTS, rows_by_family
 
 MOST_ELEMENTS = 3000
 SIZES = (1, 2, 3, 0, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
@@ -31,12 +31,7 @@ _KINDS: dict[str, Callable[[torch.Tensor], bool]] = {
     "int": lambda value: not value.is_floating_point() and not value.is_complex(),
     "bool": lambda value: value.dtype is torch.bool,
 }
-Theme = dict[str, tuple[OperatorRow, ...]]
-"""The rows that the programs of a batch are drawn from, by family."""
-
-_ROWS: Theme = rows_by_family()
-_FAMILIES, _WEIGHTS = tuple(FAMILY_WEIGHTS), tuple(FAMILY_WEIGHTS.values())
-THEMED = 0.6  # share of batches that draw from a few rows of a few families
+THEMED = 0.6  # share of batches that draw from few things
 
 BATCH_KINDS = {"plain": 6, "numbers": 2, "sizes": 2}
 """What changes between the calls of a batch besides the elements; each change may compile again, which costs time."""
@@ -48,7 +43,7 @@ def draw_batch(draw: random.Random, programs: int, avoided: Callable[[frozenset[
     A program that draws random numbers or that eager refuses is a batch of its own.
     """
     kind = draw.choices(tuple(BATCH_KINDS), tuple(BATCH_KINDS.values()))[0]
-    theme = drawn_theme(draw) if draw.random() < THEMED else _ROWS
+    theme = drawn_theme(draw) if draw.random() < THEMED else EVERYTHING
     drawn: list[GraphProgram] = []
     attempts = 0
     while len(drawn) < programs and attempts < 20 * programs:
@@ -68,22 +63,12 @@ def _smallest() -> GraphProgram:
     return GraphProgram((GraphInput((2,)),), (GraphStep("sin", (0,)),), (1,))
 
 
-def drawn_theme(draw: random.Random) -> Theme:
-    """Return a few rows of a few families: what needs several calls of one kind meets sooner than among all rows.
-
-    The idea is swarm testing (Groce and others, 2012).  Half of the themes write.
-    """
-    families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
-    if draw.random() < 0.5:
-        families.add("write")
-    few = draw.choice((2, 3, 5, 8))
-    return {one: tuple(draw.sample(_ROWS[one], min(few, len(_ROWS[one])))) for one in _FAMILIES if one in families}
-
-
-def draw_program(draw: random.Random, kind: str = "plain", theme: Theme = _ROWS) -> tuple[GraphProgram | None, bool]:
+def draw_program(
+    draw: random.Random, kind: str = "plain", theme: Theme = EVERYTHING
+) -> tuple[GraphProgram | None, bool]:
     """Draw one program and whether eager refuses its last line; None where the draws led nowhere."""
     calls = _drawn_calls(draw, kind)
-    inputs = _drawn_inputs(draw, dynamic=kind == "sizes")
+    inputs = _drawn_inputs(draw, theme, dynamic=kind == "sizes")
     if not _can_be_made(inputs, calls):
         return None, False
     body = _DrawnBody(draw, inputs, calls[0], theme)
@@ -93,7 +78,8 @@ def draw_program(draw: random.Random, kind: str = "plain", theme: Theme = _ROWS)
     refused = refusing and body.refuse()
     if not body.steps or body.spoiled:
         return None, False
-    program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls)
+    sized = draw.random() < (0.4 if kind == "sizes" else 0.1)
+    program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls, sized)
     if not refused and _raises(program):
         return (program, True) if draw.random() < REFUSED_LATER else (None, False)
     return program, refused
@@ -137,28 +123,26 @@ def _number(draw: random.Random, kind: str) -> float:
     return draw.choice((0.1, 0.2, 0.3, 0.5, 1.0, 1.5, 2.0, -0.5, -2.7, 3.0, 0.0))
 
 
-def _drawn_inputs(draw: random.Random, *, dynamic: bool) -> tuple[GraphInput, ...]:
+def _drawn_inputs(draw: random.Random, theme: Theme, *, dynamic: bool) -> tuple[GraphInput, ...]:
     sizes = [draw.choice(SIZES) for _ in range(2)]
     inputs: list[GraphInput] = []
     for number in range(draw.choice((1, 2, 2, 3, 3, 4))):
-        if number and draw.random() < 0.12:
+        if number and draw.random() < theme.sharing:
             shared = draw.randrange(number)
             inputs.append(replace(inputs[shared], shares=shared, shares_from=draw.choice((0, 0, 1)),
                                   view=draw.choice(VIEWS), requires_grad=False))  # fmt: skip
             continue
-        shape = inputs[0].shape if number and draw.random() < 0.5 else _drawn_shape(draw, sizes, dynamic=dynamic)
-        one = GraphInput(shape, draw.choice(INPUT_DTYPES),
-                         draw.choice(LAYOUTS) if draw.random() < 0.4 else "contiguous",
-                         draw.choice(VALUES) if draw.random() < 0.5 else "normal")  # fmt: skip
-        wants_grad = one.is_float and draw.random() < 0.25
+        shape = inputs[0].shape if number and draw.random() < 0.5 else _drawn_shape(draw, theme, sizes, dynamic=dynamic)
+        one = GraphInput(shape, draw.choice(theme.dtypes), draw.choice(theme.layouts), draw.choice(theme.values))
+        wants_grad = one.is_float and draw.random() < theme.gradients
         inputs.append(replace(one, requires_grad=wants_grad))
     return tuple(inputs)
 
 
-def _drawn_shape(draw: random.Random, sizes: list[int], *, dynamic: bool) -> tuple[int, ...]:
+def _drawn_shape(draw: random.Random, theme: Theme, sizes: list[int], *, dynamic: bool) -> tuple[int, ...]:
     shape: list[int] = []
     elements = 1
-    for _ in range(draw.choice((0, 1, 1, 2, 2, 2, 3, 4))):
+    for _ in range(draw.choice(theme.ranks)):
         size = draw.choice((*sizes, draw.choice(SIZES), 1))
         if dynamic and draw.random() < 0.6:
             size = draw.choice((-1, -2))
@@ -188,8 +172,6 @@ class _DrawnBody:
 
     def __init__(self, draw: random.Random, inputs: tuple[GraphInput, ...], plan: CallPlan, theme: Theme) -> None:
         self.draw, self.theme = draw, theme
-        self.weights = [FAMILY_WEIGHTS[family] for family in theme]
-        self.repeats = 0.05 if theme is _ROWS else 0.15
         self.inputs = len(inputs)
         self.numbers = tuple(f"n{number}" for number in range(len(plan.numbers)))
         self.open_sizes = bool(plan.sizes)
@@ -204,7 +186,7 @@ class _DrawnBody:
     def grow(self) -> None:
         """Add one step, after a few attempts at most."""
         for _ in range(6):
-            step = self._repeated() if self.steps and self.draw.random() < self.repeats else self._proposed()
+            step = self._repeated() if self.steps and self.draw.random() < self.theme.repeats else self._proposed()
             if step is not None and self._run(step):
                 return
 
@@ -218,26 +200,42 @@ class _DrawnBody:
         return False
 
     def _repeated(self) -> GraphStep:
-        """Return an earlier step once more: equal calls must stay two values, each of several results too."""
+        """Return an earlier step once more: equal calls must stay two values, each of several results too.
+
+        Half of them are nearly that step only: 1 and True are one key, and two results.
+        """
         several = [step for step in self.steps if step.row.results > 1]
-        return self.draw.choice(several if several and self.draw.random() < 0.5 else self.steps)
+        step = self.draw.choice(several if several and self.draw.random() < 0.5 else self.steps)
+        alike = [number for number, text in enumerate(step.attributes) if text in LOOKALIKES]
+        if not alike or self.draw.random() < 0.5:
+            return step
+        attributes = list(step.attributes)
+        chosen = self.draw.choice(alike)
+        attributes[chosen] = self.draw.choice(LOOKALIKES[attributes[chosen]])
+        return replace(step, attributes=tuple(attributes))
 
     def _proposed(self) -> GraphStep | None:
-        row = self.draw.choice(self.theme[self.draw.choices(tuple(self.theme), self.weights)[0]])
+        row = self.draw.choice(self.theme.rows[self.draw.choices(tuple(self.theme.rows), self.theme.weights)[0]])
         operands: list[int] = []
         for place in row.operands:
-            number = self._operand(VALUE_KINDS[place[0]], operands[0] if operands else None)
+            written = row.writes and not operands
+            number = self._operand(VALUE_KINDS[place[0]], operands[0] if operands else None, written=written)
             if number is None:
                 return None
             operands.append(number)
         attributes = self._attributes(row, operands)
         return None if attributes is None else GraphStep(row.name, tuple(operands), attributes)
 
-    def _operand(self, kind: str, first: int | None) -> int | None:
-        """Choose a value of a kind: newer and unread ones, and those of the first operand's shape, more often."""
+    def _operand(self, kind: str, first: int | None, *, written: bool) -> int | None:
+        """Choose a value of a kind: newer and unread ones, and those of the first operand's shape, more often.
+
+        written: it will be written to; that of a tensor whose memory others have is worth more.
+        """
         fitting = [number for number, value in enumerate(self.values) if _KINDS[kind](value)]
         if not fitting:
             return None
+        if written and self.draw.random() < 0.5:
+            fitting = [number for number in fitting if len(self._sharers(number)) > 1] or fitting
         if first is not None and self.draw.random() < 0.7:
             shape = self.values[first].shape
             fitting = [number for number in fitting if self.values[number].shape == shape] or fitting
@@ -245,6 +243,11 @@ class _DrawnBody:
         if unread and self.draw.random() < 0.6:
             return self.draw.choice(unread)
         return self.draw.choice(fitting)
+
+    def _sharers(self, number: int) -> list[int]:
+        """Return the values that have the memory of this one, itself among them."""
+        memory = self.values[number].untyped_storage().data_ptr()
+        return [other for other, value in enumerate(self.values) if value.untyped_storage().data_ptr() == memory]
 
     def _attributes(self, row: OperatorRow, operands: list[int]) -> tuple[str, ...] | None:
         number = operands[0] if operands else 0
@@ -279,8 +282,8 @@ class _DrawnBody:
             self.steps.append(step)
             self.values += results
             self.used.update(step.operands)
-            if step.row.family == "write":
-                self.used.discard(step.operands[0])  # what was written is to be looked at
+            if step.row.writes:
+                self.used.difference_update(self._sharers(step.operands[0]))  # what was written is to be looked at
         return True
 
     def drawn_outputs(self) -> tuple[int, ...]:
@@ -291,7 +294,10 @@ class _DrawnBody:
         unread = [number for number in everything if number not in self.used and number >= self.inputs]
         outputs = [number for number in unread if self.draw.random() < 0.9]
         for number in everything:
-            if number not in outputs and self.draw.random() < (0.06 if number < self.inputs else 0.15):
+            apart = number < self.inputs or len(self._sharers(number)) == 1
+            if number not in outputs and self.draw.random() < (
+                0.06 if number < self.inputs else 0.15 if apart else 0.4
+            ):
                 outputs.append(number)
         if outputs and self.draw.random() < 0.05:
             outputs.append(self.draw.choice(outputs))

@@ -30,12 +30,14 @@ class GraphProgram:
 
     steps: values are numbered in order, inputs first; a statement gives none.  outputs: numbers of the values that are
     returned, inputs and repetitions among them.  calls: what changes from call to call; each has all numbers and sizes.
+    sized: whether the shapes of all inputs are returned too, as the program leaves them.
     """
 
     inputs: tuple[GraphInput, ...]
     steps: tuple[GraphStep, ...]
     outputs: tuple[int, ...]
     calls: tuple[CallPlan, ...] = (CallPlan(),)
+    sized: bool = False
 
     @property
     def numbers(self) -> int:
@@ -59,7 +61,9 @@ class GraphProgram:
 
     def source(self, name: str) -> str:
         """Return the function as Python text that needs `torch`."""
-        returned = ", ".join(value_name(number, len(self.inputs)) for number in self.outputs)
+        values = [value_name(number, len(self.inputs)) for number in self.outputs]
+        sizes = [f"tuple(a{number}.shape)" for number in range(len(self.inputs))] if self.sized else []
+        returned = ", ".join([*values, *sizes])
         lines = [f"def {name}({', '.join(self.parameters)}):", *self.lines(), f"return ({returned},)"]
         return "\n    ".join(lines) + "\n"
 

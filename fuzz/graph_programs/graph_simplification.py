@@ -23,6 +23,8 @@ def simpler_batches(batch: ProgramBatch) -> Iterator[ProgramBatch]:
 
 def simpler_graph_programs(program: GraphProgram) -> Iterator[GraphProgram]:
     """Yield programs with one thing less, or with an input that is plainer."""
+    if program.sized:
+        yield replace(program, sized=False)
     yield from _one_output(program)
     yield from _without_steps(program)
     yield from _fewer_calls(program)

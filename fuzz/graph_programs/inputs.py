@@ -16,8 +16,8 @@ VALUES = ("normal", "ties", "positive", "zeros", "constant", "wide", "special")
 VIEWS = ("", ".view_as(a{n})", ".reshape(-1)", "[1:]", ".t()", "[..., ::2]", ".unsqueeze(0)", "[0]", ".detach()")
 """How an argument may be made from an earlier one whose memory it shares; `{n}` is that one's number."""
 
-_SPECIAL = ("0.0", "-0.0", "1.0", "-1.0", "0.5", "float('inf')", "-float('inf')", "float('nan')", "1e-40", "3e38",
-            "1e-45", "65504.0")  # fmt: skip
+_SPECIAL = ("0.0", "-0.0", "1.0", "-1.0", "0.5", "float('inf')", "-float('inf')", "float('nan')", "1e-40", "1e30",
+            "1e-45", "65504.0", "0.1", "2.0", "3.7", "-0.5")  # fmt: skip
 _SPECIAL_INTEGERS = {
     "int64": [0, 1, -1, 2, -(2**63), 2**63 - 1, 2**53 + 1, 100],
     "int32": [0, 1, -1, 2, -(2**31), 2**31 - 1, 2**24 + 1, 100],
@@ -58,7 +58,10 @@ class GraphInput:
         shape = tuple(size if size >= 0 else plan.sizes[-size - 1] for size in self.shape)
         seed = plan.seed * 31 + number
         text = laid_out(self.layout, shape, lambda dense: self._elements(dense, drawn_from(seed)))
-        return f"{text}.requires_grad_()" if self.requires_grad and self.is_float else text
+        if not (self.requires_grad and self.is_float):
+            return text
+        # a leaf that is a view of what requires no grad loses its gradients in eager when its memory is written to
+        return f"{text}.requires_grad_()" if self.layout == "contiguous" else f"{text}.detach().requires_grad_()"
 
     def _elements(self, shape: tuple[int, ...], drawn: str) -> str:
         if self.dtype == "bool":

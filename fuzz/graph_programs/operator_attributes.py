@@ -15,6 +15,12 @@ from .inputs import DTYPES, FLOAT_DTYPES, INT_DTYPES
 INTEGERS = (0, 1, -1, 2, 3, -2, 5, 7, 8, 10, 31, 63, 100, 127, -128, 255)
 FLOATS = ("0.0", "1.0", "-1.0", "0.5", "2.0", "-0.5", "0.1", "-0.0", "1e-3", "3.7", "1e10", "1e-40",
           "float('inf')", "-float('inf')", "float('nan')")  # fmt: skip
+LOOKALIKES = {
+    "1": ("True", "1.0"), "True": ("1", "1.0"), "1.0": ("1", "True"), "False": ("0", "0.0"), "-1": ("-1.0",),
+    "0": ("False", "0.0", "-0.0"), "0.0": ("-0.0", "0"), "-0.0": ("0.0", "0"), "2": ("2.0",), "2.0": ("2",),
+    "-1.0": ("-1",),
+}  # fmt: skip
+"""Numbers that are equal to one another, or nearly, and give other results."""
 NUMBER_FORMS = ("{n}", "{n}", "{n}", "-{n}", "({n} * 2)", "({n} + 1)", "({n} - 1)", "abs({n})", "({n} % 3)",
                 "({n} // 2)", "({n} / 2)", "max({n}, 1)", "min({n}, 2)", "float({n})", "int({n})", "({n} ** 2)",
                 "({n} > 1)", "round({n})", "divmod({n}, 3)[1]")  # fmt: skip

@@ -36,6 +36,11 @@ class OperatorRow:
         return tuple(place for place in self._places() if is_value(place))
 
     @property
+    def writes(self) -> bool:
+        """Return whether it writes to its first value, or changes the form of it."""
+        return self.family in ("write", "form")
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """Return the places of attributes, each once, in order."""
         return tuple(place for place in self._places() if not is_value(place))

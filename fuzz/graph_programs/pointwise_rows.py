@@ -8,9 +8,11 @@ _FLOAT_ONE = (
     "atan asin acos asinh acosh atanh sinh cosh floor ceil trunc frac round deg2rad rad2deg"
 )
 _ACTIVATIONS = (
-    "relu gelu silu mish softplus elu selu celu hardtanh hardswish hardsigmoid leaky_relu relu6 logsigmoid softsign "
-    "tanhshrink softshrink hardshrink"
+    "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid softsign tanhshrink softshrink hardshrink"
 )
+# Their gradients at NaN are one in eager's vectorised loop and another in the rest of the same loop.
+_BENT = "elu selu celu hardtanh hardswish relu6"
+_NUMBER = "{f}.masked_fill({f}.isnan(), 0.5)"
 _TWO = "add sub mul div maximum minimum fmin fmax fmod remainder floor_divide eq ne lt le gt ge"
 _FLOAT_TWO = "atan2 hypot nextafter pow logaddexp logaddexp2 xlogy"
 _BITS = "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor bitwise_left_shift bitwise_right_shift"
@@ -20,7 +22,9 @@ add_rows("pointwise", _FLOAT_ONE, "torch.NAME({f})")
 add_rows("pointwise", "sin exp tanh sqrt sigmoid floor round", "torch.NAME({x})", suffix="_of_any")
 add_rows("pointwise", "round", "torch.round({f}, decimals={decimals})", suffix="_decimals")
 add_rows("pointwise", _ACTIVATIONS, "torch.nn.functional.NAME({f})")
-add_rows("pointwise", "elu celu softplus", "torch.nn.functional.NAME({f}, {pos})", suffix="_number")
+add_rows("pointwise", _BENT, f"torch.nn.functional.NAME({_NUMBER})")
+add_rows("pointwise", "elu celu", f"torch.nn.functional.NAME({_NUMBER}, {{pos}})", suffix="_number")
+add_rows("pointwise", "softplus", "torch.nn.functional.NAME({f}, {pos})", suffix="_number")
 add_rows("pointwise", "leaky_relu softshrink hardshrink", "torch.nn.functional.NAME({f}, {k})", suffix="_number")
 add_rows("pointwise", "threshold", "torch.nn.functional.threshold({x}, {k}, {k2})")
 add_rows("pointwise", "gelu", "torch.nn.functional.gelu({f}, approximate='tanh')", suffix="_tanh")
@@ -89,7 +93,7 @@ add_rows("cast", "to", "{f}.to({fdtype}).to({fdtype2})", suffix="_twice")
 add_rows("cast", "to", "{b}.to({dtype})", suffix="_of_bool")
 add_rows("cast", "type_as", "{i}.type_as({y})")
 add_rows("cast", "view_bits", "{i}.view({idtype})")
-add_rows("cast", "view_bits", "torch.nan_to_num({f}).view({dtype})", suffix="_of_float")
+add_rows("cast", "view_bits", "{i}.float().view({dtype})", suffix="_of_float")  # bits of what is rounded may differ
 add_rows("cast", "result_type", "{x}.to(torch.promote_types({x}.dtype, {y}.dtype))")
 add_rows("cast", "complex", "torch.complex({f}.float(), {g}.float())")
 add_rows("cast", "real imag", "torch.view_as_complex(torch.stack([{f}, {f}], -1)).NAME")
@@ -148,9 +152,10 @@ add_rows("pointwise", "i0 i1 i0e erfcx ndtr log_ndtr entr sinc", "torch.special.
 add_rows("binary", "xlog1py", "torch.special.xlog1py({f}, {g})")
 add_rows("pointwise", "polygamma", "torch.polygamma(1, {f})")
 add_rows("pointwise", "frexp", "torch.frexp({f})", results=2)
-add_rows("pointwise", "hardtanh relu6 rrelu", "torch.nn.functional.NAME({f}, inplace=False)", suffix="_keyword")
+add_rows("pointwise", "hardtanh relu6", f"torch.nn.functional.NAME({_NUMBER}, inplace=False)", suffix="_keyword")
+add_rows("pointwise", "rrelu", "torch.nn.functional.rrelu({f}, inplace=False)", suffix="_keyword")
 add_rows("pointwise", "softplus", "torch.nn.functional.softplus({f}, beta={k}, threshold={k2})", suffix="_threshold")
-add_rows("pointwise", "elu", "torch.nn.functional.elu({f}, alpha={k})", suffix="_alpha")
+add_rows("pointwise", "elu", f"torch.nn.functional.elu({_NUMBER}, alpha={{k}})", suffix="_alpha")
 add_rows("pointwise", "bernoulli_of_limits", "torch.bernoulli(({f} > 0).to({f}.dtype))", draws=True)
 add_rows("creation", "arange", "torch.arange({n}, {n2}, dtype={dtype})", suffix="_numbers")
 add_rows("creation", "logspace", "torch.logspace(0.0, 2.0, {window})")

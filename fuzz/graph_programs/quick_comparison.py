@@ -12,7 +12,8 @@ import torch
 
 from .inputs import is_grad_leaf
 
-FILLS = (37, 41, 43, 47, 53, 59, 61, 67, 71, 73)
+BITS = tuple(1 << number for number in range(7))
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,17 +161,27 @@ def _gradient_difference(eager: Any, compiled: Any) -> str | None:
 
 
 def write_outputs(outcome: CallOutcome) -> list[torch.Tensor]:
-    """Write to each output in turn, each with a number of its own; return the tensors as they are then."""
+    """Flip one bit of every element of each output, in turn each its own; return the tensors as they are then.
+
+    Every element changes for certain, also where eager and the compiled program hold different ones.
+    """
     with torch.no_grad():
         for number, value in enumerate(outcome.outputs):
             if isinstance(value, torch.Tensor):
-                _write(value.detach(), FILLS[number % len(FILLS)])
+                _flip(value.detach(), BITS[number % len(BITS)])
     return outcome.tensors
 
 
-def _write(value: torch.Tensor, number: int) -> None:
+def _flip(value: torch.Tensor, bit: int) -> None:
+    if value.is_complex():
+        value = torch.view_as_real(value.conj() if value.is_conj() else value)
     try:
-        value.logical_not_() if value.dtype is torch.bool else value.fill_(number)
+        if value.dtype is torch.bool:
+            value.logical_not_()
+        elif value.is_neg():  # such a view cannot be read as integers
+            value.fill_(bit)
+        else:
+            value.view(_INTEGERS[value.itemsize]).bitwise_xor_(bit)
     except RuntimeError:
         return  # an expanded tensor: several elements are one place
 

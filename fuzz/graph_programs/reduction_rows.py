@@ -2,11 +2,14 @@
 
 from .operator_row import add_rows
 
-_ALL = "sum mean prod amax amin max min any all argmax argmin std var count_nonzero nansum median"
+_ALL = "sum mean amax amin max min any all argmax argmin std var count_nonzero nansum median"
 
 add_rows("reduction", _ALL, "torch.NAME({x})", suffix="_all")
 add_rows("reduction", "sum mean amax amin any all nansum nanmean", "torch.NAME({x}, {dims}, keepdim={keep})")
-add_rows("reduction", "prod argmax argmin any all cumsum", "torch.NAME({x}, {dim})", suffix="_dim")
+add_rows("reduction", "argmax argmin any all cumsum", "torch.NAME({x}, {dim})", suffix="_dim")
+# Where a product of large and small numbers leaves the range, which way it goes depends on their order.
+add_rows("reduction", "prod", "torch.prod({i})", suffix="_all")
+add_rows("reduction", "prod", "torch.prod({f}.nan_to_num().clamp(-1, 1), {dim})", suffix="_dim")
 add_rows("reduction", "sum mean", "torch.NAME({x}, {dims}, dtype={fdtype})", suffix="_dtype")
 add_rows("reduction", "sum", "torch.sum({x}, dtype={dtype})", suffix="_all_dtype")
 add_rows("reduction", "var std", "torch.NAME({f}, {dims}, correction={correction}, keepdim={keep})")
@@ -31,8 +34,10 @@ add_rows("scan", "diff", "torch.diff({x}, dim={dim})")
 add_rows("reduction", "norm", "torch.norm({f}, {ord}, {dims})", suffix="_of_order")
 add_rows("reduction", "normalize_of_order", "torch.nn.functional.normalize({f}, {ord}, {dim})")
 add_rows("reduction", "renorm", "torch.renorm({f}, {ord}, {dim}, 1.0)")
-add_rows("reduction", "max min nanmedian median mode", "torch.NAME({x}, {dim})[0]", suffix="_values")
-add_rows("reduction", "median", "torch.median({x}, {dim})", results=2, suffix="_dim")
+add_rows("reduction", "max min mode", "torch.NAME({x}, {dim})[0]", suffix="_values")
+# eager sorts a tensor whose elements share places (`expand`) in place, by several threads: a copy has a place for each
+add_rows("reduction", "nanmedian median", "torch.NAME({x}.clone(), {dim})[0]", suffix="_values")
+add_rows("reduction", "median", "torch.median({x}.clone(), {dim})", results=2, suffix="_dim")
 add_rows("reduction", "argmax argmin", "torch.NAME({x}, {dim}, keepdim={keep})", suffix="_keep")
 add_rows("reduction", "count_nonzero", "torch.count_nonzero({x}, {dim})", suffix="_dim")
 add_rows("reduction", "prod", "torch.prod({x}, {dim}, dtype={dtype})", suffix="_dtype")

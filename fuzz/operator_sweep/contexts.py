@@ -11,8 +11,21 @@ from typing import Any
 
 import torch
 
-Change = Callable[[torch.Tensor, int], torch.Tensor | None]
-"""From an input, and the first size of the first input, to what is passed in its place; None: no such input."""
+
+@dataclass(frozen=True, slots=True)
+class InputPlace:
+    """Where an input stands.
+
+    first: the first size of the first input, -1 where it has none.  number: of the input.  turn: number of the sample.
+    """
+
+    first: int
+    number: int
+    turn: int
+
+
+Change = Callable[[torch.Tensor, InputPlace], torch.Tensor | None]
+"""From an input, and where it stands, to what is passed in its place; None: no such input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +73,13 @@ def _each(result: Any, one: Callable[[str, torch.Tensor], str]) -> str:
 
 
 def _pointwise_after(result: Any) -> str:
-    return _each(result, lambda text, tensor: f"~{text}" if tensor.dtype == torch.bool else f"{text} + 1")
+    def one(text: str, tensor: torch.Tensor) -> str:
+        if tensor.dtype == torch.bool:
+            return f"~{text}"
+        whole = not tensor.dtype.is_floating_point and not tensor.dtype.is_complex
+        return f"({text} + 1).double()" if whole else f"{text} + 1"  # a small integer wraps before it is anything else
+
+    return _each(result, one)
 
 
 def _reduced_after(result: Any) -> str:
@@ -77,32 +96,32 @@ def _kept(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().requires_grad_(like.requires_grad)
 
 
-def _no_dimensions(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-    del first
+def _no_dimensions(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    del place
     if tensor.dim() == 0:
         return tensor
     return _kept(tensor, tensor.detach().reshape(-1)[0].clone()) if tensor.numel() else None
 
 
 def _narrowed(size: int) -> Change:
-    def narrow(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-        if tensor.dim() == 0 or tensor.shape[0] != first or first <= size:
+    def narrow(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+        if tensor.dim() == 0 or tensor.shape[0] != place.first or place.first <= size:
             return tensor
         return _kept(tensor, tensor.detach()[:size].clone())
 
     return narrow
 
 
-def _strided(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-    del first
+def _strided(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    del place
     if tensor.dim() == 0 or not tensor.numel():
         return tensor
     double = torch.stack([tensor.detach(), tensor.detach()], -1).flatten(-2)
     return _kept(tensor, double[..., ::2])
 
 
-def _transposed(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-    del first
+def _transposed(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    del place
     if tensor.dim() < 2 or not tensor.numel():
         return tensor
     return _kept(tensor, tensor.detach().transpose(0, -1).contiguous().transpose(0, -1))
@@ -112,36 +131,64 @@ _LEAST = 1 - 2**63  # the lowest of all, over -1, ends eager's process
 _SPECIAL_WHOLE = (-1, 2**63 - 1, _LEAST, 0, 1, 64, 63, 31, 8, 255)
 
 
-def _special(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
-    """Return an input that begins with numbers at which rules have corners: of every sign, none, and the ends."""
-    del first
+def _special(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    """Return an input that begins with numbers at which rules have corners: of every sign, none, and the ends.
+
+    Inputs go through the numbers at different paces, and samples begin at others, so that each meets each.
+    """
     if tensor.dtype == torch.bool or not tensor.numel():
         return tensor
     if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
         ends = torch.finfo(tensor.dtype)
-        numbers = [math.nan, -0.0, math.inf, 1000.0, ends.tiny, 0.0, -math.inf, -ends.tiny, 20.0, -2.5]
+        numbers = [math.nan, -0.0, math.inf, 1000.0, ends.tiny, 0.0, -math.inf, -ends.tiny, 20.0, -2.5, ends.max**0.8]
         values = torch.tensor(numbers, dtype=tensor.dtype)
     else:
         values = torch.tensor(_SPECIAL_WHOLE).to(tensor.dtype)
     special = tensor.detach().clone()
-    places = torch.arange(min(tensor.numel(), 3 * len(values)))
-    special.reshape(-1)[places] = values[places % len(values)]
+    count = len(values)
+    places = torch.arange(min(tensor.numel(), count * count if place.number else 3 * count))
+    pace = place.number * (places // count + 1 + place.turn)
+    special.reshape(-1)[places] = values[(places + 5 * place.turn + pace) % count]
     return _kept(tensor, special) if special.is_contiguous() else tensor
 
 
-def _negative_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+_TURNING = (1.0, -1.0, 0.0, 3.0, 6.0, -3.0, 0.5, -0.5, 2.0, -6.0, 20.0)
+
+
+def _turning(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    """Return an input of the few numbers at which one rule ends and the next begins."""
+    if not tensor.dtype.is_floating_point or not tensor.numel():
+        return tensor
+    count = len(_TURNING)
+    places = torch.arange(tensor.numel())
+    pace = place.number * (places // count + 1 + place.turn)
+    values = torch.tensor(_TURNING, dtype=tensor.dtype)[(places + 5 * place.turn + pace) % count]
+    return _kept(tensor, values.reshape(tensor.shape)) if tensor.is_contiguous() else tensor
+
+
+def _zeros_before(text: str, tensor: torch.Tensor) -> str:
+    return f"torch.zeros_like({text})" if tensor.dtype.is_floating_point else text
+
+
+def _negative_index(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
     """Return indices that count from the end, for tensors of whole numbers."""
-    del first
+    del place
     return -1 - tensor if tensor.dtype in (torch.int64, torch.int32) else tensor
 
 
-def _far_index(tensor: torch.Tensor, first: int) -> torch.Tensor | None:
+def _far_index(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
     """Return indices that are out of every range, for tensors of whole numbers."""
-    del first
+    del place
     return torch.full_like(tensor, 1_000_003) if tensor.dtype in (torch.int64, torch.int32) else tensor
 
 
+def _as_it_is(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    del place
+    return tensor.detach().clone()
+
+
 ERROR_INPUT = "error_input"
+UNSUPPORTED = "unsupported_dtype"
 
 CONTEXTS: tuple[Context, ...] = (
     Context("alone", "the operator's own rule"),
@@ -166,8 +213,24 @@ CONTEXTS: tuple[Context, ...] = (
         change=_special,
         alike=True,
     ),
+    Context("turning_points", "the ends of rules of activations, and ties", change=_turning, alike=True),
     Context("negative_index", "indices from the end", change=_negative_index, gradients=False),
+    Context(UNSUPPORTED, "dtypes that eager has no kernel for", change=_as_it_is, gradients=False),
     Context("far_index", "errors that only data makes", change=_far_index, gradients=False),
+    Context(
+        "far_index_unused",
+        "errors of a call whose result nobody reads",
+        change=_far_index,
+        after=lambda result: "None",
+        gradients=False,
+    ),
+    Context(
+        "far_index_of_zeros",
+        "errors of a call that needs no elements",
+        change=_far_index,
+        before=_zeros_before,
+        gradients=False,
+    ),
     Context(ERROR_INPUT, "inputs that eager refuses, from torch's own tests", gradients=False),
 )
 
@@ -175,20 +238,22 @@ BY_NAME = {context.name: context for context in CONTEXTS}
 RANK = {context.name: number for number, context in enumerate(CONTEXTS)}
 
 
-def changed_inputs(context: Context, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
-    """Return the inputs of a sample in this context; None if the context has nothing to change here."""
+def changed_inputs(context: Context, tensors: Sequence[torch.Tensor], turn: int) -> list[torch.Tensor] | None:
+    """Return the inputs of a sample, the turn-th, in this context; None if there is nothing to change here."""
     if context.change is None:
         return list(tensors)
     first = tensors[0].shape[0] if tensors and tensors[0].dim() else -1
     changed = [
-        context.change(tensor, first) if not context.alike or tensor.shape == tensors[0].shape else tensor
-        for tensor in tensors
+        context.change(tensor, InputPlace(first, number, turn))
+        if not context.alike or tensor.shape == tensors[0].shape
+        else tensor
+        for number, tensor in enumerate(tensors)
     ]
     if any(tensor is None for tensor in changed):
         return None
     real = [tensor for tensor in changed if tensor is not None]
     same = all(_alike(new, old) for new, old in zip(real, tensors, strict=True))
-    return None if same else real
+    return None if same and context.name != UNSUPPORTED else real
 
 
 def _alike(new: torch.Tensor, old: torch.Tensor) -> bool:

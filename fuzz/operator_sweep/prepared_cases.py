@@ -10,8 +10,8 @@ import torch
 
 from ..generated_source import functions_of
 from .argument_trees import CallText, tensors_of, with_tensors
-from .cases import SweepCase, SweepTask, dtype_of, seed_of
-from .contexts import BY_NAME, Context, changed_inputs
+from .cases import DTYPES, SweepCase, SweepTask, dtype_of, seed_of
+from .contexts import BY_NAME, UNSUPPORTED, Context, changed_inputs
 from .torch_samples import OPERATORS, inlined
 
 MOST_SAMPLES = 160
@@ -170,9 +170,11 @@ def prepare(case: SweepCase, sample: Sample) -> PreparedCase | None:
     originals = list(tensors_of((sample.args, sample.kwargs)))
     if context.name == "special_values" and case.task.operator.startswith(FACTORISING):
         return None
-    if context.name in ("far_index", "negative_index") and not _has_indices(case, context, originals):
+    if context.name.startswith(("far_index", "negative_index")) and not _has_indices(case, context, sample, originals):
         return None
-    inputs = changed_inputs(context, originals)
+    inputs = changed_inputs(context, originals, case.sample)
+    if inputs is not None and context.name == UNSUPPORTED:
+        inputs = _of_unsupported_dtype(case, inputs)
     if inputs is None:
         return None
     if not context.gradients:
@@ -180,10 +182,25 @@ def prepare(case: SweepCase, sample: Sample) -> PreparedCase | None:
     return _CaseWriter(case, context, sample, inputs).written()
 
 
-def _has_indices(case: SweepCase, context: Context, inputs: Sequence[torch.Tensor]) -> bool:
-    """Return whether whole numbers among the inputs are places, not numbers."""
-    counts = case.task.operator in COUNTING and context.name == "far_index"
-    return counts or any(tensor.is_floating_point() for tensor in inputs)
+def _has_indices(case: SweepCase, context: Context, sample: Sample, inputs: Sequence[torch.Tensor]) -> bool:
+    """Return whether whole numbers among the inputs are places, in a result that does not grow for them."""
+    counts = case.task.operator in COUNTING and context.name.startswith("far_index")
+    return (counts and -1 not in sample.kwargs.values()) or any(tensor.is_floating_point() for tensor in inputs)
+
+
+def _of_unsupported_dtype(case: SweepCase, inputs: list[torch.Tensor]) -> list[torch.Tensor] | None:
+    """Return the inputs of the operator's first dtype in one that torch's table does not have; None if it has all.
+
+    For every second case the first input stays, so that dtypes are mixed.
+    """
+    supported = OPERATORS[case.task.operator].supported_dtypes("cpu")
+    others = [name for name in DTYPES if dtype_of(name) not in supported]
+    if case.task.dtype != next((name for name in DTYPES if name not in others), "") or not others:
+        return None
+    seed, own = seed_of(case.key), dtype_of(case.task.dtype)
+    other = dtype_of(others[seed % len(others)])
+    kept = int(seed // len(others) % 2 and len(inputs) > 1)
+    return inputs[:kept] + [tensor.to(other) if tensor.dtype == own else tensor for tensor in inputs[kept:]]
 
 
 class _CaseWriter:
@@ -203,7 +220,8 @@ class _CaseWriter:
         kwargs = dict(self.sample.kwargs)
         lines: list[str] = []
         result = None
-        if self.context.uses == "out" or self.context.after is not None or self._undetermined:
+        reads = self.context.after is not None and not self.context.name.endswith("unused")
+        if self.context.uses == "out" or reads or self._undetermined:
             result = self._result()
             if result is None or (self.context.uses == "out" and not list(tensors_of(result))):
                 return None
@@ -216,7 +234,7 @@ class _CaseWriter:
             lines = [f"r = {call}", "return r.fill_(1)"]
         elif self.context.after is None:
             lines = [f"return {call}"]
-        elif self.context.name == "unused":
+        elif self.context.name.endswith("unused"):
             lines = [call, f"return {'a[0] + 1' if self._addable else 'None'}"]
         else:
             lines = [f"r = {call}", f"return {self.context.after(result)}"]

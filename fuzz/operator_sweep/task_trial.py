@@ -28,7 +28,7 @@ EAGER = "eager:"
 SMALLER_SAMPLES = 6
 """Samples that are tried in place of one that fails, the smallest first."""
 
-MOST_REFUSED = 8
+MOST_REFUSED = 12
 """Calls of a task that eager refuses are tried one by one: so many, each of another context or kind of error."""
 
 
@@ -160,6 +160,10 @@ def _run_backward(results: Any, arguments: Any) -> None:
             torch.autograd.grad(outputs, leaves, [torch.ones_like(tensor) for tensor in outputs], allow_unused=True)
 
 
+FRUITFUL = ("special_values", "unsupported_dtype", "far_index")
+"""Contexts that depend on what else a sample passes; where an operator has none of it, they cost nothing."""
+
+
 def prepared_cases(request: TaskRequest) -> list[PreparedCase]:
     """Return the cases of an operator that are asked for, or drawn, and that apply."""
     task = request.task
@@ -179,8 +183,9 @@ def prepared_cases(request: TaskRequest) -> list[PreparedCase]:
 
 
 def _drawn(task: SweepTask, samples: Sequence[Sample], request: TaskRequest) -> list[SweepCase]:
-    """Return one sample in every context, and others alone and in two contexts each."""
+    """Return one sample in every context, and others alone, with special elements and in two more contexts each."""
     contexts = [context.name for context in CONTEXTS if context.name != ERROR_INPUT]
+    usual = [name for name in contexts[1:] if name not in FRUITFUL]
     draw = random.Random(seed_of(request.seed, task.operator, task.dtype))
     numbers = list(range(len(samples)))
     draw.shuffle(numbers)
@@ -189,7 +194,7 @@ def _drawn(task: SweepTask, samples: Sequence[Sample], request: TaskRequest) -> 
     others = numbers[1:]
     draw.shuffle(others)
     for number in others[: request.samples - 1]:
-        cases += [SweepCase(task, number, name) for name in ("alone", *draw.sample(contexts[1:], 2))]
+        cases += [SweepCase(task, number, name) for name in ("alone", *FRUITFUL, *draw.sample(usual, 2))]
     return cases
 
 

@@ -112,7 +112,7 @@ class EffectLog:
         places = {node: position for position, node in enumerate(placeholders)}
         written = {places[node] for event in self.events for node in event.writes if node in places}
         at_risk = {places[node] for event in self.events[: last + 1] for node in event.writes if node in places}
-        histories = {places[node] for node, fake, before in self.fakes if node in places and fake.grad_fn is not before}
+        histories = {places[node] for node, fake, before in self.fakes if node in places and _has_other(fake, before)}
         draws = dict.fromkeys(drawn for event in self.events for drawn in event.draws)
         return Effects(
             tuple(sorted(written)), tuple(sorted(at_risk)), tuple(sorted(histories)), tuple(draws), last >= 0
@@ -193,3 +193,14 @@ def _generators(arguments: Iterable[object], result: object) -> tuple[Drawn, ...
     parts = result if isinstance(result, list | tuple) else (result,)
     devices = [value.device for value in (*parts, *arguments) if isinstance(value, torch.Tensor)]
     return tuple(dict.fromkeys(devices)) or (torch.device("cpu"),)
+
+
+def _has_other(fake: torch.Tensor, history: object) -> bool:
+    """Return whether a tensor has another history than it had; of a view of a leaf that was written to, no one knows.
+
+    torch then fails to make the view's history anew, with an assertion of its own.
+    """
+    try:
+        return fake.grad_fn is not history
+    except RuntimeError:
+        return True

@@ -1,8 +1,8 @@
 """Calls that eager refuses for their dtypes or sizes although the shape rule of fake tensors lets them pass.
 
 `mask.mul_(3)` and `counts.hypot(counts)` are of that kind. Of elementwise operators the kernel itself is asked, with
-one element, once per combination of dtypes and numbers; what other operators demand of sizes is a table, `_DEMANDS`.
-The error then stands where the program made the call.
+one element, once per combination of dtypes and numbers; of some others with the few elements that `_PROBES` says. What
+operators demand of sizes is a table, `_DEMANDS`.  The error then stands where the program made the call.
 """
 
 import math
@@ -24,7 +24,8 @@ _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth val
 @cache
 def has_kernels_to_ask(operator: OpOverload) -> bool:
     """Return whether `demand_kernel` has an answer: the operator is elementwise, also in place, or in the table."""
-    return operator._schema.name in _DEMANDS or _has_kernels(operator) or _is_pointwise_in_place(operator)
+    name = operator._schema.name
+    return name in _DEMANDS or name in _PROBES or _has_kernels(operator) or _is_pointwise_in_place(operator)
 
 
 @cache
@@ -39,15 +40,24 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
         demand(*args)
     elif _is_pointwise_in_place(operator):
         _demand_fit(*args)
-    if not _has_kernels(operator):
+    if _has_kernels(operator):
+        error = _refusal_of_numbers(operator, args, kwargs)
+    elif operator._schema.name in _PROBES:
+        error = _refusal_of_dtypes(operator, tuple(map(_dtype_on_cpu, args)))
+    else:
         return
+    if error is not None:
+        raise type(error)(*error.args)
+
+
+def _refusal_of_numbers(
+    operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]
+) -> RuntimeError | None:
     keys = tuple([_key(value) for value in args])
     named = tuple([(name, _key(value)) for name, value in kwargs.items()]) if kwargs else ()
     if None in keys or any(key is None for _, key in named):
-        return
-    error = _refusal(operator, keys, named)
-    if error is not None:
-        raise type(error)(*error.args)
+        return None
+    return _refusal(operator, keys, named)
 
 
 @cache
@@ -132,11 +142,52 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
 }
 
 
+_Make = Callable[..., torch.Tensor | None]  # position and sizes -> ones of the dtype that stands there
+_PROBES: Mapping[str, Callable[[_Make], tuple[object, ...]]] = {  # arguments that a kernel takes for each of its dtypes
+    "aten::glu": lambda ones: (ones(0, 2), 0),
+    "aten::im2col": lambda ones: (ones(0, 1, 2, 2), [1, 1], [1, 1], [0, 0], [1, 1]),
+    "aten::mse_loss": lambda ones: (ones(0, 1), ones(1, 1)),
+    "aten::native_group_norm": lambda ones: (ones(0, 1, 1, 2), ones(1, 1), ones(2, 1), 1, 1, 2, 1, 0.1),
+    "aten::native_layer_norm": lambda ones: (ones(0, 2, 2), [2], ones(2, 2), ones(3, 2), 0.1),
+    "aten::nll_loss2d_forward": lambda ones: (ones(0, 1, 2, 1, 1), ones(1, 1, 1, 1), ones(2, 2), 1, -100),
+    "aten::nll_loss_forward": lambda ones: (ones(0, 1, 2), ones(1, 1), ones(2, 2), 1, -100),
+    "aten::rsub": lambda ones: (ones(0, 1), ones(1, 1)),
+    "aten::smooth_l1_loss": lambda ones: (ones(0, 1), ones(1, 1)),
+    "aten::trace": lambda ones: (ones(0, 1, 1),),
+}
+_PLAIN = (torch.float32, torch.float64)
+
+
+def _dtype_on_cpu(value: object) -> torch.dtype | None:
+    if isinstance(value, FakeTensor) and value.fake_device.type == "cpu" and value.layout is torch.strided:
+        return value.dtype
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _refusal_of_dtypes(operator: OpOverload, dtypes: tuple[torch.dtype | None, ...]) -> RuntimeError | None:
+    if dtypes[0] is None or any(set(dtypes) <= {plain, None} for plain in _PLAIN):
+        return None
+
+    def ones(position: int, *sizes: int) -> torch.Tensor | None:
+        dtype = dtypes[position] if position < len(dtypes) else None
+        return None if dtype is None else torch.ones(sizes, dtype=dtype, device="cpu")
+
+    with without_dispatch_modes(), torch.no_grad():
+        try:
+            operator(*_PROBES[operator._schema.name](ones))
+        except RuntimeError as error:
+            return error.with_traceback(None)
+    return None
+
+
 def _key(value: object) -> _Key | None:
     """Return what the kernel may ask of an argument beside elements and sizes; None if it is not asked."""
     if isinstance(value, FakeTensor):
         plain = value.fake_device.type == "cpu" and value.layout is torch.strided and not value.is_conj()
         return ("tensor", value.dtype, value.dim() == 0) if plain else None
+    if isinstance(value, torch.SymInt | torch.SymFloat):  # its kind decides; what it is differs from call to call
+        return ("constant", float, 1.5) if isinstance(value, torch.SymFloat) else ("constant", int, 1)
     if type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]  # a number
         return ("constant", type(value), _like(value))  # type: ignore[arg-type]  # as above
     if isinstance(value, bool | int | float | complex | str | None | torch.dtype | torch.memory_format):

@@ -20,13 +20,25 @@ def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     """Follow the operands as TensorIterator does; rules in Python miss the order where dimensions are broadcast."""
     shape, tensors = result.shape, [value for value in args if isinstance(value, torch.Tensor)]
     if any(is_symbolic(number) for tensor in (result, *tensors) for number in (*tensor.shape, *tensor.stride())):
-        return result
+        return _as_their_sum(result, tensors)
     if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel():
         return result
     strides = dense_strides(tuple(shape), [_broadcast(tensor, shape) for tensor in tensors])
     if all(size == 1 or one == other for size, one, other in zip(shape, strides, result.stride(), strict=True)):
         return result
     return torch.empty_strided(shape, strides, dtype=result.dtype, device=result.device)
+
+
+def _as_their_sum(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Follow two operands whose sizes are expressions: torch's rule for a sum of singles compares strides rightly."""
+    if len(tensors) != 2:
+        return result
+    first, second = (
+        torch.empty_strided(tensor.shape, tensor.stride(), dtype=torch.float32, device=tensor.device)
+        for tensor in tensors
+    )
+    strides = torch.add(first, second).stride()
+    return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
 
 
 def _as_swapped_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:

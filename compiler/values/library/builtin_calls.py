@@ -16,7 +16,7 @@ from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import SequenceIterator, SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import MISSING, class_lookup, guard_bases
+from ..python.objects.attributes import MISSING, class_lookup, demand_plain_reading, guard_bases
 from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
@@ -371,6 +371,7 @@ def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 
 def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords) -> Value:
+    demand_plain_reading(kind)
     defaults = getattr(kind, "_field_defaults", {})
     bound = dict(zip(fields, args, strict=False))
     twice = any(name in bound for name in kwargs)
@@ -386,7 +387,7 @@ def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args:
 
 @constructs(dict, collections.OrderedDict)
 def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    pairs = pairs_of(ctx, ctx.realize(args[0])) if args else []
+    pairs = pairs_of(ctx, ctx.realize(args[0]), kind) if args else []
     pairs += [(Constant(name), value) for name, value in kwargs.items()]
     dictionary = DictValue.of(ctx, [], kind)
     for key, value in pairs:

@@ -318,6 +318,11 @@ class SequenceValue(Value):
             index = operator.index(index)  # type: ignore[arg-type]  # it has the method
         if not isinstance(index, int | slice):
             self.refuse(ctx, "subscript", operator.getitem, key)
+        if isinstance(index, slice):
+            try:
+                index.indices(0)
+            except (TypeError, ValueError) as error:
+                ctx.throw(type(error), *error.args)
         return index
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:

@@ -22,6 +22,10 @@ class TupleValue(SequenceValue):
         """Return the value; there is one empty tuple only."""
         return () if self.kind is tuple and not self.items else self
 
+    def defines_operators(self) -> bool:
+        """Return whether it is of a class that a program may have derived."""
+        return self.kind is not tuple and self.kind is not torch.Size
+
     def constant(self) -> object:
         """Return the tuple."""
         return make_tuple(self.kind, [item.constant() for item in self.items])
@@ -48,6 +52,17 @@ class TupleValue(SequenceValue):
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
         return ReversedIterator(self)
+
+    def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
+        """Return a new tuple; a Size takes whole numbers only."""
+        if self.kind is torch.Size and isinstance(other, TupleValue):
+            kinds = [issubclass(item.python_type(), int) for item in other.elements(ctx)]
+            if not all(kinds):
+                added: list[Any] = [
+                    1 if whole else item.stand_in() for whole, item in zip(kinds, other.items, strict=True)
+                ]
+                self.refuse(ctx, "+", lambda _: torch.Size([1] * len(self.items)).__add__(tuple(added)))
+        return super().concatenate(ctx, other, inplace)
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a plain tuple; a slice of a Size is a Size."""

@@ -99,6 +99,19 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     return owner, raw
 
 
+_READING = ("__len__", "__bool__", "__iter__", "__getitem__", "__contains__", "__getattribute__", "__getattr__")
+
+
+def demand_plain_reading(kind: type) -> None:
+    """Raise Break for a class derived from tuple by whose methods instances are read otherwise than as their elements.
+
+    Instances are known by their elements alone.
+    """
+    for name in () if is_native(kind) else _READING:
+        if isinstance(class_lookup(kind, name)[1], types.FunctionType):
+            raise Break(UNSUPPORTED_OBJECT, f"a {kind.__qualname__}, a tuple with its own {name}")
+
+
 def _look_at_changes(
     ctx: CaptureContext, kind: type, name: str, after: type | None
 ) -> tuple[type | None, object] | None:

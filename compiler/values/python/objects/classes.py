@@ -2,14 +2,13 @@
 
 import collections
 import enum
-import sys
 import types
 import weakref
 from collections.abc import Callable
 
 import torch
 
-from ...constant import Constant, fold, refuse_arguments
+from ...constant import Constant, demand_arguments, fold, refuse_arguments
 from ...guard import GuardKind
 from ...known_object import KnownObject
 from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
@@ -19,7 +18,16 @@ from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue, copy_of_set
 from ..containers.tuples import TupleValue
-from .attributes import C_DESCRIPTORS, CAPTURED_CLASSES, NativeMethod, bind_raw, class_lookup, is_native, may_change
+from .attributes import (
+    C_DESCRIPTORS,
+    CAPTURED_CLASSES,
+    NativeMethod,
+    bind_raw,
+    class_lookup,
+    demand_plain_reading,
+    is_native,
+    may_change,
+)
 from .class_changes import change_class
 from .functions import BoundMethod
 from .instances import ObjectValue, new_object
@@ -51,16 +59,6 @@ _DTYPES: dict[type, object] = {
     float: torch.float64,
     complex: torch.complex128,
 }
-
-
-_POSITIONAL: dict[type, range] = {
-    object: range(1),
-    **dict.fromkeys((bool, list, tuple, set, frozenset, dict, collections.OrderedDict), range(2)),
-    collections.deque: range(3),
-    slice: range(1, 4),
-    property: range(5),
-}
-"""How many positional arguments a class takes where its rule does not count them."""
 
 
 class ClassValue(KnownObject):
@@ -153,8 +151,7 @@ class ClassValue(KnownObject):
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate construction."""
         rule = CONSTRUCTORS.get(self.kind)
-        if len(args) not in _POSITIONAL.get(self.kind, range(sys.maxsize)):
-            refuse_arguments(ctx, self.kind, args, kwargs)
+        demand_arguments(ctx, self.kind, args, kwargs)
         if rule is not None:
             try:
                 return rule(ctx, self.kind, args, kwargs)
@@ -287,6 +284,7 @@ def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     """Evaluate the `__new__` that a class inherits from its builtin base; checked: the class has no other one."""
     _require_constructible(ctx, kind)
     if issubclass(kind, tuple):
+        demand_plain_reading(kind)
         return TupleValue(list(ctx.unpack(args[0])) if args else [], kind=kind)
     instance = new_object(kind)
     base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)

@@ -6,13 +6,14 @@ import sys
 import types
 from collections.abc import Hashable
 from types import CodeType
+from typing import NoReturn
 
 from ...constant import Constant, MethodOf
 from ...guard import Answer, GuardKind
 from ...identities import is_same
 from ...known_object import AtomicValue
 from ...operator_table import Comparison
-from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, Break
+from ...reasons import ATTRIBUTE, CANNOT_REBUILD, SUSPENDABLE, UNSUPPORTED_OPERATION, Break
 from ...source import Attribute, Injected, Item, Source
 from ...type_attributes import require_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -76,6 +77,11 @@ class CellValue(Value):
 _SPECIAL = frozenset({"__doc__", "__module__", "__annotations__", "__type_params__"})  # not in a function's `__dict__`
 
 
+def _not_called(*args: object, **kwargs: object) -> NoReturn:
+    """Stand for a function where Python is asked what it refuses: what calls it does more than look at its type."""
+    raise Break(UNSUPPORTED_OPERATION, "a call of a function that is passed on")
+
+
 class FunctionValue(AtomicValue):
     """A Python function: one from outside (real is set) or one made while capturing."""
 
@@ -119,7 +125,7 @@ class FunctionValue(AtomicValue):
 
     def stand_in(self) -> object:
         """Return a function."""
-        return lambda: None
+        return _not_called
 
     def describe(self) -> str:
         """Return the function's name."""
@@ -380,7 +386,7 @@ class BoundMethod(Value):
 
     def stand_in(self) -> object:
         """Return a method."""
-        return types.MethodType(lambda owner: None, 0)
+        return types.MethodType(_not_called, 0)
 
     def describe(self) -> str:
         """Return the method's name."""
@@ -428,7 +434,7 @@ class PartialValue(Value):
 
     def stand_in(self) -> object:
         """Return a partial."""
-        return functools.partial(len)
+        return functools.partial(_not_called)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the function with the stored arguments in front."""

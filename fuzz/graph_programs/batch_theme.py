@@ -1,0 +1,79 @@
+"""What the programs of a batch are drawn from: a few rows, dtypes and values, so that those that need each other meet.
+
+The idea is swarm testing (Groce and others, 2012): what needs three things of one kind together is met by programs of
+few kinds long before it is met among all of them.
+"""
+
+import random
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .inputs import FLOAT_DTYPES, INPUT_DTYPES, LAYOUTS, VALUES
+from .operator_row import OperatorRow
+from .operator_vocabulary import FAMILY_WEIGHTS, rows_by_family
+
+_Kind = TypeVar("_Kind", str, int)
+Rows = dict[str, tuple[OperatorRow, ...]]
+_ALL_ROWS: Rows = rows_by_family()
+_FAMILIES, _WEIGHTS = tuple(FAMILY_WEIGHTS), tuple(FAMILY_WEIGHTS.values())
+RANKS = (0, 1, 1, 2, 2, 2, 3, 4)
+_NORMAL = ("normal",) * len(VALUES)
+_CONTIGUOUS = ("contiguous",) * 9
+
+_DTYPES: tuple[tuple[str, ...], ...] = (
+    ("float32",), ("float32", "float64"), ("float16", "bfloat16", "float32"), ("int64", "int32", "float32"),
+    ("uint8", "int8", "int16"), ("bool", "int64", "float32"), FLOAT_DTYPES,
+)  # fmt: skip
+_VALUES: tuple[tuple[str, ...], ...] = (("special",), ("ties", "zeros"), ("wide", "special"), ("positive",))
+_LAYOUTS: tuple[tuple[str, ...], ...] = (("contiguous",), LAYOUTS[1:])
+_RANKS: tuple[tuple[int, ...], ...] = ((1,), (2,), (2, 3), (3, 4), (0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What may be drawn, and how often.
+
+    rows: by family.  dtypes, values, layouts: of inputs, each as likely as it is often there.  ranks: numbers of
+    dimensions.  sharing: share of inputs that have another's memory.  gradients: share of float inputs that want one.
+    repeats: share of steps that are an earlier one again, or nearly.
+    """
+
+    rows: Rows = field(default_factory=lambda: _ALL_ROWS)
+    dtypes: tuple[str, ...] = INPUT_DTYPES
+    values: tuple[str, ...] = (*_NORMAL, *VALUES)
+    layouts: tuple[str, ...] = (*_CONTIGUOUS, *LAYOUTS)
+    ranks: tuple[int, ...] = RANKS
+    sharing: float = 0.12
+    gradients: float = 0.25
+    repeats: float = 0.05
+
+    @property
+    def weights(self) -> list[float]:
+        """Return how often each family is drawn, in the order of the rows."""
+        return [FAMILY_WEIGHTS[family] for family in self.rows]
+
+
+EVERYTHING = Theme()
+
+
+def drawn_theme(draw: random.Random) -> Theme:
+    """Return a few rows of a few families and a few kinds of inputs.  Half of the themes write."""
+    families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
+    if draw.random() < 0.5:
+        families |= {"write", "view"} if draw.random() < 0.5 else {"write"}
+    few = draw.choice((2, 3, 5, 8))
+    rows = {one: draw.sample(_ALL_ROWS[one], min(few, len(_ALL_ROWS[one]))) for one in _FAMILIES if one in families}
+    return Theme(
+        {family: tuple(some) for family, some in rows.items()},
+        dtypes=_perhaps(draw, EVERYTHING.dtypes, _DTYPES),
+        values=_perhaps(draw, EVERYTHING.values, _VALUES),
+        layouts=_perhaps(draw, EVERYTHING.layouts, _LAYOUTS),
+        ranks=_perhaps(draw, EVERYTHING.ranks, _RANKS),
+        sharing=draw.choice((0.0, 0.12, 0.5)),
+        gradients=draw.choice((0.0, 0.25, 0.7)),
+        repeats=0.15,
+    )
+
+
+def _perhaps(draw: random.Random, usual: tuple[_Kind, ...], others: tuple[tuple[_Kind, ...], ...]) -> tuple[_Kind, ...]:
+    return usual if draw.random() < 0.5 else draw.choice(others)
