@@ -247,8 +247,7 @@ class _Hunt:
     def keep_unshrunk(self) -> None:
         """Report the failure as far as it was shrunk when the campaign was interrupted."""
         if self.shrinking is not None:
-            trial, self.shrinking = self.shrinking, None
-            self._report(trial, True, "", self.report.next_number - 1)
+            self._report(self.shrinking, True, "", self.report.next_number - 1)
 
     def _report(self, trial: TrialResult, repeats: bool, stage: str, number: int) -> None:
         assert trial.signature is not None
@@ -264,4 +263,5 @@ class _Hunt:
             trial.signature, trial.example, verdict, script, repeats, stage, number, file, departing
         )
         report.failures.append(failure)
+        self.shrinking = None  # an interrupt from here on finds it reported
         self.on_failure(failure)

@@ -92,6 +92,18 @@ def test_an_interrupt_while_shrinking_keeps_the_failure():
     assert told == report.failures
 
 
+def test_an_interrupt_when_a_failure_is_told_of_does_not_tell_of_it_again():
+    def tell(failure):
+        told.append(failure)
+        raise KeyboardInterrupt
+
+    told = []
+    report = run_campaign(GUARDS, Off(), "eager", CampaignSettings(500, seed=3, shrink_tries=3), on_failure=tell)
+    assert report.interrupted
+    assert told == report.failures
+    assert len(told) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGSEGV])
 def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
     def crash(count):
