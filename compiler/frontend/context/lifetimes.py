@@ -8,6 +8,7 @@ be noticed of most objects; of the others the frames keep their names, and a seg
 import collections
 import gc
 import inspect
+import itertools
 import sys
 import types
 import weakref
@@ -18,15 +19,24 @@ import torch
 from ...bytecode.instruction import decode
 from ...bytecode.kept_generator import kept_state
 from ...values.python.containers.mapping_views import Entry
+from ...values.python.objects.instances import OpaqueValue
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
 from ...values.value import Value
-from .frame import FrameState, cleans_up
+from .frame import FrameState, SuspendedValue, cleans_up
 from .lazy import LazyValue
 
 # plumbline, torch and Python hold weak references to these
 _NEVER = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _PARTS = ("items", "members", "entries", "unread", "namespace", "slots", "contents")  # where values keep others
+_ITERATORS = (
+    zip,
+    map,
+    filter,
+    enumerate,
+    reversed,
+    *(kind for kind in vars(itertools).values() if isinstance(kind, type)),
+)
 _MOST_INSIDE = 1000  # objects inside one that are asked
 _HOLDERS_OF_CAPTURE = 2  # at most: a lazy value of an object, and the value that this turned into
 _HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
@@ -87,6 +97,9 @@ def break_where_lost(lost: object) -> None:
         if id(part) in seen or (part is not lost and held_elsewhere and not isinstance(part, Value | Entry)):
             continue
         seen[id(part)] = part
+        known_as = part.inner if isinstance(part, LazyValue) else part
+        if isinstance(known_as, SuspendedValue) and known_as.source is not None and known_as.cleans_up():
+            raise Break(UNSUPPORTED_OBJECT, "the program lets go of a generator that does something at its end")
         real = _real(part) if isinstance(part, Value) else part
         if real is not None and not isinstance(real, _NEVER) and (_has_finaliser(real) or _references(real)):
             kind = type(real).__name__
@@ -105,12 +118,16 @@ def _parts(whole: object) -> list[object]:
         return [whole.key, whole.value]
     if isinstance(whole, LazyValue):
         return _parts(whole.raw)  # which is asked already: the real object of the value
+    if isinstance(whole, OpaqueValue):
+        return _parts(whole.real)
     if isinstance(whole, Value):
         return [part for name in _PARTS for part in _parts(getattr(whole, name, None))]
     if isinstance(whole, dict):
         return [*whole, *whole.values()]
     if isinstance(whole, list | tuple | set | frozenset | collections.deque):
         return list(whole)
+    if isinstance(whole, _ITERATORS):
+        return gc.get_referents(whole)
     plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
     return list(vars(whole).values()) if plain and type(whole).__dictoffset__ else []
 

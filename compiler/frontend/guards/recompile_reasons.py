@@ -1,6 +1,6 @@
 """Why a call fitted no specialisation: the guard that failed, what it expected and what there is, in words."""
 
-from ...values.guard import Guard
+from ...values.guard import Guard, TensorFacts
 from ...values.source import Source
 from .generated_function import Names
 from .guard_rules import actual_words, check_text, expected_words
@@ -21,7 +21,43 @@ def failing_guard(
     return None, "", ""
 
 
-def fetched(source: Source, parameters: list[str], args: tuple[object, ...]) -> object:
+def measured(guards: tuple[Guard, ...], parameters: list[str], args: tuple[object, ...]) -> list[tuple[Guard, object]]:
+    """Return the guards on tensors and numbers of these arguments, each with the value that is there now.
+
+    Only values inside objects that are as they were captured are read: reading an item of another kind of object may
+    run its code, and a `defaultdict` has the item afterwards.
+    """
+    wanted = [guard for guard in guards if guard.source is not None and _has_measure(guard)]
+    bases = {base for guard in wanted for base in _bases(guard.source)}
+    changed: set[Source] = set()
+    for guard in guards:
+        if guard.source not in bases or not changed.isdisjoint((guard.source, *_bases(guard.source))):
+            continue
+        try:
+            holds = _evaluated(guard, parameters, args)[0]
+        except Exception:
+            holds = False
+        if not holds:
+            changed.add(guard.source)
+    reached = [guard for guard in wanted if changed.isdisjoint(_bases(guard.source))]
+    return [(guard, _fetched(guard.source, parameters, args)) for guard in reached if guard.source is not None]
+
+
+def _has_measure(guard: Guard) -> bool:
+    return isinstance(guard.expected, TensorFacts) or type(guard.expected) in (int, float)
+
+
+def _bases(source: Source | None) -> list[Source]:
+    """Return what a source starts from, and what that starts from, to the root."""
+    bases: list[Source] = []
+    base = None if source is None else source.base()
+    while base is not None:
+        bases.append(base)
+        base = base.base()
+    return bases
+
+
+def _fetched(source: Source, parameters: list[str], args: tuple[object, ...]) -> object:
     """Return what a source gives for these arguments; None if it cannot be reached."""
     names, lines = Names(), list[str]()
     name = names.fetch(source, lines)

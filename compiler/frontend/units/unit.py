@@ -34,7 +34,7 @@ from ..context.size_marks import has_marks, size_marks
 from ..context.sizes import SymbolicDimensions, every_dimension, no_symbols
 from ..guards.generated_function import MISS
 from ..guards.guard_rules import guard_words
-from ..guards.recompile_reasons import failing_guard, fetched
+from ..guards.recompile_reasons import failing_guard, measured
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 from .dispatch_template import DEFAULT, make_template, parameter_names
 
@@ -373,16 +373,14 @@ class Unit:
         guard, expected, actual = failing_guard(self.entries[-1].guards, self.parameters, args)
         if guard is None:
             return
-        for other in self.entries[-1].guards:
-            self._note_varying(other, args)
+        for other, now in measured(self.entries[-1].guards, self.parameters, args):
+            self._note_varying(other, now)
         record(Recompiled(self.name, guard_words(guard), expected, actual, len(self.entries), guard.origin))
 
-    def _note_varying(self, guard: Guard, args: tuple[object, ...]) -> None:
+    def _note_varying(self, guard: Guard, actual: object) -> None:
         """Remember the dimensions in which an input differs from what was captured."""
         facts = guard.expected
-        if guard.source is None or not (isinstance(facts, TensorFacts) or type(facts) in (int, float)):
-            return
-        actual = fetched(guard.source, self.parameters, args)
+        assert guard.source is not None
         if guard.kind is GuardKind.EQUALS and type(actual) is type(facts) and actual != facts:
             self.varying_numbers.add(guard.source)
         if not isinstance(facts, TensorFacts):
