@@ -7,7 +7,7 @@ next read. Nodes are taken in one at a time, so that the joint trace can ask abo
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -366,7 +366,7 @@ class Functionalizer:
     def _demand_safe_write(self, node: fx.Node, handle: Handle) -> None:
         if handle.region.root.op != "placeholder" and in_backward(node) and not handle.region.born_in_backward:
             raise Unsupported("a backward writes to what the forward made", hint="expected: the graph runs eagerly")
-        if overlaps_itself(handle.example):
+        if any(overlaps_itself(one.example) for one in _with_ancestors(handle)):
             raise Unsupported("a write to memory that overlaps itself", hint="expected: eager decides")
         for other in node.all_input_nodes:
             mate = self.handles.get(other)
@@ -401,6 +401,14 @@ class Functionalizer:
         value = self._read(self.handles[node])
         self.result.recorded = None
         return value
+
+
+def _with_ancestors(handle: Handle) -> Iterator[Handle]:
+    """Yield a handle, what it is a view of, and so on to the whole region: other views of theirs see its writes."""
+    here: Handle | None = handle
+    while here is not None:
+        yield here
+        here = here.parent
 
 
 def _same_elements(one: Handle, other: Handle) -> bool:

@@ -102,6 +102,7 @@ __all__ = [
     "module_registration_hooks",
     "name_decorated_frame",
     "native_functions",
+    "negative_view",
     "next_gradient_number",
     "operator_kinds",
     "operator_namespaces",
@@ -186,6 +187,11 @@ def jit_is_tracing() -> bool:
 def apply_function(function: type[torch.autograd.Function], *args: object) -> Any:
     """Return what an autograd function gives."""
     return function.apply(*args)  # type: ignore[no-untyped-call]  # untyped in torch
+
+
+def negative_view(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of the same elements with the other sign, as the imaginary part of a conjugate is one."""
+    return torch._neg_view(tensor)
 
 
 class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # untyped in torch

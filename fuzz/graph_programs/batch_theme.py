@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from .inputs import FLOAT_DTYPES, INPUT_DTYPES, LAYOUTS, VALUES
+from .operator_attributes import FLOATS
 from .operator_row import OperatorRow
 from .operator_vocabulary import FAMILY_WEIGHTS, rows_by_family
 
@@ -17,6 +18,7 @@ Rows = dict[str, tuple[OperatorRow, ...]]
 _ALL_ROWS: Rows = rows_by_family()
 _FAMILIES, _WEIGHTS = tuple(FAMILY_WEIGHTS), tuple(FAMILY_WEIGHTS.values())
 RANKS = (0, 1, 1, 2, 2, 2, 3, 4)
+SIZES = (1, 2, 3, 0, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
 _NORMAL = ("normal",) * len(VALUES)
 _CONTIGUOUS = ("contiguous",) * 9
 
@@ -27,6 +29,11 @@ _DTYPES: tuple[tuple[str, ...], ...] = (
 _VALUES: tuple[tuple[str, ...], ...] = (("special",), ("ties", "zeros"), ("wide", "special"), ("positive",))
 _LAYOUTS: tuple[tuple[str, ...], ...] = (("contiguous",), LAYOUTS[1:])
 _RANKS: tuple[tuple[int, ...], ...] = ((1,), (2,), (2, 3), (3, 4), (0, 1))
+_SIZES: tuple[tuple[int, ...], ...] = ((1, 1, 2, 3), (2, 3, 4), (0, 1, 2), (15, 16, 17, 33), (1, 64, 65))
+_LITERALS: tuple[tuple[str, ...], ...] = (
+    ("0", "1", "True", "False", "1.0", "0.0", "-0.0"), ("1", "True", "1.0"), ("2", "2.0", "-1", "-1.0"),
+    ("0.1", "3.7", "-0.5", "65504.0", "1e-40"), FLOATS, ("127", "128", "255", "256", "-1", "32768", "2147483648"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,10 @@ class Theme:
     """What may be drawn, and how often.
 
     rows: by family.  dtypes, values, layouts: of inputs, each as likely as it is often there.  ranks: numbers of
-    dimensions.  sharing: share of inputs that have another's memory.  gradients: share of float inputs that want one.
-    repeats: share of steps that are an earlier one again, or nearly.
+    dimensions.  sizes: of dimensions.  literals: numbers as they are written; all kinds where there is none.  sharing:
+    share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
+    steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
+    new views that are written to at once.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)
@@ -43,9 +52,13 @@ class Theme:
     values: tuple[str, ...] = (*_NORMAL, *VALUES)
     layouts: tuple[str, ...] = (*_CONTIGUOUS, *LAYOUTS)
     ranks: tuple[int, ...] = RANKS
+    sizes: tuple[int, ...] = SIZES
+    literals: tuple[str, ...] = ()
     sharing: float = 0.12
     gradients: float = 0.25
     repeats: float = 0.05
+    back: float = 0.2
+    through: float = 0.1
 
     @property
     def weights(self) -> list[float]:
@@ -69,9 +82,13 @@ def drawn_theme(draw: random.Random) -> Theme:
         values=_perhaps(draw, EVERYTHING.values, _VALUES),
         layouts=_perhaps(draw, EVERYTHING.layouts, _LAYOUTS),
         ranks=_perhaps(draw, EVERYTHING.ranks, _RANKS),
+        sizes=_perhaps(draw, EVERYTHING.sizes, _SIZES),
+        literals=_perhaps(draw, EVERYTHING.literals, _LITERALS),
         sharing=draw.choice((0.0, 0.12, 0.5)),
         gradients=draw.choice((0.0, 0.25, 0.7)),
-        repeats=0.15,
+        repeats=draw.choice((0.0, 0.15, 0.4)),
+        back=draw.choice((0.2, 1.0)),
+        through=draw.choice((0.0, 0.6)),
     )
 
 

@@ -17,10 +17,9 @@ from .batch_theme import EVERYTHING, Theme, drawn_theme
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
 from .inputs import VIEWS, CallPlan, GraphInput
 from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, drawn_attribute
-from .operator_row import VALUE_KINDS, OperatorRow
+from .operator_row import OPERATORS, VALUE_KINDS, OperatorRow
 
 MOST_ELEMENTS = 3000
-SIZES = (1, 2, 3, 0, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
 REFUSED = 0.02  # share of programs that end with a call that eager refuses
 REFUSED_LATER = 0.2  # share of programs kept of those that eager refuses at a later call, such as for another size
 EAGER_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, ZeroDivisionError, OverflowError)
@@ -31,6 +30,7 @@ _KINDS: dict[str, Callable[[torch.Tensor], bool]] = {
     "int": lambda value: not value.is_floating_point() and not value.is_complex(),
     "bool": lambda value: value.dtype is torch.bool,
 }
+_WRITES = [OPERATORS[name] for name in ("add_", "mul__value", "copy_", "fill__value", "add__value", "add_to_itself")]
 THEMED = 0.6  # share of batches that draw from few things
 
 BATCH_KINDS = {"plain": 6, "numbers": 2, "sizes": 2}
@@ -124,7 +124,7 @@ def _number(draw: random.Random, kind: str) -> float:
 
 
 def _drawn_inputs(draw: random.Random, theme: Theme, *, dynamic: bool) -> tuple[GraphInput, ...]:
-    sizes = [draw.choice(SIZES) for _ in range(2)]
+    sizes = [draw.choice(theme.sizes) for _ in range(2)]
     inputs: list[GraphInput] = []
     for number in range(draw.choice((1, 2, 2, 3, 3, 4))):
         if number and draw.random() < theme.sharing:
@@ -143,7 +143,7 @@ def _drawn_shape(draw: random.Random, theme: Theme, sizes: list[int], *, dynamic
     shape: list[int] = []
     elements = 1
     for _ in range(draw.choice(theme.ranks)):
-        size = draw.choice((*sizes, draw.choice(SIZES), 1))
+        size = draw.choice((*sizes, draw.choice(theme.sizes), 1))
         if dynamic and draw.random() < 0.6:
             size = draw.choice((-1, -2))
         elif elements * max(size, 1) > MOST_ELEMENTS // 4:
@@ -186,9 +186,18 @@ class _DrawnBody:
     def grow(self) -> None:
         """Add one step, after a few attempts at most."""
         for _ in range(6):
-            step = self._repeated() if self.steps and self.draw.random() < self.theme.repeats else self._proposed()
+            step = self._next()
             if step is not None and self._run(step):
                 return
+
+    def _next(self) -> GraphStep | None:
+        """Propose a step: one that is new, an earlier one again, or a write through the view that was made last."""
+        if not self.steps:
+            return self._proposed()
+        if self.steps[-1].row.family == "view" and self.draw.random() < self.theme.through:
+            row = self.draw.choice(_WRITES)
+            return self._proposed(row, len(self.values) - 1)
+        return self._repeated() if self.draw.random() < self.theme.repeats else self._proposed()
 
     def refuse(self) -> bool:
         """Add a step that eager refuses, if one is found in a few attempts."""
@@ -214,10 +223,14 @@ class _DrawnBody:
         attributes[chosen] = self.draw.choice(LOOKALIKES[attributes[chosen]])
         return replace(step, attributes=tuple(attributes))
 
-    def _proposed(self) -> GraphStep | None:
-        row = self.draw.choice(self.theme.rows[self.draw.choices(tuple(self.theme.rows), self.theme.weights)[0]])
+    def _proposed(self, row: OperatorRow | None = None, first: int | None = None) -> GraphStep | None:
+        """Return a step of a row, of the theme where none is given; first: its first operand, any that fits if None."""
+        row = row or self.draw.choice(self.theme.rows[self.draw.choices(tuple(self.theme.rows), self.theme.weights)[0]])
         operands: list[int] = []
         for place in row.operands:
+            if first is not None and not operands:
+                operands.append(first)
+                continue
             written = row.writes and not operands
             number = self._operand(VALUE_KINDS[place[0]], operands[0] if operands else None, written=written)
             if number is None:
@@ -252,7 +265,9 @@ class _DrawnBody:
     def _attributes(self, row: OperatorRow, operands: list[int]) -> tuple[str, ...] | None:
         number = operands[0] if operands else 0
         first, name = self.values[number], value_name(number, self.inputs)
-        choice = AttributeChoice(self.draw, first, name, self.numbers, self.open_sizes)
+        choice = AttributeChoice(
+            self.draw, first, name, self.numbers, self.open_sizes, self.theme.literals, self.theme.back
+        )
         texts = []
         for place in row.attributes:
             text = drawn_attribute(place, choice)

@@ -30,7 +30,8 @@ NUMBER_FORMS = ("{n}", "{n}", "{n}", "-{n}", "({n} * 2)", "({n} + 1)", "({n} - 1
 class AttributeChoice:
     """What an attribute may depend on: the generator, the first operand, and names of Python numbers in scope.
 
-    names: expressions that stand for the first operand, for sizes read from it.
+    names: expressions that stand for the first operand, for sizes read from it.  literals: numbers to choose from, any
+    where there is none.  back: share of indices that may count from the end.
     """
 
     draw: random.Random
@@ -38,6 +39,8 @@ class AttributeChoice:
     first_name: str
     numbers: tuple[str, ...] = ()
     open_sizes: bool = False
+    literals: tuple[str, ...] = ()
+    back: float = 0.2
 
 
 Drawer = Callable[[AttributeChoice], str | None]
@@ -76,6 +79,8 @@ def _number(choice: AttributeChoice) -> str:
         return draw.choice(NUMBER_FORMS).format(n=draw.choice(choice.numbers))
     if choice.open_sizes and choice.first.dim() and draw.random() < 0.3:
         return f"{choice.first_name}.shape[{draw.randrange(choice.first.dim())}]"
+    if choice.literals and draw.random() < 0.9:
+        return draw.choice(choice.literals)
     if draw.random() < 0.1:
         return draw.choice(("True", "False"))
     return (
@@ -186,7 +191,7 @@ def _index(choice: AttributeChoice) -> str | None:
     count = draw.choice((1, 2, 3, size, 0)) if draw.random() < 0.8 else size + 2
     if draw.random() < 0.3:
         return f"(torch.arange({count}) % {size})"
-    indices = [draw.randrange(-size if draw.random() < 0.2 else 0, size) for _ in range(count)]
+    indices = [draw.randrange(-size if draw.random() < choice.back else 0, size) for _ in range(count)]
     return f"torch.tensor({indices}, dtype=torch.int64)"
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from plumbline.compiler.base.torch_facts import negative_view
+
 _PAIRS = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
@@ -48,8 +50,6 @@ class ShadowStorage:
         count, length = self.lanes.shape
         size, stride, offset = tensor.size(), tensor.stride(), tensor.storage_offset()
         lanes = self.lanes
-        if tensor.is_neg():
-            return None
         if tensor.dtype != self.flat.dtype:
             if _PAIRS.get(self.flat.dtype) == tensor.dtype:
                 lanes, length = torch.view_as_real(lanes), 2 * length
@@ -58,6 +58,8 @@ class ShadowStorage:
             else:
                 return None
         view = lanes.as_strided((count, *size), (length, *stride), offset)
+        if tensor.is_neg():
+            return negative_view(view)
         return view.conj() if tensor.is_conj() else view
 
     def span(self, tensor: Tensor) -> tuple[int, int]:

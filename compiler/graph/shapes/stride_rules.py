@@ -24,9 +24,17 @@ def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel():
         return result
     strides = dense_strides(tuple(shape), [_broadcast(tensor, shape) for tensor in tensors])
-    if all(size == 1 or one == other for size, one, other in zip(shape, strides, result.stride(), strict=True)):
+    alone = [tensor for tensor in tensors if tensor.shape == shape]
+    if len(alone) == len(args) and _used(shape, strides) == _used(shape, result.stride()):
+        return result  # kernels take a shorter way for operands of one shape, and leave the stride of a size of 1
+    if strides == result.stride():
         return result
     return torch.empty_strided(shape, strides, dtype=result.dtype, device=result.device)
+
+
+def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Return the strides of the dimensions that have more than one place."""
+    return [stride for size, stride in zip(shape, strides, strict=True) if size != 1]
 
 
 def _as_their_sum(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -135,6 +143,9 @@ _CONVERTED = frozenset(
     | {getattr(aten, name).default for name in "maximum minimum fmax fmin atan2 hypot igamma igammac".split()}
 )
 
+# Fake tensors take a shorter way, on which the stride of a dimension of size 1 is lost beside a number.
+_SHORTENED = frozenset(getattr(aten, name).Tensor for name in ("add", "sub", "mul", "div"))
+
 
 def layout_of(target: object, args: Sequence[object]) -> Layout | None:
     """Return how a kernel lays out its result, None where torch's shape rule says so."""
@@ -142,6 +153,8 @@ def layout_of(target: object, args: Sequence[object]) -> Layout | None:
     if layout is not None or target not in _CONVERTED:
         return layout
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    if len([tensor for tensor in tensors if tensor.dim()]) == 1 and target in _SHORTENED:
+        return _as_operands
     halves = any(tensor.dtype in _HALF for tensor in tensors)
     if not halves or len(tensors) < 2 or all(tensor.is_contiguous() for tensor in tensors):
         return None

@@ -88,6 +88,15 @@ def test_complex_numbers_and_their_real_views_share_a_shadow():
     assert torch.allclose(run.lanes_of(pairs).exact, torch.view_as_real(expected), rtol=1e-14)
 
 
+def test_the_imaginary_part_of_a_conjugate_has_the_lanes_of_the_part():
+    def program(v):
+        return torch.complex(v, v.sin()).conj().imag, torch.complex(v, v.sin()).conj().imag.clone()
+
+    run, (view, copy) = follow(program, X)
+    assert torch.allclose(run.lanes_of(view).exact, -D.sin(), rtol=1e-14)
+    assert torch.allclose(run.lanes_of(copy).exact, -D.sin(), rtol=1e-14)
+
+
 def test_as_strided_counts_in_the_storage_of_a_strided_input():
     base = torch.arange(10.0)
     with ShadowRun(replicas=2) as run:
