@@ -141,3 +141,33 @@ def test_results_of_open_sizes_lie_as_was_promised(operator):
         real = strides(operator(*positional, **named), 1)
         open_sizes = promise(fake_result, operator, positional, named, ShapeEnv())
         assert strides(known(open_sizes), 1) == real, arguments
+
+
+LOOSE = [((2, 1), (1, 2)), ((2, 1), (5, 2)), ((3, 1, 4), (4, 7, 1)), ((3, 1, 4), (1, 7, 3)), ((1, 3), (5, 2)),
+         ((2, 1, 3, 1), (3, 9, 1, 2)), ((1, 4, 1), (9, 1, 9))]  # fmt: skip
+UNARY = "sin neg relu gelu leaky_relu hardtanh sigmoid silu abs"
+BINARY = "add sub mul div eq lt ge fmod remainder"
+
+
+def loose_calls(x):
+    """Yield elementwise calls on a tensor that has dimensions of one place."""
+    for name in UNARY.split():
+        yield getattr(aten, name).default, (x,)
+    for name in BINARY.split():
+        yield getattr(aten, name).Tensor, (x, x)
+        yield getattr(aten, name).Tensor, (x, torch.ones(x.shape[-1:]))
+        yield getattr(aten, name).Scalar, (x, 2)
+    yield from ((aten.add.Tensor, (x, 2)), (aten.mul.Tensor, (x, torch.tensor(2.0))), (aten.pow.Tensor_Scalar, (x, 2)))
+    yield from ((aten.clamp.default, (x, 0, 1)), (aten.where.self, (x > 0, x, torch.tensor(1.0))))
+    yield from ((aten.masked_fill.Scalar, (x, x > 0, 1.0)), (aten.addcmul.default, (x, x, torch.tensor(2.0))))
+
+
+@pytest.mark.parametrize(("shape", "steps"), LOOSE)
+def test_strides_of_dimensions_of_one_place(shape, steps):
+    """Nothing is read by such a stride, but a program sees it: each kernel gives it in its own way."""
+    x = torch.empty_strided(shape, steps).fill_(0.5)
+    for operator, arguments in loose_calls(x):
+        real = operator(*arguments).stride()
+        promised = promise(fake_result, operator, arguments, {})
+        assert isinstance(promised, torch.Tensor)
+        assert promised.stride() == real, operator

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from ...base.dense_order import dense_strides
 from ...base.errors import Unsupported
-from ...base.torch_facts import FakeTensor, FakeTensorMode, in_own_memory, without_dispatch_modes
+from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
 from ..dynamic_sizes import is_symbolic
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
@@ -25,6 +26,7 @@ _HALF = frozenset({torch.float16, torch.bfloat16})
 # kernel knows better, or refuses too. What a rule means to refuse is a RuntimeError.
 _FAILURES_OF_RULES = (ArithmeticError, AssertionError, LookupError, ValueError)
 _MOST_ELEMENTS = 1_000_000
+_MOST_ELEMENTS_ASKED = 65_536  # each elementwise call on an operand of such a layout runs its kernel once
 # What these kernels save for backward depends on the way they take: the dtype, the strides, the CPU.
 _KERNELS_CHOICE = frozenset({aten._embedding_bag.default, aten._embedding_bag_forward_only.default})
 
@@ -116,6 +118,8 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
+    if _has_loose_stride(target, args):
+        return _laid_out_by_kernel(target, args, result)
     result = in_kernel_order(target, args, result)
     rule = _RULES.get(_ORIGINALS.get(target, target))
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
@@ -126,10 +130,44 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
 
 def corrected_in(mode: FakeTensorMode, target: object, args: Sequence[object], result: object) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    if target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args) is None:
+    usual = target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args) is None
+    if usual and not _has_loose_stride(target, args):
         return result
     with mode:
         return corrected(target, args, result)
+
+
+def _has_loose_stride(target: object, args: Sequence[object]) -> bool:
+    """Return whether an operand of an elementwise call has a size of 1 whose stride is not that of row-major memory.
+
+    Each kernel has its own way with such a stride, and torch's rules another; a program sees `stride()`.
+    """
+    if not isinstance(target, OpOverload) or torch.Tag.pointwise not in target.tags:
+        return False
+    return any(isinstance(value, torch.Tensor) and _is_loose(value) for value in args)
+
+
+def _is_loose(value: torch.Tensor) -> bool:
+    if not any(type(size) is int and size == 1 for size in value.shape) or value.dim() < 2:
+        return False
+    if any(is_symbolic(number) for number in (*value.shape, *value.stride())):
+        return False
+    return value.stride() != dense_strides(tuple(value.shape), range(value.dim()))
+
+
+def _laid_out_by_kernel(target: object, args: Sequence[object], result: object) -> object:
+    """Return the result with the strides that the kernel gives it, where it is small enough to be asked."""
+    elements = sum(value.numel() for value in args if isinstance(value, torch.Tensor))
+    if elements > _MOST_ELEMENTS_ASKED or not isinstance(result, torch.Tensor) or not _is_small((args,)):
+        return in_kernel_order(target, args, result)
+    assert isinstance(target, OpOverload)
+    try:
+        given = _as_the_kernel_gives(target, args, {})
+    except (RuntimeError, TypeError):  # a keyword is missing here
+        return in_kernel_order(target, args, result)
+    if not isinstance(given, torch.Tensor) or given.shape != result.shape or given.stride() == result.stride():
+        return result
+    return torch.empty_strided(given.shape, given.stride(), dtype=result.dtype, device=result.device)
 
 
 def _of_dtype(value: object, dtype: torch.dtype | None) -> object:
