@@ -44,7 +44,8 @@ class Theme:
     dimensions.  sizes: of dimensions.  literals: numbers as they are written; all kinds where there is none.  sharing:
     share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
     steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
-    new views that are written to at once.
+    new views that are written to at once.  later: share of inputs with another's memory that have their own at the
+    first call.  refused: share of programs that end with a call that eager refuses.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)
@@ -59,6 +60,8 @@ class Theme:
     repeats: float = 0.05
     back: float = 0.2
     through: float = 0.1
+    later: float = 0.33
+    refused: float = 0.02
 
     @property
     def weights(self) -> list[float]:
@@ -67,17 +70,18 @@ class Theme:
 
 
 EVERYTHING = Theme()
+_OF_MEMORY = 0.25  # share of themes
 
 
 def drawn_theme(draw: random.Random) -> Theme:
     """Return a few rows of a few families and a few kinds of inputs.  Half of the themes write."""
+    if draw.random() < _OF_MEMORY:
+        return _theme_of_memory(draw)
     families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
     if draw.random() < 0.5:
         families |= {"write", "view"} if draw.random() < 0.5 else {"write"}
-    few = draw.choice((2, 3, 5, 8))
-    rows = {one: draw.sample(_ALL_ROWS[one], min(few, len(_ALL_ROWS[one]))) for one in _FAMILIES if one in families}
     return Theme(
-        {family: tuple(some) for family, some in rows.items()},
+        _few_rows(draw, families, draw.choice((2, 3, 5, 8))),
         dtypes=_perhaps(draw, EVERYTHING.dtypes, _DTYPES),
         values=_perhaps(draw, EVERYTHING.values, _VALUES),
         layouts=_perhaps(draw, EVERYTHING.layouts, _LAYOUTS),
@@ -89,7 +93,36 @@ def drawn_theme(draw: random.Random) -> Theme:
         repeats=draw.choice((0.0, 0.15, 0.4)),
         back=draw.choice((0.2, 1.0)),
         through=draw.choice((0.0, 0.6)),
+        refused=draw.choice((0.02, 0.02, 0.3)),
     )
+
+
+def _theme_of_memory(draw: random.Random) -> Theme:
+    """Return a theme of writes and views of arguments that share memory, now or from the second call on."""
+    families = {
+        "write",
+        "view",
+        draw.choice(("form", "view")),
+        draw.choice(("reduction", "pointwise", "move", "index")),
+    }
+    return Theme(
+        _few_rows(draw, families, 6),
+        dtypes=draw.choice((("float32",), ("int64", "float32"), ("bool", "uint8"))),
+        values=("normal",),
+        layouts=("contiguous", "contiguous", "transposed"),
+        ranks=draw.choice(_RANKS),
+        sizes=draw.choice(_SIZES),
+        sharing=0.8,
+        gradients=draw.choice((0.0, 0.0, 0.5)),
+        through=0.4,
+        later=draw.choice((0.1, 0.8)),
+        refused=draw.choice((0.02, 0.3)),
+    )
+
+
+def _few_rows(draw: random.Random, families: set[str], few: int) -> Rows:
+    some = {one: draw.sample(_ALL_ROWS[one], min(few, len(_ALL_ROWS[one]))) for one in _FAMILIES if one in families}
+    return {family: tuple(rows) for family, rows in some.items()}
 
 
 def _perhaps(draw: random.Random, usual: tuple[_Kind, ...], others: tuple[tuple[_Kind, ...], ...]) -> tuple[_Kind, ...]:

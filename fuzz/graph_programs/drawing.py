@@ -20,7 +20,6 @@ from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, 
 from .operator_row import OPERATORS, VALUE_KINDS, OperatorRow
 
 MOST_ELEMENTS = 3000
-REFUSED = 0.02  # share of programs that end with a call that eager refuses
 REFUSED_LATER = 0.2  # share of programs kept of those that eager refuses at a later call, such as for another size
 EAGER_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, ZeroDivisionError, OverflowError)
 
@@ -72,7 +71,7 @@ def draw_program(
     if not _can_be_made(inputs, calls):
         return None, False
     body = _DrawnBody(draw, inputs, calls[0], theme)
-    refusing = draw.random() < REFUSED
+    refusing = draw.random() < theme.refused
     for _ in range(draw.choice((2, 3, 4, 5, 6, 8, 10))):
         body.grow()
     refused = refusing and body.refuse()
@@ -129,8 +128,9 @@ def _drawn_inputs(draw: random.Random, theme: Theme, *, dynamic: bool) -> tuple[
     for number in range(draw.choice((1, 2, 2, 3, 3, 4))):
         if number and draw.random() < theme.sharing:
             shared = draw.randrange(number)
-            inputs.append(replace(inputs[shared], shares=shared, shares_from=draw.choice((0, 0, 1)),
-                                  view=draw.choice(VIEWS), requires_grad=False))  # fmt: skip
+            later = int(draw.random() < theme.later)
+            view = draw.choice(VIEWS)
+            inputs.append(replace(inputs[shared], shares=shared, shares_from=later, view=view, requires_grad=False))
             continue
         shape = inputs[0].shape if number and draw.random() < 0.5 else _drawn_shape(draw, theme, sizes, dynamic=dynamic)
         one = GraphInput(shape, draw.choice(theme.dtypes), draw.choice(theme.layouts), draw.choice(theme.values))
