@@ -70,13 +70,16 @@ class Theme:
 
 
 EVERYTHING = Theme()
-_OF_MEMORY = 0.25  # share of themes
+_OF_MEMORY = _OF_NUMBERS = 0.25  # shares of themes
 
 
 def drawn_theme(draw: random.Random) -> Theme:
     """Return a few rows of a few families and a few kinds of inputs.  Half of the themes write."""
-    if draw.random() < _OF_MEMORY:
+    kind = draw.random()
+    if kind < _OF_MEMORY:
         return _theme_of_memory(draw)
+    if kind > 1 - _OF_NUMBERS:
+        return _theme_of_numbers(draw)
     families = set(draw.choices(_FAMILIES, _WEIGHTS, k=draw.choice((2, 3, 4))))
     if draw.random() < 0.5:
         families |= {"write", "view"} if draw.random() < 0.5 else {"write"}
@@ -117,6 +120,22 @@ def _theme_of_memory(draw: random.Random) -> Theme:
         through=0.4,
         later=draw.choice((0.1, 0.8)),
         refused=draw.choice((0.02, 0.3)),
+    )
+
+
+def _theme_of_numbers(draw: random.Random) -> Theme:
+    """Return a theme of rounding: one kind of dtype, elements at its ends, and numbers of the same kind."""
+    families = {"numbers", draw.choice(("pointwise", "reduction", "cast", "binary"))}
+    return Theme(
+        _few_rows(draw, families, 10),
+        dtypes=draw.choice((*_DTYPES[1:6], ("float16", "bfloat16"))),
+        values=draw.choice((*_VALUES, ("normal", "special"))),
+        ranks=(1, 1, 2),
+        sizes=draw.choice(((2, 3), (15, 16, 17, 33), (64, 65))),
+        literals=draw.choice(_LITERALS),
+        sharing=0.0,
+        gradients=draw.choice((0.0, 0.0, 0.5)),
+        repeats=draw.choice((0.0, 0.3)),
     )
 
 

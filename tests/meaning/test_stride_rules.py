@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+import plumbline
 from plumbline.compiler.base.torch_facts import FakeTensorMode, ShapeEnv
 from plumbline.compiler.graph.shapes.shape_rules import fake_result
 from plumbline.compiler.graph.shapes.stride_rules import LAYOUTS
@@ -171,3 +172,15 @@ def test_strides_of_dimensions_of_one_place(shape, steps):
         promised = promise(fake_result, operator, arguments, {})
         assert isinstance(promised, torch.Tensor)
         assert promised.stride() == real, operator
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_copy_in_another_order_has_that_order(backend):
+    """Its memory format is a keyword."""
+    x = torch.arange(4.0).reshape(1, 1, 2, 2).permute(0, 3, 1, 2)
+    compiled = plumbline.compile(
+        lambda x: (x.flatten(), x.clone(memory_format=torch.contiguous_format)), backend=backend
+    )
+    flat, copy = compiled(x)
+    assert torch.equal(flat, x.flatten())
+    assert copy.stride() == x.clone(memory_format=row_major).stride()

@@ -6,6 +6,7 @@ when torch has mended one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import torch
 
@@ -142,9 +143,16 @@ def _has_loose_stride(target: object, args: Sequence[object]) -> bool:
 
     Each kernel has its own way with such a stride, and torch's rules another; a program sees `stride()`.
     """
-    if not isinstance(target, OpOverload) or torch.Tag.pointwise not in target.tags:
+    if not isinstance(target, OpOverload) or not _has_its_own_way(target):
         return False
     return any(isinstance(value, torch.Tensor) and _is_loose(value) for value in args)
+
+
+@cache
+def _has_its_own_way(target: OpOverload) -> bool:
+    """Return whether an elementwise operator decides how its result lies, and no keyword, which is not known here."""
+    named = {argument.name for argument in target._schema.arguments}
+    return torch.Tag.pointwise in target.tags and "memory_format" not in named
 
 
 def _is_loose(value: torch.Tensor) -> bool:
