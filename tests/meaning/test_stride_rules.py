@@ -177,10 +177,9 @@ def test_strides_of_dimensions_of_one_place(shape, steps):
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_a_copy_in_another_order_has_that_order(backend):
     """Its memory format is a keyword."""
+    row_major = torch.contiguous_format
     x = torch.arange(4.0).reshape(1, 1, 2, 2).permute(0, 3, 1, 2)
-    compiled = plumbline.compile(
-        lambda x: (x.flatten(), x.clone(memory_format=torch.contiguous_format)), backend=backend
-    )
+    compiled = plumbline.compile(lambda x: (x.flatten(), x.clone(memory_format=row_major)), backend=backend)
     flat, copy = compiled(x)
     assert torch.equal(flat, x.flatten())
     assert copy.stride() == x.clone(memory_format=row_major).stride()
