@@ -32,6 +32,12 @@ from .leftovers import clear_leftovers
 ATTEMPT_SECONDS = 180.0
 """A first compile takes seconds; a program of a dozen operators that takes this long hangs."""
 
+_NOT_DRAWN = TrialResult(
+    Verdict(VerdictKind.EAGER_FAILED, "eager ends the process while the example is drawn"),
+    notes=("eager ends the process while an example is drawn",),
+)
+"""An example is drawn by running it: what ends the process then has not met a compiler yet."""
+
 MOST_DRAWS = 8
 """Draws of one example at most, to get one without what is known to fail."""
 
@@ -101,7 +107,7 @@ class Workshop:
         if trial.signature is not None and trial.example is None:  # the child died before it could say
             example = self._asked(_Drawn(seed, avoided, tried=False), backend)
             self.close()
-            return trial if isinstance(example, TrialResult) else replace(trial, example=example)
+            return _NOT_DRAWN if isinstance(example, TrialResult) else replace(trial, example=example)
         return trial
 
     def _asked(self, request: Any, backend: str) -> Any:

@@ -412,9 +412,8 @@ def _with_ancestors(handle: Handle) -> Iterator[Handle]:
 
 
 def _same_elements(one: Handle, other: Handle) -> bool:
-    """Return whether two tensors are the same elements of one memory, and more than one."""
-    same = one.region is other.region and one.example.numel() > 1
-    return same and same_places(one.example, other.example)
+    """Return whether two tensors are the same elements of one memory; kernels refuse that of one element too."""
+    return one.region is other.region and same_places(one.example, other.example)
 
 
 def _grown(handle: Handle, new: fx.Node) -> fx.Node:

@@ -43,6 +43,23 @@ class Sizable:
         return 3
 
 
+class Asking(type):
+    number = 4
+
+    def __instancecheck__(cls, value):
+        return type(value) in (int, list, Sizable)
+
+    def __subclasscheck__(cls, kind):
+        return kind in (int, list)
+
+    def __len__(cls):
+        return 7
+
+
+class Asked(metaclass=Asking):
+    pass
+
+
 class Callable_:
     attribute = 5
 
@@ -209,14 +226,16 @@ NAMES = (
     "'__dict__' '__name__' '__class__' '__doc__' '__module__' '__add__' '__float__' '__int__' '__bool__' '__index__' "
     "'__enter__' '__get__' '__set__' '__self__' '__wrapped__' '__slots__' '__array__' '__qualname__' 'shape' 'a' "
     "'append' 'items' 'real' 'dtype' 'forward' 'fget' 'func' 'value' 'copy' 'size' 'args' 'nothing' '__mro__' "
-    "'__init__' '__new__' '__lt__' '__reversed__' '__missing__' '__annotations__' '__defaults__' '__code__' '__bases__'"
+    "'__init__' '__new__' '__lt__' '__reversed__' '__missing__' '__annotations__' '__defaults__' '__code__' "
+    "'__bases__' 'mro' '__subclasses__' '__instancecheck__' '__prepare__' 'number'"
 ).split(" ")
 
 CLASSES = (
     "int str float bool tuple list dict set type object torch.Tensor torch.nn.Module Exception types.FunctionType "
     "collections.abc.Callable collections.abc.Iterable collections.abc.Sequence collections.abc.Mapping "
     "collections.abc.Hashable collections.abc.Sized collections.abc.Iterator numbers.Number numbers.Integral "
-    "torch.nn.Parameter numpy.ndarray types.MethodType types.GeneratorType types.BuiltinFunctionType torch.Size"
+    "torch.nn.Parameter numpy.ndarray types.MethodType types.GeneratorType types.BuiltinFunctionType torch.Size "
+    "Asked Asked Asked Sizable"
 ).split(" ")
 
 _QUESTIONS = """
@@ -227,6 +246,13 @@ log.append(hasattr(<zoo>, <attribute>))
 log.append(isinstance(<zoo>, <class>))
 
 log.append(isinstance(<zoo>, (<class>, <class>)))
+
+names = (<attribute>, <attribute>, <attribute>, <attribute>)
+log.append([name for name in names if hasattr(<$zoo>, name)])
+
+log.append(list(map(lambda one: isinstance(one, <class>), [<zoo>, <zoo>, <int>, <ints>, <tensor>])))
+
+log.append(list(map(lambda one: issubclass(type(one), <class>), [<zoo>, <int>, <ints>])))
 
 log.append(callable(<zoo>))
 

@@ -104,6 +104,18 @@ def test_an_interrupt_when_a_failure_is_told_of_does_not_tell_of_it_again():
     assert len(told) == 1
 
 
+def test_an_example_whose_drawing_ends_the_process_is_left_out():
+    """Division of the least whole number by -1 does, in eager."""
+
+    def draw(draws, avoided):
+        os.kill(os.getpid(), signal.SIGFPE)
+
+    with Workshop(lambda example, backend: EQUAL, draw=draw) as workshop:
+        trial = workshop.try_drawn("0:0", ())
+    assert trial.verdict.kind is VerdictKind.EAGER_FAILED
+    assert trial.signature is None
+
+
 @pytest.mark.parametrize("number", [signal.SIGSEGV])
 def test_a_crash_of_the_interpreter_is_a_failure_of_its_example(number):
     def crash(count):

@@ -98,6 +98,7 @@ ints: [v for v in <ints> if v % 2]
 ints: <ints> + <ints>
 ints: <ints>[:]
 ints: <ints>[::-1]
+ints: sorted(<ints>, key=lambda v: v % 2, reverse=<bool>)
 ints: <ints>[<k>:]
 ints: list(range(<k>))
 ints: sorted(<ints>, key=lambda v: (-v % 3, v))
@@ -217,6 +218,8 @@ for <+tensor> in <tensor>:
 del <$ints>[:1]
 
 <$ints>.sort(key=lambda v: -v)
+
+<$ints>.sort(key=lambda v: v // 2, reverse=<bool>)
 
 <$ints>.reverse()
 
