@@ -45,7 +45,7 @@ class Theme:
     share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
     steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
     new views that are written to at once.  later: share of inputs with another's memory that have their own at the
-    first call.  refused: share of programs that end with a call that eager refuses.
+    first call.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)
@@ -61,7 +61,6 @@ class Theme:
     back: float = 0.2
     through: float = 0.1
     later: float = 0.33
-    refused: float = 0.02
 
     @property
     def weights(self) -> list[float]:
@@ -96,7 +95,6 @@ def drawn_theme(draw: random.Random) -> Theme:
         repeats=draw.choice((0.0, 0.15, 0.4)),
         back=draw.choice((0.2, 1.0)),
         through=draw.choice((0.0, 0.6)),
-        refused=draw.choice((0.02, 0.02, 0.3)),
     )
 
 
@@ -119,7 +117,6 @@ def _theme_of_memory(draw: random.Random) -> Theme:
         gradients=draw.choice((0.0, 0.0, 0.5)),
         through=0.4,
         later=draw.choice((0.1, 0.8)),
-        refused=draw.choice((0.02, 0.3)),
     )
 
 

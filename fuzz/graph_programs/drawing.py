@@ -20,6 +20,7 @@ from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, 
 from .operator_row import OPERATORS, VALUE_KINDS, OperatorRow
 
 MOST_ELEMENTS = 3000
+REFUSED = 0.25  # share of batches of one program, which ends with a call that eager refuses
 REFUSED_LATER = 0.2  # share of programs kept of those that eager refuses at a later call, such as for another size
 EAGER_ERRORS = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError, ZeroDivisionError, OverflowError)
 
@@ -39,15 +40,16 @@ BATCH_KINDS = {"plain": 6, "numbers": 2, "sizes": 2}
 def draw_batch(draw: random.Random, programs: int, avoided: Callable[[frozenset[str]], bool]) -> ProgramBatch:
     """Draw a batch of programs whose calls change in the same way; avoided: operators that fail in a known way.
 
-    A program that draws random numbers or that eager refuses is a batch of its own.
+    A program that draws random numbers or that eager refuses is a batch of its own, and some batches are to be that.
     """
     kind = draw.choices(tuple(BATCH_KINDS), tuple(BATCH_KINDS.values()))[0]
     theme = drawn_theme(draw) if draw.random() < THEMED else EVERYTHING
+    refusing = draw.random() < REFUSED
     drawn: list[GraphProgram] = []
     attempts = 0
     while len(drawn) < programs and attempts < 20 * programs:
         attempts += 1
-        program, refused = draw_program(draw, kind, theme)
+        program, refused = draw_program(draw, kind, theme, refusing=refusing and attempts <= programs)
         if program is None or (avoided(program.operators) and draw.random() < 0.95):
             continue
         if refused or program.draws:
@@ -63,19 +65,21 @@ def _smallest() -> GraphProgram:
 
 
 def draw_program(
-    draw: random.Random, kind: str = "plain", theme: Theme = EVERYTHING
+    draw: random.Random, kind: str = "plain", theme: Theme = EVERYTHING, *, refusing: bool = False
 ) -> tuple[GraphProgram | None, bool]:
-    """Draw one program and whether eager refuses its last line; None where the draws led nowhere."""
+    """Draw one program and whether eager refuses its last line; None where the draws led nowhere.
+
+    refusing: only one that eager refuses will do.
+    """
     calls = _drawn_calls(draw, kind)
     inputs = _drawn_inputs(draw, theme, dynamic=kind == "sizes")
     if not _can_be_made(inputs, calls):
         return None, False
     body = _DrawnBody(draw, inputs, calls[0], theme)
-    refusing = draw.random() < theme.refused
     for _ in range(draw.choice((2, 3, 4, 5, 6, 8, 10))):
         body.grow()
     refused = refusing and body.refuse()
-    if not body.steps or body.spoiled:
+    if not body.steps or body.spoiled or (refusing and not refused):
         return None, False
     sized = draw.random() < (0.4 if kind == "sizes" else 0.1)
     program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls, sized)

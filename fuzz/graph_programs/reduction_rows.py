@@ -12,6 +12,7 @@ add_rows("reduction", "prod", "torch.prod({i})", suffix="_all")
 add_rows("reduction", "prod", "torch.prod({f}.nan_to_num().clamp(-1, 1), {dim})", suffix="_dim")
 add_rows("reduction", "sum mean", "torch.NAME({x}, {dims}, dtype={fdtype})", suffix="_dtype")
 add_rows("reduction", "sum", "torch.sum({x}, dtype={dtype})", suffix="_all_dtype")
+add_rows("reduction", "sum mean prod", "torch.NAME({f}.double() * 1e5, dtype={fdtype})", suffix="_narrowed")
 add_rows("reduction", "var std", "torch.NAME({f}, {dims}, correction={correction}, keepdim={keep})")
 # Of infinities the kernel's running mean makes NaN or not, by their order; nobody can repeat that.
 add_rows("reduction", "var_mean std_mean", "torch.NAME(torch.nan_to_num({f}).clamp(-1e4, 1e4), {dim})", results=2)
