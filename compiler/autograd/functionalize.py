@@ -223,6 +223,8 @@ class Functionalizer:
         whole = handle
         while whole.parent is not None:
             whole = whole.parent
+        if whole.example.dtype != handle.example.dtype:
+            raise Unsupported("as_strided of memory under another dtype", hint="expected: the graph runs eagerly")
         input_written = whole.region.root.op == "placeholder" and whole.region.version > 0
         if input_written or not is_dense(whole.example):
             if whole.region.version == 0 and handle is whole:

@@ -30,8 +30,13 @@ def beside_a_write(x):
     return whole[2:].as_strided(size=(2, 2), stride=(2, 1)), other
 
 
+def of_bytes(x):
+    whole = x.to(torch.int32)
+    return whole, whole.view(torch.uint8).as_strided((2, 2), (1, 1), 0)
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
-@pytest.mark.parametrize("program", [read, written, with_an_offset, beside_a_write])
+@pytest.mark.parametrize("program", [read, written, with_an_offset, beside_a_write, of_bytes])
 def test_it_begins_where_the_view_begins(program, backend):
     x = torch.arange(8.0)
     values, expected = plumbline.compile(program, backend=backend)(x), program(x)
