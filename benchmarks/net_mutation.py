@@ -1,6 +1,6 @@
 """Which net finds which fault: each fault of `net_faults.toml` is planted alone, and nets run until one finds it.
 
-Run `python benchmarks/net_mutation.py [--minutes 2] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json FILE]`.
+Run `python benchmarks/net_mutation.py [--minutes 10] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json TO]`.
 A fault is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on
 disk changes.  A net draws its default 1000 programs, or goes through the operators that the row names, and ends at the
 first finding that is the fault's: it fails with the fault, and passes when it is tried again without.  A finding that
@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,24 @@ def read_faults() -> list[Fault]:
         return [Fault(**{**row, "nets": tuple(row["nets"])}) for row in tomllib.load(file)["fault"]]
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a net is run.  minutes: at most.  seed: of what it draws.  kept: where scripts of open faults are left."""
+
+    minutes: float
+    seed: int
+    kept: Path | None = None
+
+    def words(self) -> list[str]:
+        """Return it as arguments of a command."""
+        return [str(self.minutes), str(self.seed), str(self.kept.resolve()) if self.kept else ""]
+
+    @staticmethod
+    def read(minutes: str, seed: str, kept: str) -> "Search":
+        """Read what `words` wrote."""
+        return Search(float(minutes), int(seed), Path(kept) if kept else None)
+
+
 class _PlantedLoader(importlib.machinery.SourceFileLoader):
     """Loads a module with one text replaced, and neither reads nor writes its bytecode file."""
 
@@ -95,19 +114,18 @@ class _Planter(importlib.abc.MetaPathFinder):
         return None
 
 
-def run_planted(name: str, net: str, operators: str, minutes: float, seed: int, folder: Path) -> None:
+def run_planted(name: str, net: str, operators: str, search: Search, folder: Path) -> None:
     """Run a net with a fault planted until a finding is the fault's, and print FOUND then, else how far it came."""
     sys.meta_path.insert(0, _Planter(next(fault for fault in read_faults() if fault.name == name)))
-    search = _sweep if net == "sweep" else _campaign
-    print(search(_Findings(net, folder), net, operators, minutes, seed))
+    findings = _Findings(net, folder, search.kept)
+    print(_sweep(findings, operators, search) if net == "sweep" else _campaign(findings, net, search))
 
 
 class _Findings:
     """The findings of a net with a fault planted: each is tried again, in a process without the fault."""
 
-    def __init__(self, net: str, folder: Path) -> None:
-        self.net = net
-        self.folder = folder
+    def __init__(self, net: str, folder: Path, kept: Path | None) -> None:
+        self.net, self.folder, self.kept = net, folder, kept
         self.found = False
         self.without: list[str] = []
 
@@ -121,6 +139,9 @@ class _Findings:
             self.found = True
         else:
             self.without.append(file.stem)
+            if self.kept is not None:
+                self.kept.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file.with_suffix(".py"), self.kept)
         if self.found or len(self.without) > OPEN_FAULTS:
             raise KeyboardInterrupt
 
@@ -129,7 +150,7 @@ class _Findings:
         return FOUND if self.found else f"{progress}; without the fault too: {', '.join(self.without) or 'none'}"
 
 
-def _campaign(findings: _Findings, net: str, _operators: str, minutes: float, seed: int) -> str:
+def _campaign(findings: _Findings, net: str, search: Search) -> str:
     from plumbline.fuzz.campaign import CampaignSettings, DistinctFailure, run_campaign
     from plumbline.fuzz.fuzzers import find_fuzzer
     from plumbline.oracle.harness.known_compilers import find_compiler
@@ -138,13 +159,13 @@ def _campaign(findings: _Findings, net: str, _operators: str, minutes: float, se
         assert failure.file is not None
         findings.take(failure.file)
 
-    settings = CampaignSettings(EXAMPLES, seed, findings.folder, shrink_tries=0, seconds=60 * minutes)
+    settings = CampaignSettings(EXAMPLES, search.seed, findings.folder, shrink_tries=0, seconds=60 * search.minutes)
     compiler = find_compiler("plumbline", BACKEND)
     report = run_campaign(find_fuzzer(net), compiler, BACKEND, settings, on_failure=take)
     return findings.answer(report.progress())
 
 
-def _sweep(findings: _Findings, _net: str, operators: str, minutes: float, seed: int) -> str:
+def _sweep(findings: _Findings, operators: str, search: Search) -> str:
     from plumbline.fuzz.operator_sweep.case_trial import CaseFault
     from plumbline.fuzz.operator_sweep.known_deviations import known_deviations
     from plumbline.fuzz.operator_sweep.recorded_sweep import SweepCommand, save_finding, tasks_of
@@ -157,18 +178,18 @@ def _sweep(findings: _Findings, _net: str, operators: str, minutes: float, seed:
     tasks = tasks_of(SweepCommand(operators))
     findings.folder.mkdir(parents=True, exist_ok=True)
     with RowStore(findings.folder / "rows.jsonl", {}, resume=False) as rows:
-        settings = SweepSettings(tasks, seed=seed, minutes=minutes)
+        settings = SweepSettings(tasks, seed=search.seed, minutes=search.minutes)
         summary = Sweep(settings, rows, known_deviations(), on_finding=take).run().summary()
     return findings.answer(summary.splitlines()[0])
 
 
-def run_net(fault: Fault, net: str, minutes: float, seed: int) -> tuple[str, float]:
+def run_net(fault: Fault, net: str, search: Search) -> tuple[str, float]:
     """Return what a net says of a fault, FOUND where a finding is the fault's, and the seconds it took."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="plumbline-net-") as name:
         folder = Path(name)
-        words = ["--planted", fault.name, net, fault.operators, str(minutes), str(seed), str(folder / "found")]
-        ended = _run([str(Path(__file__).resolve()), *words], folder, 60 * minutes + (OPEN_FAULTS + 2) * GRACE)
+        words = ["--planted", fault.name, net, fault.operators, str(folder / "found"), *search.words()]
+        ended = _run([str(Path(__file__).resolve()), *words], folder, 60 * search.minutes + (OPEN_FAULTS + 2) * GRACE)
     seconds = time.monotonic() - started
     if ended is None:
         return f"{net} did not end", seconds
@@ -186,11 +207,11 @@ def _run(words: list[str], folder: Path, seconds: float) -> subprocess.Completed
         return None
 
 
-def row_of(fault: Fault, nets: Sequence[str], minutes: float, seed: int) -> dict[str, object]:
+def row_of(fault: Fault, nets: Sequence[str], search: Search) -> dict[str, object]:
     """Run the nets of a fault until one finds it, and return what each did."""
     row: dict[str, object] = {"fault": fault.name, "stage": fault.stage, "origin": fault.origin, "found": ""}
     for net in (net for net in NETS if net in fault.nets and net in nets):
-        answer, seconds = run_net(fault, net, minutes, seed)
+        answer, seconds = run_net(fault, net, search)
         row[net] = round(seconds, 1)
         if answer == FOUND:
             row["found"] = net
@@ -202,20 +223,19 @@ def row_of(fault: Fault, nets: Sequence[str], minutes: float, seed: int) -> dict
 def main() -> None:
     """Print a line per fault and the share that was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=2.0, help="of each net, for each fault")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of each net, for each fault")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fault", default="", help="only faults whose name or stage contains this")
     parser.add_argument("--nets", default=",".join(NETS), help="only these nets")
     parser.add_argument("--jobs", type=int, default=1, help="faults tried at a time")
+    parser.add_argument("--keep", type=Path, help="leave scripts of what nets find without the fault too here")
     parser.add_argument("--json", type=Path, help="write the table here after every fault")
     chosen = parser.parse_args()
     faults = [fault for fault in read_faults() if chosen.fault in f"{fault.name} {fault.stage}"]
-    nets = chosen.nets.split(",")
+    nets, search = chosen.nets.split(","), Search(chosen.minutes, chosen.seed, chosen.keep)
     rows: list[dict[str, object]] = []
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        for fault, row in zip(
-            faults, pool.map(lambda fault: row_of(fault, nets, chosen.minutes, chosen.seed), faults), strict=True
-        ):
+        for fault, row in zip(faults, pool.map(lambda fault: row_of(fault, nets, search), faults), strict=True):
             rows.append(row)
             words = (
                 f"{row['found']} in {row[str(row['found'])]} s" if row["found"] else f"NOT FOUND {row.get('note', '')}"
@@ -229,7 +249,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--planted"]:
-        fault_name, net_name, pattern, minutes, seed, place = sys.argv[2:]
-        run_planted(fault_name, net_name, pattern, float(minutes), int(seed), Path(place))
+        fault_name, net_name, pattern, place, *how = sys.argv[2:]
+        run_planted(fault_name, net_name, pattern, Search.read(*how), Path(place))
     else:
         main()

@@ -69,6 +69,7 @@ class Theme:
 
 
 EVERYTHING = Theme()
+_OVERLAPPING = tuple(row for row in _ALL_ROWS["write"] if row.name in ("write_overlap", "copy_overlap"))
 _OF_MEMORY = _OF_NUMBERS = 0.25  # shares of themes
 
 
@@ -96,6 +97,11 @@ def drawn_theme(draw: random.Random) -> Theme:
         back=draw.choice((0.2, 1.0)),
         through=draw.choice((0.0, 0.6)),
     )
+
+
+def drawn_refusing_theme(draw: random.Random) -> Theme:
+    """Return a theme for a program that eager refuses: half of them read and write one memory."""
+    return _theme_of_memory(draw) if draw.random() < 0.5 else drawn_theme(draw)
 
 
 def _theme_of_memory(draw: random.Random) -> Theme:

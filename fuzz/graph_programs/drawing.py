@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .batch_theme import EVERYTHING, Theme, drawn_theme
+from .batch_theme import EVERYTHING, Theme, drawn_refusing_theme, drawn_theme
 from .graph_program import GraphProgram, GraphStep, ProgramBatch, step_line, value_name
 from .inputs import VIEWS, CallPlan, GraphInput
 from .operator_attributes import FLOATS, INTEGERS, LOOKALIKES, AttributeChoice, drawn_attribute
@@ -43,8 +43,9 @@ def draw_batch(draw: random.Random, programs: int, avoided: Callable[[frozenset[
     A program that draws random numbers or that eager refuses is a batch of its own, and some batches are to be that.
     """
     kind = draw.choices(tuple(BATCH_KINDS), tuple(BATCH_KINDS.values()))[0]
-    theme = drawn_theme(draw) if draw.random() < THEMED else EVERYTHING
     refusing = draw.random() < REFUSED
+    theme = drawn_theme(draw) if draw.random() < THEMED else EVERYTHING
+    theme = drawn_refusing_theme(draw) if refusing else theme
     drawn: list[GraphProgram] = []
     attempts = 0
     while len(drawn) < programs and attempts < 20 * programs:
