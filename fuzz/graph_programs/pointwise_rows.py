@@ -8,7 +8,7 @@ _FLOAT_ONE = (
     "atan asin acos asinh acosh atanh sinh cosh floor ceil trunc frac round deg2rad rad2deg"
 )
 _ACTIVATIONS = (
-    "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid softsign tanhshrink softshrink hardshrink"
+    "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid softsign tanhshrink hardshrink"
 )
 # Their gradients at NaN are one in eager's vectorised loop and another in the rest of the same loop.
 _BENT = "elu selu celu hardtanh hardswish relu6"
@@ -25,7 +25,10 @@ add_rows("pointwise", _ACTIVATIONS, "torch.nn.functional.NAME({f})")
 add_rows("pointwise", _BENT, f"torch.nn.functional.NAME({_NUMBER})")
 add_rows("pointwise", "elu celu", f"torch.nn.functional.NAME({_NUMBER}, {{pos}})", suffix="_number")
 add_rows("pointwise", "softplus", "torch.nn.functional.NAME({f}, {pos})", suffix="_number")
-add_rows("pointwise", "leaky_relu softshrink hardshrink", "torch.nn.functional.NAME({f}, {k})", suffix="_number")
+add_rows("pointwise", "leaky_relu hardshrink", "torch.nn.functional.NAME({f}, {k})", suffix="_number")
+# The sign of its zeros is one in eager's vectorised loop and another in the rest of the same loop.
+add_rows("pointwise", "softshrink", "(torch.nn.functional.softshrink({f}) + 0.0)")
+add_rows("pointwise", "softshrink", "(torch.nn.functional.softshrink({f}, {k}) + 0.0)", suffix="_number")
 add_rows("pointwise", "threshold", "torch.nn.functional.threshold({x}, {k}, {k2})")
 add_rows("pointwise", "gelu", "torch.nn.functional.gelu({f}, approximate='tanh')", suffix="_tanh")
 add_rows("pointwise", "logit", "torch.logit({f}, eps={pos})")

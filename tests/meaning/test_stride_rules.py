@@ -62,6 +62,7 @@ CALLS = {
     aten._native_batch_norm_legit.no_stats: norms(statistics=False, training=(True,)),
     aten._native_batch_norm_legit_functional.default: norms(statistics=True, training=(True,)),
     aten.native_batch_norm.default: norms(statistics=True, training=(True,)),
+    aten.angle.default: [(x.to(torch.complex64),) for x, _ in pairs()],
     aten.binary_cross_entropy.default: halves(pairs()),
     aten.channel_shuffle.default: [(x, 2) for x in images(2, 4, 3, 3)],
     aten.div.Tensor_mode: [(*pair, {"rounding_mode": "floor"}) for pair in pairs()],

@@ -71,6 +71,12 @@ def _row_major(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     return torch.empty_like(result, memory_format=torch.contiguous_format)
 
 
+def _row_major_of_complex(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """The angles of complex numbers are made anew, those of real ones in the order of the operand."""
+    assert isinstance(args[0], torch.Tensor)
+    return _row_major(result, args) if args[0].is_complex() else result
+
+
 def _as_first(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     assert isinstance(args[0], torch.Tensor)
     return torch.empty_like(args[0], dtype=result.dtype)
@@ -108,6 +114,7 @@ LAYOUTS: Mapping[object, Layout] = {
     aten._native_batch_norm_legit.no_stats: _channels_last_or_row_major,
     aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
     aten.native_batch_norm.default: _channels_last_or_row_major,
+    aten.angle.default: _row_major_of_complex,
     aten.binary_cross_entropy.default: _as_operands,
     aten.channel_shuffle.default: _channels_last_or_row_major,
     aten.complex.default: _as_operands,
