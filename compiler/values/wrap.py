@@ -245,13 +245,11 @@ def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, tuple)
     ctx.guards.add(source, GuardKind.TYPE, type(value))
     demand_plain_reading(type(value))
-    return _elements(ctx, value, source, type(value))
-
-
-def _elements(ctx: CaptureContext, value: tuple[object, ...], source: Source, kind: type) -> Value:
     ctx.guards.add(source, GuardKind.LENGTH, len(value))
     items = [ctx.lazy(item, Item(source, position)) for position, item in enumerate(value)]
-    return TupleValue(items, source, kind)
+    result = TupleValue(items, source, type(value))
+    result.find_namespace(ctx, value)
+    return result
 
 
 @wraps_type(dict, collections.OrderedDict, collections.defaultdict)
@@ -263,6 +261,7 @@ def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
         return GlobalsValue(value)
     ctx.guards.add(source, GuardKind.TYPE, type(value))
     dictionary = DictValue(type(value), source, value)
+    dictionary.find_namespace(ctx, value)
     if isinstance(value, collections.defaultdict):
         dictionary.factory = ctx.wrap(value.default_factory, Attribute(source, "default_factory"))
     return dictionary

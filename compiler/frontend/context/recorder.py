@@ -21,6 +21,7 @@ from ...values.python.objects.functions import CellValue, FunctionValue
 from ...values.python.objects.instances import ObjectValue, OpaqueValue
 from ...values.python.operators import compare, equal
 from ...values.reasons import (
+    ATTRIBUTE,
     LIMIT,
     UNSUPPORTED_TENSOR,
     Break,
@@ -207,6 +208,8 @@ class Recorder(CaptureContext):
             self.throw(AttributeError, f"'{name_in_errors(kind)}' object has no attribute '{name}'")
         if isinstance(raw, types.FunctionType | property | classmethod | staticmethod):
             return bind_raw(self, raw, owner, name, instance, kind)
+        if hasattr(type(raw), "__get__") and not callable(raw) and name not in tuple_fields(kind):
+            instance.unsupported(f"attribute {name!r}", ATTRIBUTE)
         if name in tuple_fields(kind) or not callable(raw):
             return self.known(raw)
         return MethodOf(instance, name)

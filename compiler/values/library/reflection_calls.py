@@ -10,6 +10,7 @@ from ..constant import Constant, fold
 from ..guard import GuardKind
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.namespaces import GlobalsValue
+from ..python.containers.own_attributes import OwnAttributes
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
@@ -118,6 +119,8 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             value.unsupported("dir", ATTRIBUTE)
         own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
         return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
+    if isinstance(value, OwnAttributes):
+        value.demand_no_attributes(ctx, "dir")
     if value.is_constant() and not isinstance(value.constant(), list | dict | set):
         return ctx.known(_names_of(ctx, value.constant()))
     return ctx.known(dir(value.python_type()))

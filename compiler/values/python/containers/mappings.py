@@ -13,12 +13,13 @@ from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
 from .dict_entries import DictEntries, missing
 from .mapping_views import DictView, Entry
+from .own_attributes import OwnAttributes
 from .sequences import call_dunder
 from .sets import TokenPool
 from .tuples import TupleValue
 
 
-class DictValue(DictEntries):
+class DictValue(OwnAttributes, DictEntries):
     """A dict, OrderedDict or defaultdict."""
 
     equal_by_identity = True  # with another dictionary `compare` has answered
@@ -58,10 +59,12 @@ class DictValue(DictEntries):
 
     def shallow_copy(self, ctx: CaptureContext) -> Value:
         """Return a new dictionary of the same entries."""
+        self.demand_no_attributes(ctx, "copy")
         return self.call_method(ctx, "copy", [], {})
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a new dictionary of copies."""
+        self.demand_no_attributes(ctx, "copy")
         copied = DictValue(self.kind, factory=self.factory)
         memo[id(self)] = copied
         for token, entry in self.read_all(ctx).items():
@@ -147,7 +150,10 @@ class DictValue(DictEntries):
         missing(ctx, key)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Return a method."""
+        """Return a method, or an attribute of its own."""
+        own = self.own_attribute(ctx, name)
+        if own is not None:
+            return own
         if name == "default_factory" and self.kind is collections.defaultdict:
             return self.factory or Constant(None)
         return type_attribute(ctx, self, name)
@@ -158,6 +164,9 @@ class DictValue(DictEntries):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a dict method."""
+        own = self.own_attribute(ctx, name)
+        if own is not None:
+            return ctx.call(own, args, kwargs)
         rule = _DICT_METHODS.get(name)
         if rule is not None:
             fits = name not in _ARITY or (_ARITY[name][0] <= len(args) <= _ARITY[name][1])

@@ -1,18 +1,23 @@
 """Tuples: plain, named, `torch.Size`, result structures of torch."""
 
+import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
 
 from ...constant import Constant, MethodOf, fold_call
-from ...reasons import ATTRIBUTE
+from ...guard import look_up
+from ...reasons import COPY, Break
 from ...source import Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
+from .own_attributes import OwnAttributes
 from .sequences import ReversedIterator, SequenceValue
 
+_COPY_HOOKS = ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
 
-class TupleValue(SequenceValue):
+
+class TupleValue(OwnAttributes, SequenceValue):
     """A tuple: plain, named, `torch.Size`, or a result structure of torch."""
 
     def __init__(self, items: list[Value], source: Source | None = None, kind: type = tuple) -> None:
@@ -31,11 +36,13 @@ class TupleValue(SequenceValue):
         return make_tuple(self.kind, [item.constant() for item in self.items])
 
     def shallow_copy(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
+        """Return itself; an instance of another class is made anew."""
+        self._demand_plain_copies(ctx)
+        return self if self.kind is tuple else TupleValue(list(self.elements(ctx)), kind=self.kind)
 
     def deep_copy(self, ctx: CaptureContext, memo: dict[int, Value]) -> Value:
         """Return a tuple of copies."""
+        self._demand_plain_copies(ctx)
         return TupleValue([deep_copied(ctx, item, memo) for item in self.elements(ctx)], kind=self.kind)
 
     def mirrored(self, part: Callable[[Value], object], seen: dict[int, object], ctx: CaptureContext) -> object:
@@ -48,6 +55,12 @@ class TupleValue(SequenceValue):
         if fields and self.kind.__module__ != "torch.return_types":
             return make_tuple(self.kind, (None,) * fields)
         return make_tuple(self.kind, ()) if issubclass(self.kind, tuple) else super().stand_in()
+
+    def _demand_plain_copies(self, ctx: CaptureContext) -> None:
+        """Break where the class says how it is copied, and where there are attributes to be copied."""
+        self.demand_no_attributes(ctx, "copy")
+        if any(isinstance(look_up(self.kind, name)[1], types.FunctionType) for name in _COPY_HOOKS):
+            raise Break(COPY, f"copy of {self.describe()}")
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last element."""
@@ -81,10 +94,16 @@ class TupleValue(SequenceValue):
             return self.element(ctx, fields.index(name))
         if fields and name in ("_asdict", "_replace"):
             return MethodOf(self, name)
+        own = self.own_attribute(ctx, name)
+        if own is not None:
+            return own
         return ctx.class_attr(self, self.kind, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate a tuple method."""
+        own = self.own_attribute(ctx, name)
+        if own is not None:
+            return ctx.call(own, args, kwargs)
         if name == "numel" and self.kind is torch.Size and self.is_constant():
             sizes: Any = [item.constant() for item in self.items]
             return fold_call(ctx, Constant(torch.Size(sizes)), name, args, kwargs)
@@ -96,12 +115,6 @@ class TupleValue(SequenceValue):
                 return TupleValue([kwargs.get(key, value) for key, value in named.items()], kind=self.kind)
             return ctx.call(ctx.known(dict), [], named)
         return super().call_method(ctx, name, args, kwargs)
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Raise what Python raises; instances of subclasses may have attributes, which are not kept."""
-        if getattr(self.kind, "__dictoffset__", 0):
-            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
-        self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None), reason=ATTRIBUTE)
 
     def class_name(self, out: Rebuilder) -> str:
         """Return the expression of the class."""

@@ -53,7 +53,8 @@ def name_in_errors(kind: type) -> str:
     """Return the name that C gives a class in texts of errors: that of one written in C has its module in front."""
     bases = [base for base in kind.__mro__ if base.__flags__ & HEAP_TYPE]
     names = ("__dict__", "__slots__", "__weakref__")
-    of_python = issubclass(kind, type) or any(name in vars(base) for base in bases for name in names)
+    inherits_both = any(base.__dictoffset__ and base.__weakrefoffset__ for base in kind.__mro__[1:] if is_native(base))
+    of_python = issubclass(kind, type) or inherits_both or any(name in vars(base) for base in bases for name in names)
     written_in_c = is_native(kind) or not of_python or kind.__module__ in sys.builtin_module_names
     if not written_in_c or kind.__module__ == "builtins":
         return kind.__name__
