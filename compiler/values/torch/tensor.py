@@ -12,6 +12,7 @@ from ..guard import ABSENT, GuardKind, look_up
 from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.sequences import SequenceIterator
 from ..python.containers.tuples import TupleValue
+from ..python.objects.attributes import bind_raw, class_lookup, was_added
 from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
     AUTOGRAD_CALL,
@@ -308,11 +309,22 @@ class TensorValue(Value):
             if self.source is not None and self.real is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        added = self._added(ctx, name)
+        if added is not None:
+            return added
         if callable(getattr(torch.Tensor, name, None)):
             return MethodOf(self, name)
         if name not in _SETTLED_ATTRIBUTES:
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
         return ctx.known(getattr(self.fake, name))
+
+    def _added(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Return what the user has given the class under a name; None where torch has."""
+        owner, raw = look_up(self.kind, name)
+        if owner is None or not was_added(raw):
+            return None
+        class_lookup(self.kind, name)
+        return bind_raw(ctx, raw, owner, name, self, self.kind)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Keep attributes of the user's own, which are replayed; ask the rule of torch's, or Break."""
@@ -328,6 +340,9 @@ class TensorValue(Value):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""
+        added = self._added(ctx, name)
+        if added is not None:
+            return ctx.call(added, args, kwargs)
         rule = _METHODS.get(name)
         answer = rule(ctx, self, args, kwargs) if rule is not None else None
         if answer is not None:

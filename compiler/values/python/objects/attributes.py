@@ -95,7 +95,7 @@ def class_lookup(kind: type, name: str, after: type | None = None) -> tuple[type
     owner, raw = look_up(kind, name, after)
     if _WATCH.ctx is not None and (kind, name, after) not in _WATCH.seen:
         _WATCH.seen.add((kind, name, after))
-        if may_change(kind):
+        if may_change(kind) or was_added(raw):
             _WATCH.ctx.guards.add(Injected(kind), GuardKind.MEMBER, Member(name, after, member_found(raw)))
     return owner, raw
 
@@ -133,10 +133,20 @@ def _look_at_changes(
 @functools.lru_cache(maxsize=4096)
 def may_change(kind: type) -> bool:
     """Return whether a class is the user's, whose attributes may change; torch's and Python's own are fixed."""
-    root = str(getattr(kind, "__module__", "")).partition(".")[0]
     is_local = "<locals>" in kind.__qualname__  # each fx module has a class of its own, which it changes
-    fixed = (root == "torch" and not is_local) or (root in sys.stdlib_module_names and root != "__main__")
-    return bool(kind.__flags__ & HEAP_TYPE) and not fixed
+    return bool(kind.__flags__ & HEAP_TYPE) and not (_is_fixed(kind) and not (is_local and is_torch_class(kind)))
+
+
+def _is_fixed(one: object) -> bool:
+    """Return whether a class or a function is torch's or Python's own."""
+    root = str(getattr(one, "__module__", "")).partition(".")[0]
+    return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def was_added(raw: object) -> bool:
+    """Return whether what a class has is a function, a method or a property of the user's."""
+    function = getattr(raw, "fget" if isinstance(raw, property) else "__func__", raw)
+    return isinstance(function, types.FunctionType) and not _is_fixed(function)
 
 
 def guard_bases(ctx: CaptureContext, kind: type, candidates: object) -> None:
@@ -155,7 +165,7 @@ def guard_bases(ctx: CaptureContext, kind: type, candidates: object) -> None:
 
 
 def is_torch_class(kind: type) -> bool:
-    """Return whether the class is torch's own, whose attributes are taken as fixed."""
+    """Return whether the class is torch's own, whose methods are taken as fixed."""
     module = str(getattr(kind, "__module__", ""))
     return module == "torch" or module.startswith("torch.") or kind is object
 
@@ -254,7 +264,7 @@ _ON_INSTANCE: _BindingRules = (
 def _plain_class_attribute(ctx: CaptureContext, kind: type, owner: type, name: str, raw: object) -> Value:
     if hasattr(type(raw), "__get__") and not isinstance(raw, type | torch.nn.Module):
         raise Break(UNSUPPORTED_OBJECT, f"{kind.__name__}.{name} is a descriptor written in C")
-    if is_torch_class(owner) and type(raw) is not int:  # a number may count what is made, like the ids of hooks
+    if owner is object:
         return ctx.known(raw)
     return ctx.wrap(raw, Attribute(Injected(kind), name))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 from ...constant import Constant, demand_arguments, fold, refuse_arguments
-from ...guard import GuardKind
+from ...guard import ABSENT, GuardKind, Member
 from ...known_object import KnownObject
 from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...rule_tables import calls
@@ -21,6 +21,7 @@ from ..containers.tuples import TupleValue
 from .attributes import (
     C_DESCRIPTORS,
     CAPTURED_CLASSES,
+    HEAP_TYPE,
     NativeMethod,
     bind_raw,
     class_lookup,
@@ -101,6 +102,8 @@ class ClassValue(KnownObject):
             return DictValue(types.MappingProxyType, Attribute(Injected(self.kind), "__dict__"), namespace)
         owner, raw = class_lookup(self.kind, name)
         if owner is None:
+            if self.kind.__flags__ & HEAP_TYPE:  # torch's and Python's own classes may be given it, too
+                ctx.guards.add(Injected(self.kind), GuardKind.MEMBER, Member(name, None, ABSENT))
             return self._from_metaclass(ctx, name)
         methods: tuple[type, ...] = (types.FunctionType, classmethod, staticmethod)
         set_later = name in owner.__dict__ and not hasattr(type(raw), "__get__") and not isinstance(raw, owner)
