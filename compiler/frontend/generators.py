@@ -128,6 +128,7 @@ class GeneratorValue(SuspendedValue):
     def _finish(self) -> None:
         """Let go of what the frame holds; an exception that has left it may still hold that."""
         self.finished = True
+        self.frame.parent = None  # such an exception would hold the caller's names, and may be one of them
         self.frame = replace(self.frame, locals={}, cells={}, free_cells=[], stack=[], parent=None, returned=None)
 
     def _left(self, raised: Raised) -> Raised:

@@ -6,22 +6,24 @@ from types import FrameType, FunctionType, TracebackType
 from ..base.origin import Origin
 
 
-def give_traceback(error: BaseException, places: tuple[Origin, ...]) -> None:
+def give_traceback(error: BaseException, places: tuple[Origin, ...], *held: object) -> None:
     """Set the traceback that the exception would have, had the lines been run; places: the outermost first.
+
+    held: what the names of these frames hold, and end with the traceback.
 
     The frames run nothing and know no caller: through one, the exception would hold the frame that holds it.
     """
     trace: TracebackType | None = None
     for place in reversed(places):
-        trace = TracebackType(trace, _frame_at(place), 0, place.line)
+        trace = TracebackType(trace, _frame_at(place, held if trace is None else ()), 0, place.line)
     error.__traceback__ = trace
 
 
-def _nothing() -> Iterator[None]:
+def _nothing(held: tuple[object, ...]) -> Iterator[None]:
     yield
 
 
-def _frame_at(place: Origin) -> FrameType:
+def _frame_at(place: Origin, held: tuple[object, ...]) -> FrameType:
     """Return the frame of a generator that never starts, whose code claims to be at the place."""
     code = _nothing.__code__
     code = code.replace(
@@ -31,7 +33,7 @@ def _frame_at(place: Origin) -> FrameType:
         co_firstlineno=place.line,
         co_linetable=_one_line(len(code.co_code) // 2),
     )
-    generator = FunctionType(code, {}, place.function)()
+    generator = FunctionType(code, {}, place.function)(held)
     frame: FrameType = generator.gi_frame
     return frame
 

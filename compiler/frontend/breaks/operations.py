@@ -315,7 +315,8 @@ _RULES["IMPORT_NAME"] = _import_name
 
 def _let_go(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
     """Drop a value, or bind or unbind a local: what it held goes away with the frame of the segment."""
-    name = frame.decoded.code.co_varnames[instruction.argument] if instruction.name != "POP_TOP" else ""
+    drops = instruction.name in ("POP_TOP", "POP_EXCEPT")
+    name = "" if drops else frame.decoded.code.co_varnames[instruction.argument]
     if instruction.name == "DELETE_FAST":
         del frame.locals[name]
     elif name:
@@ -325,7 +326,7 @@ def _let_go(frame: FrameState, instruction: Instruction, out: Residual, _: Compi
     return Operation(("pass",), (Branch("", (), instruction.index + 1),))
 
 
-_RULES["POP_TOP"] = _RULES["STORE_FAST"] = _RULES["DELETE_FAST"] = _let_go
+_RULES["POP_TOP"] = _RULES["POP_EXCEPT"] = _RULES["STORE_FAST"] = _RULES["DELETE_FAST"] = _let_go
 
 
 def _store_global(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:

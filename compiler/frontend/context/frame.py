@@ -1,7 +1,8 @@
 """The state of one Python frame under evaluation."""
 
+import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from ...base.origin import Origin
 from ...bytecode.instruction import Decoded, Instruction
 from ...bytecode.liveness import live_locals
+from ...values.python.containers.mapping_views import Entry
 from ...values.python.objects.functions import BoundMethod, CellValue
 from ...values.torch.modes import LeaveBlock
 from ...values.value import CaptureContext, Value
@@ -103,11 +105,35 @@ class FrameState:
         """Return the instruction being evaluated (or about to be, before the first)."""
         return self.decoded.instructions[max(self.index - 1, 0)]
 
+    def kept_to_the_end(self) -> list[Value]:
+        """Return what its names hold that does something when an exception which has left the frame is let go of."""
+        held = (*self.locals.values(), *self.cells.values())
+        return [value for value in held if any(_ends_noticeably(part) for part in parts_of(value))]
+
     def origin(self) -> Origin:
         """Return the user's line, with the lines that called it."""
         code = self.decoded.code
         caller = self.parent.origin() if self.parent is not None else None
         return Origin(code.co_filename, self.current().line or code.co_firstlineno, code.co_name, caller)
+
+
+def parts_of(value: Value) -> Iterator[object]:
+    """Give a value and what is held by it, directly or in what it holds."""
+    seen: set[int] = set()
+    pending: list[object] = [value]
+    while pending:
+        part = pending.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            pending += [one for one in gc.get_referents(part) if isinstance(one, _HOLDERS)]
+
+
+def _ends_noticeably(part: object) -> bool:
+    return isinstance(part, SuspendedValue) and part.source is None and part.cleans_up()
+
+
+_HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
 
 
 def handled_in(frames: Sequence[FrameState]) -> Value | None:

@@ -19,11 +19,12 @@ import torch
 from ...bytecode.instruction import decode
 from ...bytecode.kept_generator import kept_state
 from ...values.python.containers.mapping_views import Entry
+from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.instances import OpaqueValue
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
 from ...values.value import Value
-from .frame import FrameState, SuspendedValue, cleans_up
+from .frame import FrameState, SuspendedValue, cleans_up, parts_of
 from .lazy import LazyValue
 
 # plumbline, torch and Python hold weak references to these
@@ -39,12 +40,13 @@ _ITERATORS = (
 )
 _MOST_INSIDE = 1000  # objects inside one that are asked
 _HOLDERS_OF_CAPTURE = 2  # at most: a lazy value of an object, and the value that this turned into
-_HOLDERS = (Value, Entry, FrameState, list, tuple, dict)  # what a value may hold another value in
 
 
 def is_watched(value: Value) -> bool:
     """Return whether the program has a weak reference to the object of a value from outside, or it has a finaliser."""
     real = _real(value)
+    if isinstance(real, BaseException) and _noticed_in(value) is not None:
+        return True  # its traceback holds what the frames held that it has left
     return real is not None and (_has_finaliser(real) or bool(_references(real)))
 
 
@@ -56,6 +58,12 @@ def break_where_noticed(value: Value | None, given: Container[int]) -> None:
     """
     if value is not None and _is_given(value, given):
         break_where_lost(value)
+
+
+def break_where_handled(frames: Sequence[FrameState], exception: Value, given: Container[int]) -> None:
+    """Break if a handler ends and only it holds an exception whose end can be noticed, by what the traceback holds."""
+    if isinstance(exception, ExceptionValue) and _is_given(exception, given) and not _is_held_by(frames, exception):
+        break_where_lost(exception)
 
 
 def break_where_frame_ends(frames: Sequence[FrameState], given: Container[int]) -> None:
@@ -77,7 +85,11 @@ def _is_given(value: Value, given: Container[int]) -> bool:
 
 def _is_held_by(frames: Sequence[FrameState], value: Value) -> bool:
     """Return whether a frame has a value under a name or on its stack."""
-    return any(one is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
+    return any(_known_as(one) is value for frame in frames for one in (*frame.locals.values(), *frame.stack))
+
+
+def _known_as(value: Value) -> Value:
+    return value.inner or value if isinstance(value, LazyValue) else value
 
 
 def break_where_lost(lost: object) -> None:
@@ -85,6 +97,13 @@ def break_where_lost(lost: object) -> None:
 
     lost: a value, or an object from outside.
     """
+    noticed = _noticed_in(lost)
+    if noticed is not None:
+        raise Break(UNSUPPORTED_OBJECT, f"the program lets go of {noticed}")
+
+
+def _noticed_in(lost: object) -> str | None:
+    """Return the words for what is in a lost object, or is that, and has an end to be noticed; None if nothing has."""
     seen: dict[int, object] = {}
     found: collections.Counter[int] = collections.Counter()  # how many of the lost ones hold a part
     pending = [lost]
@@ -99,12 +118,12 @@ def break_where_lost(lost: object) -> None:
         seen[id(part)] = part
         known_as = part.inner if isinstance(part, LazyValue) else part
         if isinstance(known_as, SuspendedValue) and known_as.source is not None and known_as.cleans_up():
-            raise Break(UNSUPPORTED_OBJECT, "the program lets go of a generator that does something at its end")
+            return "a generator that does something at its end"
         real = _real(part) if isinstance(part, Value) else part
         if real is not None and not isinstance(real, _NEVER) and (_has_finaliser(real) or _references(real)):
-            kind = type(real).__name__
-            raise Break(UNSUPPORTED_OBJECT, f"the program lets go of a {kind} object, whose end can be noticed")
+            return f"a {type(real).__name__} object, whose end can be noticed"
         pending += _parts(part)
+    return None
 
 
 def _references_to(one: object) -> int:
@@ -120,6 +139,8 @@ def _parts(whole: object) -> list[object]:
         return _parts(whole.raw)  # which is asked already: the real object of the value
     if isinstance(whole, OpaqueValue):
         return _parts(whole.real)
+    if isinstance(whole, ExceptionValue) and isinstance(whole.real, BaseException):
+        return _parts(whole.real)
     if isinstance(whole, Value):
         return [part for name in _PARTS for part in _parts(getattr(whole, name, None))]
     if isinstance(whole, dict):
@@ -128,6 +149,12 @@ def _parts(whole: object) -> list[object]:
         return list(whole)
     if isinstance(whole, _ITERATORS):
         return gc.get_referents(whole)
+    if isinstance(whole, BaseException):
+        return [*vars(whole).values(), *whole.args, whole.__cause__, whole.__context__, whole.__traceback__]
+    if isinstance(whole, types.TracebackType):
+        return [whole.tb_frame, whole.tb_next]
+    if isinstance(whole, types.FrameType):
+        return [one for one in gc.get_referents(whole) if one is not whole.f_globals and one is not whole.f_builtins]
     plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
     return list(vars(whole).values()) if plain and type(whole).__dictoffset__ else []
 
@@ -142,16 +169,7 @@ def watched_by(operands: Iterable[Value]) -> frozenset[int]:
 
 def reaches(value: Value, targets: Sequence[Value]) -> bool:
     """Return whether a value holds one of the targets, directly or in what it holds."""
-    seen: set[int] = set()
-    pending: list[object] = [value] if targets else []
-    while pending:
-        part = pending.pop()
-        if any(part is target for target in targets):
-            return True
-        if id(part) not in seen:
-            seen.add(id(part))
-            pending += [one for one in gc.get_referents(part) if isinstance(one, _HOLDERS)]
-    return False
+    return bool(targets) and any(part is target for part in parts_of(value) for target in targets)
 
 
 def _refers_weakly(value: Value) -> bool:

@@ -13,6 +13,8 @@ from ...values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, S
 from ...values.torch.modes import LeaveBlock, block_of
 from ...values.value import Raised, Value
 from ..context.frame import FrameState, HandledValue
+from ..context.frame_stack import FrameStack
+from ..context.lifetimes import break_where_handled
 from .opcode_table import opcode, rules_for
 
 
@@ -27,6 +29,9 @@ def do_PUSH_EXC_INFO(frame: FrameState, instruction: Instruction) -> None:
 @opcode("POP_EXCEPT")
 def do_POP_EXCEPT(frame: FrameState, instruction: Instruction) -> None:
     """Leave a handler."""
+    state, frames = frame.stack[-1], frame.ctx.frames
+    if isinstance(state, HandledValue) and isinstance(frames, FrameStack):
+        break_where_handled(frames.stack, state.exception, frames.given)
     frame.pop()
 
 

@@ -2,6 +2,7 @@
 
 import types
 from collections.abc import Iterator
+from typing import Protocol
 
 from ....base.origin import Origin
 from ...constant import Constant
@@ -34,6 +35,13 @@ class TracebackValue(Value):
         return f"{out.value(self.exception)}.__traceback__"
 
 
+class LeftFrame(Protocol):
+    """A frame that an exception has left."""
+
+    def kept_to_the_end(self) -> list[Value]:
+        """Return what its names hold that does something when the exception is let go of."""
+
+
 class _Holder:
     """Stands for an argument that is not known while Python's own class takes the arguments apart."""
 
@@ -60,7 +68,7 @@ class ExceptionValue(ObjectValue):
         self.raised = False
         self.of_interpreter = False  # raised by Python: the name and the object that were looked up are not kept
         self.raised_at: Origin | None = None
-        self.frames: list[object] = []  # those that it has left: its traceback holds what their names held
+        self.frames: list[LeftFrame] = []  # those that it has left: its traceback holds what their names held
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
 
     def stand_in(self) -> object:
@@ -218,7 +226,9 @@ class ExceptionValue(ObjectValue):
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         if self.raised_at is not None:
             places = self.raised_at.chain()[-self.traced :]
-            out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)})")
+            kept = dict.fromkeys(out.value(value) for frame in self.frames for value in frame.kept_to_the_end())
+            held = "".join(f", {value}" for value in kept)
+            out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)}{held})")
         return name
 
 
