@@ -23,7 +23,7 @@ from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
-from .breaks.operations import Branch, operation_at
+from .breaks.operations import Branch, Operation, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import CaptureAttempt
 from .context.frame import FrameState, handled_in
@@ -200,7 +200,10 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     writer.watched, writer.keeps_history = watched_by(before), signal.walks_results
     try:
         exception = writer.out.value(handled) if handled is not None else None
-        operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
+        if signal.lets_go_first and stop.places[0][1]:
+            operation = Operation(("pass",), (Branch("", (), instruction.index),))  # in a unit that was not given it
+        else:
+            operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
         goes_on = [writer.branch(frames, branch) for branch in operation.branches]
         caught = writer.handler(frames, before)
         writer.hand_over_pending()

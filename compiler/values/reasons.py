@@ -242,6 +242,7 @@ class Break(Signal):
     """The current operation must run in plain Python; detail: this case in words.
 
     walks_results: whether it walks from one result of the graph to another, through operations of the graph.
+    lets_go_first: whether the arguments of the unit are to be let go of before: the operation ends what they hold.
     """
 
     def __init__(self, reason: BreakReason, detail: str, origin: Origin | None = None) -> None:
@@ -249,6 +250,7 @@ class Break(Signal):
         self.detail = detail
         self.origin = origin
         self.walks_results = False
+        self.lets_go_first = False
         super().__init__(f"{reason.id}: {detail}")
 
 

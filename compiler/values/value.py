@@ -412,6 +412,8 @@ class GraphInProgress(ABC):
 class CallingFrames(ABC):
     """What a program may ask of the frames that are running."""
 
+    given: frozenset[int]  # the ids of the objects that they were given
+
     @abstractmethod
     def calling_namespace(self) -> dict[str, object]:
         """Return the globals of the frame that calls."""

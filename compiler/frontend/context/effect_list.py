@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ...values.guard import GuardKind
 from ...values.source import Injected, Item, Source
 from ...values.value import CaptureContext, Rebuilder, SideEffects, Value
-from .lifetimes import break_where_lost
+from .lifetimes import break_where_lost, is_given
 
 _UNTOUCHED = object()
 
@@ -42,10 +42,11 @@ class EffectList(SideEffects):
             self.changed.append(value)
 
     def let_go(self, holder: Value | None, lost: Sequence[object]) -> None:
-        """Break if a holder from outside has let go of an object whose end can be noticed."""
-        if holder is None or holder.source is not None:
-            for one in lost:
-                break_where_lost(one)
+        """Break if a holder has let go of an object whose end can be noticed; a new one, of what was given."""
+        given = self.ctx.frames.given
+        for one in lost:
+            if holder is None or holder.source is not None or is_given(one, given):
+                break_where_lost(one, lost, given)
 
     def global_value(self, namespace: dict[str, object], name: str) -> Value:
         """Evaluate a global name."""

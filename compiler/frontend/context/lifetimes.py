@@ -92,14 +92,23 @@ def _known_as(value: Value) -> Value:
     return value.inner or value if isinstance(value, LazyValue) else value
 
 
-def break_where_lost(lost: object) -> None:
+def break_where_lost(lost: object, together: Sequence[object] = (), given: Container[int] = ()) -> None:
     """Break if an object that a container or an attribute lets go of, or one inside it, has an end to be noticed.
 
-    lost: a value, or an object from outside.
+    lost: a value, or an object from outside.  together: what is let go of at once, which ends in Python's order where
+    nothing else holds it; given: the ids of the objects that the evaluated frames were given, and hold.
     """
     noticed = _noticed_in(lost)
     if noticed is not None:
-        raise Break(UNSUPPORTED_OBJECT, f"the program lets go of {noticed}")
+        signal = Break(UNSUPPORTED_OBJECT, f"the program lets go of {noticed}")
+        signal.lets_go_first = any(is_given(one, given) for one in together)
+        raise signal
+
+
+def is_given(one: object, given: Container[int]) -> bool:
+    """Return whether what a container held is an object that the evaluated frames were given."""
+    value = one.value if isinstance(one, Entry) else one
+    return _is_given(value, given) if isinstance(value, Value) else id(value) in given
 
 
 def _noticed_in(lost: object) -> str | None:
