@@ -93,17 +93,20 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     for owner, method_name, other in attempts:
         method = _method(ctx, owner, method_name)
         if method is None:
-            if (
-                owner is left
-                and method_name == f"__{name}__"
-                and contents_of(left).answers_operator(contents_of(right), method_name)
-            ):
+            if owner is left and method_name == f"__{name}__" and _answers(left, right, method_name):
                 return None
             continue
         result = ctx.realize(ctx.call(method, [other], {}))
         if not _is_not_implemented(result):
             return result
     return None
+
+
+def _answers(left: Value, right: Value, method_name: str) -> bool:
+    """Return whether the left operand answers by a method written in C, so that the right one is not asked."""
+    if method_name == "__mod__" and issubclass(left.python_type(), str | bytes | bytearray):
+        return True  # a text formats whatever it is given, or refuses it
+    return contents_of(left).answers_operator(contents_of(right), method_name)
 
 
 def _is_not_implemented(value: Value) -> bool:
@@ -126,6 +129,8 @@ def _method(ctx: CaptureContext, owner: Value, name: str) -> Value | None:
         return None
     kind = owner.python_type()
     base, raw = class_lookup(kind, name)
+    if base is not None and raw is None:
+        return Constant(None)  # which Python calls
     if base is None or not isinstance(raw, types.FunctionType) or base.__module__ == "enum":
         return None
     return bind_raw(ctx, raw, base, name, owner, kind)

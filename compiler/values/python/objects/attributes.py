@@ -108,8 +108,10 @@ def demand_plain_reading(kind: type) -> None:
 
     Instances are known by their elements alone.
     """
-    for name in () if is_native(kind) else _READING:
-        if isinstance(class_lookup(kind, name)[1], types.FunctionType):
+    bases = [base for base in kind.__mro__ if not is_native(base)]
+    refused = {name for base in bases for name, raw in vars(base).items() if raw is None and name[:2] == "__"}
+    for name in (*(refused - {"__doc__"}), *_READING) if bases else ():
+        if isinstance(class_lookup(kind, name)[1], types.FunctionType | None):
             raise Break(UNSUPPORTED_OBJECT, f"a {kind.__qualname__}, a tuple with its own {name}")
 
 

@@ -244,6 +244,8 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
         return fold(ctx, kind, *(ctx.realize(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")
+    if maker is None:
+        ctx.call(Constant(None), args, kwargs)
     if owner is not None and isinstance(maker, staticmethod) and isinstance(maker.__func__, types.FunctionType):
         new = ctx.call(ctx.wrap(maker.__func__, Injected(maker.__func__)), [ctx.known(kind), *args], kwargs)
         if not issubclass(new.python_type(), kind) or not isinstance(new, ObjectValue):
@@ -255,6 +257,8 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
             return new
         instance = new
     owner, raw = class_lookup(kind, "__init__")
+    if raw is None:
+        ctx.call(Constant(None), args, kwargs)
     if isinstance(raw, types.FunctionType) and owner is not None:
         ctx.calls.initialise(instance, ctx.wrap(raw, Injected(raw)), args, kwargs)
     elif owner is types.SimpleNamespace:

@@ -12,6 +12,8 @@ from ...value import CaptureContext, Raised, Rebuilder, Value
 from ..containers.mappings import DictValue
 from .attributes import MISSING, bind_raw, class_lookup, name_in_errors, refused_by_property
 
+# Special methods that Python does not call where they are None: the class does not have what they stand for.
+REFUSED_BY_NONE = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__copy__", "__deepcopy__"})
 _NO_NAMESPACE = " and no __dict__ for setting new attributes" if sys.version_info >= (3, 13) else ""
 
 
@@ -45,8 +47,13 @@ class InstanceAttributes(Value):
         return self if self.real is MISSING else self.real
 
     def method(self, ctx: CaptureContext, name: str) -> Value | None:
-        """Return a special method defined in Python, bound; None if the class has none."""
+        """Return a special method defined in Python, bound; None if the class has none.
+
+        One that is set to None is given as that, to be called, unless Python takes it for a refusal.
+        """
         owner, raw = class_lookup(self.kind, name)
+        if raw is None and name not in REFUSED_BY_NONE:
+            return Constant(None)
         if owner is None or not isinstance(raw, types.FunctionType | functools.partialmethod | staticmethod):
             return None
         return bind_raw(ctx, raw, owner, name, self, self.kind)
@@ -56,6 +63,7 @@ class InstanceAttributes(Value):
         custom = class_lookup(self.kind, "__getattribute__")[1]
         if isinstance(custom, types.FunctionType):
             return self._custom_attr(ctx, name, custom)
+        self._demand_callable(ctx, custom)
         attribute = self.generic_attr(ctx, name)
         if attribute is not None:
             return attribute
@@ -63,9 +71,15 @@ class InstanceAttributes(Value):
         if isinstance(fallback, types.FunctionType):
             return self.missing_attr(ctx, name, fallback)
         self.guard_missing(ctx, name)
+        self._demand_callable(ctx, fallback)
         slot = isinstance(class_lookup(self.kind, name)[1], types.MemberDescriptorType)
         kind = _full_name(self.kind) if slot and sys.version_info >= (3, 13) else name_in_errors(self.kind)
         ctx.throw(AttributeError, f"'{kind}' object has no attribute '{name}'")
+
+    def _demand_callable(self, ctx: CaptureContext, raw: object) -> None:
+        """Raise what Python raises where it calls a special method that is set to None."""
+        if raw is None:
+            ctx.call(Constant(None), [], {})
 
     def guard_missing(self, ctx: CaptureContext, name: str) -> None:
         """Demand that neither the instance nor its class has the attribute."""
@@ -143,6 +157,7 @@ class InstanceAttributes(Value):
         if isinstance(custom, types.FunctionType):
             ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name), value], {})
         else:
+            self._demand_callable(ctx, custom)
             self.set_plain(ctx, name, value)
 
     def set_plain(self, ctx: CaptureContext, name: str, value: Value) -> None:
@@ -177,6 +192,7 @@ class InstanceAttributes(Value):
         if isinstance(custom, types.FunctionType):
             ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
         else:
+            self._demand_callable(ctx, custom)
             self.del_plain(ctx, name)
 
     def del_plain(self, ctx: CaptureContext, name: str) -> None:

@@ -124,8 +124,10 @@ class ObjectValue(InstanceAttributes):
             return ctx.realize(self.contents).reversed(ctx)
         if class_lookup(self.kind, "__reversed__")[0] is not None:
             return super().reversed(ctx)
-        if self.method(ctx, "__getitem__") is None or self.method(ctx, "__len__") is None:
+        if self.method(ctx, "__getitem__") is None:
             self.refuse(ctx, "reversed", reversed)
+        if self.method(ctx, "__len__") is None:
+            self.length(ctx)  # which refuses
         return IteratorValue(reversed, _from_the_end(ctx, self), ctx)
 
     def stand_in(self) -> object:
@@ -249,6 +251,7 @@ class ObjectValue(InstanceAttributes):
         """Evaluate `object[key] = value`."""
         if self._special(ctx, "__setitem__", key, value) is None:
             if self.contents is None:
+                self._demand_neither(ctx, "__setitem__", "__delitem__")
                 self.refuse(ctx, "item assignment", operator.setitem, key, value)
             self.contents.set_item(ctx, key, value)
 
@@ -256,8 +259,14 @@ class ObjectValue(InstanceAttributes):
         """Evaluate `del object[key]`."""
         if self._special(ctx, "__delitem__", key) is None:
             if self.contents is None:
+                self._demand_neither(ctx, "__delitem__", "__setitem__")
                 self.refuse(ctx, "item deletion", operator.delitem, key)
             self.contents.del_item(ctx, key)
+
+    def _demand_neither(self, ctx: CaptureContext, missing: str, other: str) -> None:
+        """Raise what Python raises for one of two methods that share a slot, where the class has the other only."""
+        if self.method(ctx, other) is not None:
+            ctx.throw(AttributeError, missing)
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Evaluate `item in object`."""
