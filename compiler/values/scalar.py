@@ -4,8 +4,12 @@ A rule that knows nothing of them asks for `constant()`, which fixes the size to
 answer is right, only less general.
 """
 
-from collections.abc import Hashable
+import math
+import operator
+from collections.abc import Callable, Hashable
 from typing import Any
+
+import torch
 
 from ..base.torch_facts import rounded_symbol
 from .constant import Constant, MethodOf, fold
@@ -40,23 +44,21 @@ class SizeValue(Value):
         return rounded_symbol(self.symbol) if self.kind is float else self.symbol
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
-        """Calculate with torch's symbol and a number; whether that divides by zero is decided now, and guarded."""
+        """Calculate with torch's symbol and a number, where Python gives such a number for all that are guarded."""
         left, right = (other, self) if reflected else (self, other)
-        divisor = {"/": right, "//": right, "%": right, "**": left}.get(record.symbol)
-        if isinstance(divisor, SizeValue) and not divisor.truth(ctx):
-            zero = Constant(divisor.constant())
-            left, right = (zero if value is divisor else value for value in (left, right))
-        operands = _operands(left, right)
-        return None if operands is None or record.symbol == "@" else fold(ctx, record.function, *operands)
+        operands = None if record.symbol in _FIXING else _operands(left, right)
+        if operands is None or (record.symbol in "&|^" and float in (left.python_type(), right.python_type())):
+            return None
+        return calculate(ctx, record.function, *operands)
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
         """Calculate with torch's symbol; `~` fixes the number."""
-        return None if record.symbol == "~" else fold(ctx, record.function, self.operand())
+        return None if record.symbol == "~" else calculate(ctx, record.function, self.operand())
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Compare torch's symbol with a number."""
         operands = _operands(other, self) if reflected else _operands(self, other)
-        return None if operands is None else fold(ctx, record.function, *operands)
+        return None if operands is None else calculate(ctx, record.function, *operands)
 
     def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
         """Return the node that computes the number, and the symbol; a number that needs no node for both."""
@@ -98,6 +100,68 @@ class SizeValue(Value):
     def rebuild(self, out: Rebuilder) -> str:
         """Compute the number from the sizes of the inputs."""
         return out.size(self)
+
+
+def calculate(
+    ctx: CaptureContext, function: Callable[..., Any], *operands: Any, plain: Callable[..., Any] | None = None
+) -> Value:
+    """Return a function of torch's symbols and numbers as a symbol, where Python gives such a number too.
+
+    Whether it does can depend on the numbers. That is decided by those of now, and guarded; where it does not, or
+    torch knows no such symbol, the numbers are fixed, and Python says what comes out. plain: the function on numbers,
+    if it is another than on symbols.
+    """
+    possible = _DOMAINS.get(function)
+    if possible is None or possible(*operands):
+        try:
+            return ctx.known(function(*operands))
+        except Exception:  # Python has the last word on the numbers themselves
+            pass
+    return fold(ctx, plain or function, *(fixed(operand) for operand in operands))
+
+
+def fixed(number: Any) -> Any:
+    """Return the number that a symbol is now, guarded; a number itself."""
+    kinds: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+    return kinds.get(type(number), type(number))(number)
+
+
+def is_moderate(number: Any) -> bool:
+    """Return whether a whole number can be made of a number, guarded."""
+    return not isinstance(number, torch.SymFloat) or (bool(number > -LARGE) and bool(number < LARGE))
+
+
+def _divides(dividend: Any, divisor: Any) -> bool:
+    del dividend
+    return bool(divisor != 0)
+
+
+def _raises(base: Any, exponent: Any) -> bool:
+    """Return whether a power is a number of the kind that torch's symbol has, and does not overflow."""
+    if isinstance(base, torch.SymInt) and type(exponent) is int and 0 <= exponent <= _HIGHEST_POWER:
+        return True
+    if isinstance(exponent, torch.SymInt):
+        return type(base) is int and base > 0 and bool(exponent >= 0)
+    if not isinstance(base, torch.SymInt | torch.SymFloat) or type(exponent) not in (int, float) or abs(exponent) > 2:
+        return False
+    return bool(base > 1 / LARGE) and bool(base < LARGE) if isinstance(base, torch.SymFloat) else bool(base > 0)
+
+
+LARGE = 1e150  # products of smaller floats are finite
+_HIGHEST_POWER = 8
+_FIXING = ("@", "<<", ">>")
+# What Python gives for some numbers only, and raises or gives a number of another kind for others.
+_DOMAINS: dict[Callable[..., Any], Callable[..., bool]] = {
+    operator.truediv: _divides,
+    operator.floordiv: _divides,
+    operator.mod: _divides,
+    operator.pow: _raises,
+    torch.sym_sqrt: lambda number: bool(number >= 0),
+    math.floor: is_moderate,
+    math.ceil: is_moderate,
+    math.trunc: is_moderate,
+    round: is_moderate,
+}
 
 
 def _operands(*values: Value) -> list[Any] | None:

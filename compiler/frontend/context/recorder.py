@@ -27,6 +27,7 @@ from ...values.reasons import (
     Break,
     SkipFrame,
 )
+from ...values.scalar import LARGE
 from ...values.source import Attribute, Injected, Source
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -41,7 +42,7 @@ from .guard_list import GuardList
 from .kept_generators import revived
 from .lazy import LazyValue
 from .mode_changes import ModeRecord
-from .sizes import LARGE, size_value
+from .sizes import size_value
 
 _SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
 
@@ -94,8 +95,8 @@ class Recorder(CaptureContext):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            if type(value) is float:  # arithmetic of symbols knows no NaN and no sign of zero
-                self.guards.add(source, GuardKind.EXPRESSION, f"0 < abs({{0}}) < {LARGE}")
+            least = "0 < " if type(value) is float else ""  # arithmetic of symbols knows no NaN and no sign of zero
+            self.guards.add(source, GuardKind.EXPRESSION, f"{least}abs({{0}}) < {LARGE}")
             return self.graph.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:

@@ -23,12 +23,11 @@ from ...base.torch_facts import (
 from ...graph.size_nodes import node_of_size
 from ...values.constant import Constant
 from ...values.guard import Guard, GuardKind
-from ...values.scalar import SizeValue
+from ...values.scalar import LARGE, SizeValue
 from ...values.source import Argument, Source
 from ...values.value import Value
 from .size_marks import size_marks
 
-LARGE = 1e150  # products of smaller floats are finite
 SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
 
 
@@ -89,12 +88,12 @@ class Sizes:
             name = str(size_expression(fake.shape[index]))
             self.origins[name] = SymbolOrigin(source, f".shape[{index}]", node, index, fake.shape[index])
 
-    def is_open_number(self, value: object, source: Source) -> bool:
+    def is_open_number(self, value: int | float, source: Source) -> bool:
         """Return whether a number from outside is to be a symbol: it changed, or all whole arguments are to be."""
         if source in self.varying_numbers:
-            return type(value) is int or (type(value) is float and 0 < abs(value) < LARGE)
+            return type(value) in (int, float) and abs(value) < LARGE and (type(value) is int or value != 0)
         every = self.symbolic is every_dimension and isinstance(source, Argument)
-        return every and type(value) is int and value not in (0, 1)
+        return every and type(value) is int and value not in (0, 1) and abs(value) < LARGE
 
     def number(self, value: int | float, source: Source) -> Value:
         """Return the symbol of a number that has changed between calls."""

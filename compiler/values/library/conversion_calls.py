@@ -17,7 +17,7 @@ from ..python.size_calls import size_call
 from ..python.texts import number_of
 from ..reasons import ARGUMENT_NOT_KNOWN, DATA_DEPENDENT_VALUE, Break
 from ..rule_tables import calls
-from ..scalar import SizeValue
+from ..scalar import SizeValue, calculate
 from ..torch.tensor import TensorValue
 from ..value import Arguments, CaptureContext, Keywords, Value
 
@@ -60,7 +60,7 @@ _MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, nam
 def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.realize(args[0])
     if isinstance(value, SizeValue):
-        return fold(ctx, torch.sym_sqrt, value.symbol)
+        return calculate(ctx, torch.sym_sqrt, value.symbol, plain=math.sqrt)
     return fold(ctx, math.sqrt, known_argument(ctx, value, "sqrt"))
 
 
@@ -97,7 +97,7 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
         if values[0].kind is kind:
             return values[0]
         if kind is float and values[0].kind is int:
-            return fold(ctx, torch.sym_float, values[0].symbol)
+            return calculate(ctx, torch.sym_float, values[0].symbol, plain=float)
         symbolic = size_call(ctx, kind, args)
         if symbolic is not None:
             return symbolic

@@ -7,11 +7,16 @@ from typing import Any
 import torch
 
 from ...base.torch_facts import size_expression
-from ..constant import Constant, fold
-from ..scalar import SizeValue
+from ..constant import Constant
+from ..scalar import SizeValue, calculate
 from ..value import Arguments, CaptureContext, Value
 from .containers.sequences import SequenceValue, SliceValue
 from .containers.tuples import TupleValue
+
+
+def _quotient_and_rest(left: Any, right: Any) -> tuple[Any, Any]:
+    return left // right, left % right
+
 
 # Functions that torch's symbols answer themselves; int() of a symbol would fix it, math.trunc says the same.
 _KEPT: dict[Callable[..., object], Callable[..., object]] = {
@@ -21,7 +26,7 @@ _KEPT: dict[Callable[..., object], Callable[..., object]] = {
     math.trunc: math.trunc,
     round: round,
     int: math.trunc,
-    divmod: lambda a, b: (a // b, a % b),
+    divmod: _quotient_and_rest,
 }
 
 
@@ -38,7 +43,7 @@ def size_call(ctx: CaptureContext, function: Callable[..., object], args: Argume
     operands = [_operand(value) for value in values]
     if any(operand is None for operand in operands):
         return None
-    return fold(ctx, twin, *operands)
+    return None if function is divmod and operands[1] == 0 else calculate(ctx, twin, *operands, plain=function)
 
 
 def _operand(value: Value) -> Any:
