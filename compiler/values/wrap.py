@@ -109,7 +109,9 @@ def _exception(ctx: CaptureContext, value: object, source: Source) -> Value:
     if not isinstance(value, BaseExceptionGroup):
         return ExceptionValue(type(value), args.items, value, source)
     group = GroupValue(type(value), args.items, value, source)
-    inside = ctx.unpack(ctx.wrap(value.exceptions, Attribute(source, "exceptions")))
+    members = ctx.realize(ctx.wrap(value.exceptions, Attribute(source, "exceptions")))
+    inside = ctx.unpack(members)
+    group.tuple_of_members = members if isinstance(members, TupleValue) else None
     group.members = tuple(member for member in inside if isinstance(member, ExceptionValue))
     return group
 

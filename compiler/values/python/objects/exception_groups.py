@@ -1,15 +1,17 @@
 """Exception groups: made, split by what `except*` wants, and put together again."""
 
+import sys
 from collections.abc import Callable
+from typing import Any
 
 from ...constant import Constant
-from ...value import Arguments, CaptureContext, Keywords, Value
+from ...reasons import ATTRIBUTE
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.lists import ListValue
 from ..containers.tuples import TupleValue
 from .classes import ClassValue
 from .exceptions import ExceptionValue, native_of
-from .functions import BoundMethod, FunctionValue
-from .instances import ObjectValue
+from .functions import FunctionValue
 
 Matches = Callable[[ExceptionValue], bool]
 NONE = Constant(None)
@@ -19,23 +21,34 @@ class GroupValue(ExceptionValue):
     """An exception group; members: the exceptions inside, in order."""
 
     members: tuple[ExceptionValue, ...] = ()
+    tuple_of_members: TupleValue | None = None
+
+    def message(self) -> Value:
+        """Return the message it was made with, also where `args` has been assigned."""
+        return self.constructor_arguments[0][0]
+
+    def exceptions(self) -> TupleValue:
+        """Return the tuple of the members, which is the same at every look."""
+        if self.tuple_of_members is None:
+            self.tuple_of_members = _Members(self)
+        return self.tuple_of_members
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give message and members."""
         if name == "message":
-            return self.args[0]
+            return self.message()
         if name == "exceptions":
-            return TupleValue(list(self.members))
+            return self.exceptions()
         return super().get_attr(ctx, name)
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate split, subgroup and derive."""
         if name == "derive" and self.method(ctx, "derive") is None:
-            return make_group(ctx, BaseExceptionGroup, [self.args[0], *args])
+            return make_group(ctx, BaseExceptionGroup, [self.message(), *args])
         if name == "split":
             return TupleValue([part or NONE for part in split(ctx, self, condition(ctx, args[0]))])
         if name == "subgroup":
-            return split(ctx, self, condition(ctx, args[0]))[0] or NONE
+            return split(ctx, self, condition(ctx, args[0]), with_rest=False)[0] or NONE
         return super().call_method(ctx, name, args, kwargs)
 
     def call_native(self, ctx: CaptureContext, method: Value, args: Arguments, kwargs: Keywords) -> Value:
@@ -43,11 +56,25 @@ class GroupValue(ExceptionValue):
         name = getattr(method, "name", "")
         if name in ("split", "subgroup", "derive"):
             if name == "derive":
-                return make_group(ctx, BaseExceptionGroup, [self.args[0], *args])
+                return make_group(ctx, BaseExceptionGroup, [self.message(), *args])
             return self.call_method(ctx, name, args, kwargs)
         if name == "__init__":
             return NONE
         return super().call_native(ctx, method, args, kwargs)
+
+
+class _Members(TupleValue):
+    """The tuple of the members that a group keeps."""
+
+    def __init__(self, group: GroupValue) -> None:
+        super().__init__(list(group.members))
+        self.group = group
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Take it from the group."""
+        name = out.fresh()
+        out.line(f"{name} = {out.value(self.group)}.exceptions")
+        return name
 
 
 def make_group(ctx: CaptureContext, kind: type, args: Arguments) -> GroupValue:
@@ -81,41 +108,56 @@ def condition(ctx: CaptureContext, classes: Value) -> Matches:
     """Return the test that split and subgroup make of their argument."""
     classes = ctx.realize(classes)
     if isinstance(classes, TupleValue):
-        tests = [condition(ctx, item) for item in classes.elements(ctx)]
-        return lambda exception: any(test(exception) for test in tests)
-    if isinstance(classes, ClassValue):
-        kind = classes.kind
-        return lambda exception: issubclass(exception.kind, kind)
-    if isinstance(classes, FunctionValue | BoundMethod | ObjectValue):
+        kinds = [_exception_class(ctx, ctx.realize(item)) for item in classes.elements(ctx)]
+        return lambda exception: issubclass(exception.kind, tuple(kinds))
+    if isinstance(classes, FunctionValue) or (sys.version_info >= (3, 12) and not isinstance(classes, ClassValue)):
         return lambda exception: ctx.realize(ctx.call(classes, [exception], {})).truth(ctx)
-    ctx.throw(TypeError, "expected a function, exception type or tuple of exception types")
+    kind = _exception_class(ctx, classes)
+    return lambda exception: issubclass(exception.kind, kind)
+
+
+def _exception_class(ctx: CaptureContext, value: Value) -> type:
+    """Return the class that a value is; Python's own TypeError for what is none of exceptions."""
+    if isinstance(value, ClassValue) and issubclass(value.kind, BaseException):
+        return value.kind
+    wrong: Any = (int,)
+    try:
+        ExceptionGroup("", [ValueError()]).subgroup(wrong)
+    except TypeError as error:
+        ctx.throw(TypeError, *error.args)
+    raise AssertionError("Python took a class that is none of exceptions")
 
 
 def split(
-    ctx: CaptureContext, group: ExceptionValue, matches: Matches
+    ctx: CaptureContext, group: ExceptionValue, matches: Matches, with_rest: bool = True
 ) -> tuple[ExceptionValue | None, ExceptionValue | None]:
-    """Return what matches and what does not, in groups of the same shape; None for nothing."""
+    """Return what matches and what does not, in groups of the same shape; None for nothing.
+
+    What matches as a whole is given as it is. Groups of which only members match are made anew, both halves.
+    with_rest: whether what does not match is asked for; if not, no groups are made for it, and None stands for them.
+    """
     if matches(group):
         return group, None
     if not isinstance(group, GroupValue):
         return None, group
-    parts = [split(ctx, member, matches) for member in group.members]
+    parts = [split(ctx, member, matches, with_rest) for member in group.members]
     first = [part for part, _ in parts if part is not None]
     rest = [part for _, part in parts if part is not None]
-    return _derived(ctx, group, first), _derived(ctx, group, rest)
+    return _derived(ctx, group, first), _derived(ctx, group, rest) if with_rest else None
 
 
 def _derived(ctx: CaptureContext, group: GroupValue, members: list[ExceptionValue]) -> ExceptionValue | None:
+    """Return a new group of some members, with what belongs to the exception as a whole taken over."""
     if not members:
         return None
+    if group.source is not None:
+        group.unsupported("parts of a group from outside", ATTRIBUTE)
     derived = ctx.realize(group.call_method(ctx, "derive", [ListValue(list(members))], {}))
-    assert isinstance(derived, ExceptionValue)
-    derived.cause, derived.context, derived.suppressed, derived.raised = (
-        group.cause,
-        group.context,
-        group.suppressed,
-        group.raised,
-    )
+    if not isinstance(derived, GroupValue):
+        ctx.throw(TypeError, "derive must return an instance of BaseExceptionGroup")
+    derived.raised, derived.raised_at, derived.traced = group.raised, group.raised_at, group.traced
+    derived.cause, derived.context = group.cause, group.context
+    derived.suppressed = True  # Python sets the cause, None too
     notes = group.namespace.entries.get("__notes__")
     if notes is not None:
         derived.namespace.set_item(ctx, notes.key, ListValue(ctx.unpack(notes.value)))
@@ -148,7 +190,7 @@ def what_remains(ctx: CaptureContext, original: Value, raised: list[Value]) -> V
         return exceptions[0]
     again = {id(leaf) for item in exceptions if _is_part(item, original) for leaf in _leaves(item)}
     new = [item for item in exceptions if not _is_part(item, original)]
-    rest = split(ctx, original, lambda exception: id(exception) in again)[0] if again else None
+    rest = split(ctx, original, lambda exception: id(exception) in again, with_rest=False)[0] if again else None
     if not new:
         return rest or NONE
     return make_group(ctx, BaseExceptionGroup, [Constant(""), ListValue([*new, *([rest] if rest else [])])])
