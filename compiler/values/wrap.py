@@ -28,8 +28,9 @@ from .python.objects.attributes import demand_plain_reading, is_native
 from .python.objects.classes import ClassValue
 from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
-from .python.objects.functions import BoundMethod, CellValue, PartialValue, wrap_function
+from .python.objects.functions import BoundMethod, CellValue, wrap_function
 from .python.objects.instances import ObjectValue, OpaqueValue
+from .python.objects.partials import PartialValue
 from .rule_tables import WRAP_RULES, WrapRule, wraps_type
 from .source import Attribute, BaseContents, BaseItem, Injected, Item, ListedItem, Referent, Source
 from .torch.modes import DeviceBlock
@@ -321,10 +322,8 @@ def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.TYPE, functools.partial)
     args = ctx.wrap(value.args, Attribute(source, "args"))
     assert isinstance(args, TupleValue)
-    keywords = Attribute(source, "keywords")
-    ctx.guards.add(keywords, GuardKind.KEYS, tuple(value.keywords))
-    kwargs = {name: ctx.lazy(item, Item(keywords, name)) for name, item in value.keywords.items()}
-    return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args.items, kwargs, source)
+    keywords = ctx.lazy(value.keywords, Attribute(source, "keywords"))
+    return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args, keywords, source)
 
 
 def _is_empty(cell: Any) -> bool:

@@ -10,8 +10,9 @@ from ..constant import Constant, fold
 from ..python.containers.mapping_views import DictView
 from ..python.containers.sequences import SequenceIterator
 from ..python.objects.classes import constructs
-from ..python.objects.functions import BoundMethod, FunctionValue, PartialValue
+from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
+from ..python.objects.partials import PartialValue
 from ..python.operators import binary
 from ..python.size_calls import size_call
 from ..python.texts import number_of

@@ -7,7 +7,7 @@ from ..constant import Constant, refuse_arguments
 from ..identities import is_same
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
-from ..python.objects.functions import PartialValue
+from ..python.objects.partials import make_partial
 from ..python.operators import binary, compare, unary
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -15,10 +15,7 @@ from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 @constructs(functools.partial)
 def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    function = ctx.realize(args[0])
-    if isinstance(function, PartialValue):
-        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
-    return PartialValue(function, list(args[1:]), dict(kwargs))
+    return make_partial(ctx, args, kwargs)
 
 
 @calls(functools.reduce)

@@ -14,7 +14,8 @@ from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import ClassValue
-from ..python.objects.functions import FunctionValue, PartialValue
+from ..python.objects.functions import FunctionValue
+from ..python.objects.partials import PartialValue
 from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected

@@ -1,6 +1,5 @@
-"""Python functions, closures, bound methods and partial applications."""
+"""Python functions, closures and bound methods."""
 
-import functools
 import inspect
 import sys
 import types
@@ -412,69 +411,6 @@ class BoundMethod(Value):
         """Make a new bound method."""
         name = out.fresh()
         out.line(f"{name} = {out.inject(types.MethodType)}({out.value(self.function)}, {out.value(self.owner)})")
-        return name
-
-
-class PartialValue(Value):
-    """A `functools.partial` object."""
-
-    always_true = True
-    equal_by_identity = True
-
-    def __init__(self, function: Value, args: list[Value], kwargs: Keywords, source: Source | None = None) -> None:
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.source = source
-        self.attributes: dict[str, Value] = {}
-
-    def python_type(self) -> type:
-        """Return functools.partial."""
-        return functools.partial
-
-    def stand_in(self) -> object:
-        """Return a partial."""
-        return functools.partial(_not_called)
-
-    def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Call the function with the stored arguments in front."""
-        return ctx.calls.hand_on(self, self.function, [*self.args, *args], {**self.kwargs, **kwargs})
-
-    def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
-        """Keep an attribute of a partial made here."""
-        if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
-            self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
-        self.attributes[name] = value
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give func, args and keywords, and attributes set here."""
-        if name in self.attributes:
-            return ctx.realize(self.attributes[name])
-        if name == "func":
-            return self.function
-        if name == "args":
-            return TupleValue(list(self.args))
-        if name == "keywords":
-            return DictValue.of(ctx, [(Constant(key), value) for key, value in self.kwargs.items()])
-        require_attribute(ctx, self, name)
-        if name == "__call__":
-            return MethodOf(self, name)
-        if name == "__class__":
-            return ctx.known(functools.partial)
-        self.unsupported(f"attribute {name!r}", ATTRIBUTE)
-
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate an explicit `__call__`; look others up."""
-        return self.call(ctx, args, kwargs) if name == "__call__" else super().call_method(ctx, name, args, kwargs)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Make a new partial."""
-        parts = [out.value(self.function), *(out.value(arg) for arg in self.args)]
-        parts += [f"{key}={out.value(value)}" for key, value in self.kwargs.items()]
-        name = out.fresh()
-        out.line(f"{name} = {out.inject(self.python_type())}({', '.join(parts)})")
-        for key, value in self.attributes.items():
-            out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
         return name
 
 
