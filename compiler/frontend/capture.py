@@ -218,7 +218,8 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     statements = list(operation.statements)
     if exception is not None:
         statements = _under_handler(statements, writer.out.inject(run_handling), exception)
-    tail = _break_lines(operation.branches, statements, goes_on, caught)
+    dropped = writer.not_held_by(frames, statements)
+    tail = _break_lines(operation.branches, statements, goes_on, caught, dropped)
     return writer.specialise(tail, frame.origin(), frame.namespace)
 
 
@@ -242,7 +243,21 @@ def _under_handler(statements: list[str], run: str, exception: str) -> list[str]
     ]
 
 
-def _break_lines(branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None) -> list[str]:
+def _break_lines(
+    branches: tuple[Branch, ...], lines: list[str], goes_on: list[str], caught: str | None, dropped: list[str]
+) -> list[str]:
+    """Return the operation and what goes on after it; dropped: the statement for when it raises.
+
+    The exception knows this frame by its traceback, and the frame would know it: a cycle.
+    """
+    if caught is None and dropped:
+        lines = [
+            "try:",
+            *(f"    {line}" for line in lines),
+            "except BaseException:",
+            *(f"    {line}" for line in dropped),
+            "    raise",
+        ]
     if caught is not None:
         lines = [
             "try:",
@@ -255,7 +270,8 @@ def _break_lines(branches: tuple[Branch, ...], lines: list[str], goes_on: list[s
             "    try:",
             f"        return {caught}",
             "    finally:",
-            "        _caught = None",  # it knows this frame by its traceback, and the frame would know it: a cycle
+            "        _caught = None",
+            *(f"        {line}" for line in dropped),
         ]
     for branch, target in zip(branches, goes_on, strict=True):
         lines.append(f"if {branch.test}: return {target}" if branch.test else f"return {target}")

@@ -24,12 +24,15 @@ from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
 from ..graph.effects.undo import EFFECTS, effects_of, saved, undoing
 from ..values.guard import Guard
+from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
+from ..values.source import Argument
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
 from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
+from .context.lazy import LazyValue
 from .context.lifetimes import is_watched, reaches
 from .context.recorder import Recorder
 from .context.repeated_warnings import OperationWarning, operation_warnings
@@ -133,6 +136,27 @@ class SpecialisationWriter:
             places.append(Place(frame.decoded, frame.namespace, layout, drops))
         target_name = self.out.inject(self.unit.resume(tuple(places)))
         return f"{self.out.inject(Tail)}({target_name}, ({''.join(f'{value}, ' for value in state)}))"
+
+    def not_held_by(self, frames: tuple[FrameState, ...], statements: list[str]) -> list[str]:
+        """Return the statement that drops what the operation at a break names and no variable of the program holds."""
+        variables = [value for frame in frames for value in (*frame.locals.values(), *frame.cells.values())]
+        held = {self._known_name(value) for value in variables} | {"_operation", *self.names.constants}
+        named = dict.fromkeys(_NAME.findall("\n".join(statements)))
+        names = [
+            name for name in named if name not in held and name not in self.names.constants and name != "_operation"
+        ]
+        return [" = ".join([*names, "None"])] if names else []
+
+    def _known_name(self, value: Value) -> str | None:
+        """Return the name that a value has in the generated function, None if it has none."""
+        inner = value.inner if isinstance(value, LazyValue) else value
+        content = inner.content if isinstance(inner, CellValue) else None
+        if content is not None:
+            return self._known_name(content)
+        name = self.out.known.get(id(inner))
+        if name is None and isinstance(value.source, Argument):
+            return value.source.name
+        return name if name is not None or value.source is None else self.names.fetched.get(value.source)
 
     def _is_held(self, value: Value) -> bool:
         """Return whether the program may notice that a local which is not read again has gone."""
