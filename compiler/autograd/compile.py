@@ -32,7 +32,7 @@ from ..base.torch_facts import (
 from ..comparison.first_call import StageDeparture
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
-from ..graph.effects.undo import effects_of, undoing
+from ..graph.effects.undo import HOOKED, effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
@@ -46,6 +46,7 @@ from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_
 from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation
 from .function import CompiledBackward, CompiledPair, Pattern
+from .gradient_paths import GradientPaths, gradient_paths
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
@@ -223,13 +224,14 @@ class CompiledCall:
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
         joint = self._simplified(traced.joint, "joint")
+        paths = gradient_paths(traced, joint.graph.graph, bool(self.gm.meta.get(HOOKED)))
         if traced.signature.is_differentiable:
             if torch.is_inference_mode_enabled():
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             with stage("partition"):
                 cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
             validation = self._validation(program, traced, joint, cut)
-            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint)
+            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint, paths)
         else:
             validation, run = self._validation(program, traced, joint, None), self._compile_forward(traced, joint)
         for label in traced.sizes.fixed():
@@ -251,6 +253,9 @@ class CompiledCall:
             if validation is not None and validation.departs(arguments, sizes):
                 return self._as_it_is(arguments)
             inputs = [arguments[position] for position in positions]
+            if paths.are_watched(inputs):
+                record(RanEagerly("captured graph", "autograd", _WATCHED, _WITHOUT_HOOKS, None))
+                return self._as_it_is(arguments)
             try:
                 if written:
                     return run_before_hooks_fail(
@@ -298,7 +303,9 @@ class CompiledCall:
         self.fallback_reason = error.what
         report_graph_failure(error.stage, self.gm, arguments, error, "aot_eager", self.options)
 
-    def _compile_pair(self, backwards: "_Backwards", joint: JointGraph) -> Callable[[Sequence[object], Sizes], Tensors]:
+    def _compile_pair(
+        self, backwards: "_Backwards", joint: JointGraph, paths: GradientPaths
+    ) -> Callable[[Sequence[object], Sizes], Tensors]:
         traced, cut = backwards.traced, backwards.cut
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
@@ -311,6 +318,7 @@ class CompiledCall:
             tangents=joint.tangents,
             layouts=tangent_layouts(traced),
             backward_for=backwards,
+            unreached=paths.unreached,
         )
 
     def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
@@ -321,6 +329,8 @@ class CompiledCall:
 
 
 _CORRECT = "correct the operator's shape rule (torch.library.register_fake), or report it where it is torch's"
+_WATCHED = "an input with hooks gets a gradient from some results only"
+_WITHOUT_HOOKS = "compute the results that it belongs to in a compiled function of their own"
 _APART = "clone one of them before the call to have it compiled"
 
 

@@ -24,7 +24,7 @@ class CompiledPair:
     forward(*inputs, *constants, *dynamic sizes) -> returned values, then extra kept ones.  kept: where kept values are
     found (see partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward
     was traced with, in that order, given the dynamic sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
-    inputs); pattern: which tangents exist.
+    inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.
     """
 
     signature: CallSignature
@@ -34,19 +34,30 @@ class CompiledPair:
     tangents: tuple[int, ...]
     layouts: Callable[[Sizes], tuple[Layout, ...]]
     backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
+    unreached: frozenset[int] = frozenset()
     apply: Callable[..., Any] = field(init=False)
+    several: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.apply = make_function(self)
+        self.several = sum(self.signature.requires_grad) > 1
 
     def __call__(self, tensors: Sequence[object], sizes: Sizes) -> Values:
         """Run forward so that autograd knows the backward."""
+        if self.unreached:
+            tensors = [_apart(value) if place in self.unreached else value for place, value in enumerate(tensors)]
         if torch.is_grad_enabled():
-            result: Values = self.apply(sizes, *tensors)
-        else:  # the program itself switches grad mode on
-            with torch.enable_grad():
-                result = self.apply(sizes, *tensors)
-        return result[:-1]  # the last one is the anchor
+            return self._run(tensors, sizes)
+        with torch.enable_grad():  # the program itself switches grad mode on
+            return self._run(tensors, sizes)
+
+    def _run(self, tensors: Sequence[object], sizes: Sizes) -> Values:
+        results: Values = self.apply(sizes, *tensors)[:-1]  # the last one is the anchor
+        if self.several:
+            for value, needs in zip(results, self.signature.requires_grad, strict=False):
+                if needs:  # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
+                    torch.ops.aten.lift_fresh.default(value)
+        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,11 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     ctx.mark_non_differentiable(*plain)
     ctx.input_count, ctx.sizes = len(tensors), sizes
     return (*returned, anchor)
+
+
+def _apart(value: object) -> object:
+    """Return an input without its history: the engine would visit that, and call hooks there, without a gradient."""
+    return value.detach() if isinstance(value, torch.Tensor) and value.requires_grad else value
 
 
 def _own(value: torch.Tensor) -> torch.Tensor:

@@ -22,11 +22,12 @@ from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
-from ..graph.effects.undo import EFFECTS, effects_of, saved, undoing
+from ..graph.effects.undo import EFFECTS, HOOKED, effects_of, saved, undoing
 from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
 from ..values.source import Argument
+from ..values.torch.tensor import TensorValue
 from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
@@ -212,6 +213,7 @@ class SpecialisationWriter:
         module = fx.GraphModule(torch.nn.Module(), graph)
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
         module.meta[EFFECTS] = effects
+        module.meta[HOOKED] = any(isinstance(v, TensorValue) and v.hooks for v in recorder.graph.input_values)
         compiled, is_graph = self._compile(module, self.examples, len(operations))
         self.warns_itself = is_graph or self.unit.family.user_backend
         rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)

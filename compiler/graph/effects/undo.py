@@ -14,6 +14,7 @@ from ...base.torch_facts import set_version, storage_key
 from .call_effects import Drawn, Effects
 from .hook_failures import raised_by_tensor_hook
 
+HOOKED = "hooked"  # in the meta of a graph module: the program puts hooks on its inputs when it has run
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
 
 

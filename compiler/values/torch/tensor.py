@@ -30,6 +30,7 @@ from ..source import Attribute, Item, Source
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .spent_history import WALKED, known_leaves, leaves_of, refusal_of, tells_history, with_spent_history
 
+_WATCHING = ("register_hook", "retain_grad")  # gradients that come by way of a result on their way to an input
 _BREAKING_METHODS: dict[str, BreakReason] = {
     **dict.fromkeys(
         ("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__complex__"), DATA_DEPENDENT_VALUE
@@ -349,7 +350,9 @@ class TensorValue(Value):
             return answer
         reason = _BREAKING_METHODS.get(name)
         if reason is not None:
-            raise Break(reason, f"{name}() of {self.describe()}")
+            signal = Break(reason, f"{name}() of {self.describe()}")
+            signal.walks_results = name in _WATCHING and self.source is None and bool(self.node.users)
+            raise signal
         if name == "__len__":
             return self.length(ctx)
         if name == "__iter__":

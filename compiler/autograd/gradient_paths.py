@@ -1,0 +1,51 @@
+"""Which inputs of a graph get a gradient, and whether from each of its results.
+
+In eager every result has a history of its own, and what is not part of it is never visited: hooks there are not called.
+A compiled graph is one step of history for all results, and the engine visits everything behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import fx
+
+from ..graph.node_values import outputs, placeholders
+from .joint import Traced
+
+
+@dataclass(frozen=True, slots=True)
+class GradientPaths:
+    """unreached: inputs, by their number, that no gradient leads to; uneven: others get one from some results only.
+
+    hooked: whether the program puts hooks on inputs when the graph has run.
+    """
+
+    unreached: frozenset[int]
+    uneven: bool
+    hooked: bool
+
+    def are_watched(self, inputs: Sequence[object]) -> bool:
+        """Return whether an input of the call has a hook that the engine might call without a gradient."""
+        if not self.uneven:
+            return False
+        return self.hooked or any(isinstance(value, torch.Tensor) and _has_hooks(value) for value in inputs)
+
+
+def gradient_paths(traced: Traced, graph: fx.Graph, hooked: bool) -> GradientPaths:
+    """Return which tangents lead to which gradients; graph: forward and gradients together."""
+    joint = traced.joint
+    reach: dict[fx.Node, int] = {node: 1 << place for place, node in enumerate(placeholders(graph)[joint.inputs :])}
+    every = (1 << len(reach)) - 1
+    for node in graph.nodes:
+        for source in node.all_input_nodes:
+            reach[node] = reach.get(node, 0) | reach.get(source, 0)
+    parts = zip(traced.gradients_of, outputs(graph)[joint.returned :], strict=True)
+    found = {place: reach.get(part, 0) for place, part in parts if isinstance(part, fx.Node)}
+    unreached = frozenset(range(len(traced.signature.inputs))) - found.keys() if found else frozenset[int]()
+    return GradientPaths(unreached, any(tangents != every for tangents in found.values()), hooked)
+
+
+def _has_hooks(tensor: torch.Tensor) -> bool:
+    late: object = getattr(tensor, "_post_accumulate_grad_hooks", None)
+    return bool(tensor.requires_grad and (tensor._backward_hooks or late))
