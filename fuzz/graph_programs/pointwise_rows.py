@@ -7,9 +7,7 @@ _FLOAT_ONE = (
     "sin cos tan tanh sigmoid exp exp2 expm1 log log1p log2 log10 sqrt rsqrt reciprocal erf erfc erfinv lgamma digamma "
     "atan asin acos asinh acosh atanh sinh cosh floor ceil trunc frac round deg2rad rad2deg"
 )
-_ACTIVATIONS = (
-    "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid softsign tanhshrink hardshrink"
-)
+_ACTIVATIONS = "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid softsign tanhshrink hardshrink"
 # Their gradients at NaN are one in eager's vectorised loop and another in the rest of the same loop.
 _BENT = "elu selu celu hardtanh hardswish relu6"
 _NUMBER = "{f}.masked_fill({f}.isnan(), 0.5)"
