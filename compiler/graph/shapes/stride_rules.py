@@ -19,7 +19,7 @@ Layout = Callable[[torch.Tensor, Sequence[object]], torch.Tensor]  # result by t
 def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     """Follow the operands as TensorIterator does; rules in Python miss the order where dimensions are broadcast."""
     shape, tensors = result.shape, [value for value in args if isinstance(value, torch.Tensor)]
-    if any(is_symbolic(number) for tensor in (result, *tensors) for number in (*tensor.shape, *tensor.stride())):
+    if _have_symbols((result, *tensors)):
         return _as_their_sum(result, tensors)
     if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel():
         return result
@@ -30,6 +30,10 @@ def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     if strides == result.stride():
         return result
     return torch.empty_strided(shape, strides, dtype=result.dtype, device=result.device)
+
+
+def _have_symbols(tensors: Sequence[torch.Tensor]) -> bool:
+    return any(is_symbolic(number) for tensor in tensors for number in (*tensor.shape, *tensor.stride()))
 
 
 def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
@@ -160,8 +164,8 @@ def layout_of(target: object, args: Sequence[object]) -> Layout | None:
     if layout is not None or target not in _CONVERTED:
         return layout
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
-    if len([tensor for tensor in tensors if tensor.dim()]) == 1 and target in _SHORTENED:
-        return _as_operands
+    if target in _SHORTENED and len([tensor for tensor in tensors if tensor.dim()]) == 1:
+        return None if _have_symbols(tensors) else _as_operands
     halves = any(tensor.dtype in _HALF for tensor in tensors)
     if not halves or len(tensors) < 2 or all(tensor.is_contiguous() for tensor in tensors):
         return None
