@@ -99,3 +99,28 @@ def step(x):
             words(lambda: list(reversed(u))), words(lambda: bool(u)), words(lambda: [*u]), words(lambda: u < (1,))]
 """
     assert not difference_of(program, ("r0 = step(x0)",))
+
+
+@pytest.mark.parametrize(
+    "name", ["__hash__", "__iter__", "__contains__", "__reversed__", "__lt__", "__gt__", "__len__"]
+)
+@pytest.mark.parametrize("kind", ["list", "int", "str", "dict"])
+def test_subclasses_of_builtin_types(name: str, kind: str):
+    program = f"""
+class Unit({kind}): pass
+class Other(Unit): pass
+Unit.{name} = None
+pairs = [(Unit(), Other()), (Other(), Unit())]
+def words(operation):
+    try:
+        return operation()
+    except Exception as error:
+        return repr(error)
+def step(x):
+    log = []
+    for u, v in pairs:
+        log += [words(lambda: hash(u) * 0), words(lambda: [*u]), words(lambda: "1" in u), words(lambda: bool(u))]
+        log += [words(lambda: u < v), words(lambda: [1, 2][u])]
+    return log + [x + 1, words(lambda: list(reversed(pairs[0][0])))]
+"""
+    assert not difference_of(program, ("r0 = step(x0)",))

@@ -255,7 +255,8 @@ def _hash(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         method = value.method(ctx, "__hash__")
         if method is not None:
             return value.answered(ctx, "__hash__", ctx.realize(ctx.call(method, [], {})), hash)
-        if value.contents is None or value.contents.python_type().__hash__ is None:
+        refused = class_lookup(value.kind, "__hash__")[1] is None
+        if refused or value.contents is None or value.contents.python_type().__hash__ is None:
             value.refuse(ctx, "hash", hash)
         value = value.contents
     if not value.is_constant():

@@ -198,6 +198,8 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
             result = ctx.realize(ctx.call(method, [other], {}))
             if not _is_not_implemented(result):
                 return result
+        elif equality is None and contents_of(owner) is not owner and _answers(owner, other, name):
+            return None  # the builtin type does, before the other operand is asked
     return None
 
 

@@ -120,7 +120,14 @@ class ObjectValue(InstanceAttributes):
         method = self.method(ctx, "__reversed__")
         if method is not None:
             return ctx.call(method, [], {})
+        if class_lookup(self.kind, "__reversed__")[1] is None:
+            self.refuse(ctx, "reversed", reversed)
         if self.contents is not None:
+            kind = self.contents.python_type()
+            if not defines(kind, "__reversed__") and not defines(kind, "__getitem__"):
+                self.refuse(ctx, "reversed", reversed)
+            if not defines(kind, "__reversed__") and class_lookup(self.kind, "__len__")[1] is None:
+                self.length(ctx)  # which refuses
             return ctx.realize(self.contents).reversed(ctx)
         if class_lookup(self.kind, "__reversed__")[0] is not None:
             return super().reversed(ctx)
@@ -177,10 +184,12 @@ class ObjectValue(InstanceAttributes):
 
     def as_index(self, ctx: CaptureContext) -> Value:
         """Evaluate `operator.index(object)`."""
+        if isinstance(self.contents, Constant) and issubclass(self.kind, int):
+            return self.contents  # Python does not ask a whole number
         answer = self._special(ctx, "__index__")
         if answer is not None:
             return self.answered(ctx, "__index__", answer, operator.index)
-        return self.contents if isinstance(self.contents, Constant) else self
+        return self
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `object(*args)`."""
@@ -200,7 +209,8 @@ class ObjectValue(InstanceAttributes):
         verdict = self._special(ctx, "__bool__")
         if verdict is not None:
             return self.answered(ctx, "__bool__", verdict, bool).truth(ctx)
-        size = self._special(ctx, "__len__")
+        of_number = self.contents is not None and defines(self.contents.python_type(), "__bool__")
+        size = None if of_number else self._special(ctx, "__len__")
         if size is not None:
             return self.answered(ctx, "__len__", size, len).truth(ctx)
         return self.contents.truth(ctx) if self.contents is not None else True
@@ -212,6 +222,8 @@ class ObjectValue(InstanceAttributes):
             if not hasattr(iterator.python_type(), "__next__"):
                 ctx.throw(TypeError, f"iter() returned non-iterator of type '{iterator.python_type().__name__}'")
             return iterator
+        if class_lookup(self.kind, "__iter__")[1] is None:
+            self.refuse(ctx, "iteration", iter)
         if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
@@ -273,6 +285,8 @@ class ObjectValue(InstanceAttributes):
         answer = self._special(ctx, "__contains__", item)
         if answer is not None:
             return answer.truth(ctx)
+        if class_lookup(self.kind, "__contains__")[1] is None:
+            self.refuse(ctx, "membership test", lambda value: None in value)
         if self.contents is not None and defines(self.contents.python_type(), "__contains__"):
             return self.contents.contains(ctx, item)
         if class_lookup(self.kind, "__contains__")[0] is not None or not any(
