@@ -143,9 +143,7 @@ class SpecialisationWriter:
         variables = [value for frame in frames for value in (*frame.locals.values(), *frame.cells.values())]
         held = {self._known_name(value) for value in variables} | {"_operation", *self.names.constants}
         named = dict.fromkeys(_NAME.findall("\n".join(statements)))
-        names = [
-            name for name in named if name not in held and name not in self.names.constants and name != "_operation"
-        ]
+        names = [name for name in named if name not in held]
         return [" = ".join([*names, "None"])] if names else []
 
     def _known_name(self, value: Value) -> str | None:

@@ -192,7 +192,7 @@ def exc_break_inside(a):
     return a * r
 
 
-@program(A, graphs=0, breaks=1)
+@program(A, graphs=0, breaks=2)  # the parts have the traceback, the cause and the notes of the group: Python makes them
 def group_break(a):
     g = ExceptionGroup("g", [ValueError(1), TypeError(2)])
     print("x")

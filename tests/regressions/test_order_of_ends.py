@@ -13,9 +13,8 @@ class Ending:
         ENDS.append(self.name)
 class Holder: pass
 stock = [Ending('a')]
-def drop(thing, log):
-    stock.append(thing)
-    del thing
+def drop(things, log):  # a list: whether a call holds its arguments depends on hooks on frames, as stock's
+    stock.append(things.pop())
     stock.clear()
     log += ENDS
 def step(x):
@@ -29,7 +28,7 @@ _ACTIONS = {
     "del": "stock.append(Ending('x')); del stock[:]",
     "pop": "stock.append(Ending('x')); stock.pop()",
     "named": "v = Ending('x'); stock.append(v); stock.clear(); log += ENDS; v = None",
-    "call": "drop(Ending('x'), log)",
+    "call": "drop([Ending('x')], log)",
     "new dictionary": "d = {1: Ending('x'), 2: Ending('y')}; d.clear()",
     "new entry": "d = {1: Ending('x')}; d[1] = Ending('y'); log += ENDS; del d[1]",
     "new list": "d = [Ending('x')]; d[0] = Ending('y'); log += ENDS; del d[0]",

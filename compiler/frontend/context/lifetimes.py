@@ -163,9 +163,16 @@ def _parts(whole: object) -> list[object]:
     if isinstance(whole, types.TracebackType):
         return [whole.tb_frame, whole.tb_next]
     if isinstance(whole, types.FrameType):
-        return [one for one in gc.get_referents(whole) if one is not whole.f_globals and one is not whole.f_builtins]
+        return _parts_of_frame(whole)
     plain = not isinstance(whole, (*_NEVER, torch.nn.Module, torch.Tensor))
     return list(vars(whole).values()) if plain and type(whole).__dictoffset__ else []
+
+
+def _parts_of_frame(frame: types.FrameType) -> list[object]:
+    """Return what a frame holds; what one of ours or of torch's holds is nothing of the program's."""
+    if str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("plumbline", "torch"):
+        return []
+    return [one for one in gc.get_referents(frame) if one is not frame.f_globals and one is not frame.f_builtins]
 
 
 def watched_by(operands: Iterable[Value]) -> frozenset[int]:
