@@ -55,7 +55,8 @@ class CompiledPair:
         results: Values = self.apply(sizes, *tensors)[:-1]  # the last one is the anchor
         if self.several:
             for value, needs in zip(results, self.signature.requires_grad, strict=False):
-                if needs:  # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
+                if needs and not value.is_complex():  # torch has no such step for complex numbers
+                    # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
         return results
 

@@ -130,3 +130,17 @@ def _outcome(text, wrap):
 def test_hooks_are_called_as_in_eager(name):
     compiled = _outcome(PROGRAMS[name], lambda step: plumbline.compile(step, backend="aot_eager"))
     assert compiled == _outcome(PROGRAMS[name], lambda step: step)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_complex_results_have_no_step_of_their_own(backend):
+    """Torch has none for them: the compiled graph stopped, and the program ran eagerly."""
+
+    def program(x):
+        return torch.complex(x, x * 2), x.sin()
+
+    x = torch.ones(3, requires_grad=True)
+    compiled = plumbline.compile(program, backend=backend, options={"strict": True})
+    numbers, others = compiled(x)
+    (gradient,) = torch.autograd.grad([torch.view_as_real(numbers).sum(), others.sum()], [x])
+    assert torch.allclose(gradient, 3 + torch.ones(3).cos())
