@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from .handling import run_handling
 from .instruction import Decoded, Handler
@@ -38,7 +37,8 @@ class Place:
 def make_chain_function(places: tuple[Place, ...]) -> Run:
     """Return a function of one tuple that continues the frames; it holds the values of each, the innermost first.
 
-    An exception goes to the handler around the call in the nearest caller that has one, as if nothing had been cut.
+    No frame holds the tuple: what a name lets go of is gone.  An exception goes to the handler around the call in the
+    nearest caller that has one, as if nothing had been cut.
     """
     first = places[0]
     run: Run = make_resume_function(first.decoded, first.layout, first.namespace)
@@ -52,57 +52,65 @@ def make_chain_function(places: tuple[Place, ...]) -> Run:
 def _called_from(place: Place, inner: Run, size: int) -> Run:
     """Return what runs `inner` on the first `size` values, then the caller's frame on the others."""
     layout, decoded = place.layout, place.decoded
-    inner = _while_handling(layout, inner, size)
+    handled = _handled_by(layout)
     pushed = () if place.drops else (VALUE,)
     returns = ResumeLayout(layout.index, layout.stack + pushed, layout.cells, layout.locals)
     resume = make_resume_function(decoded, returns, place.namespace)
-    depth = size + sum(kind != NULL for kind in layout.stack)
-    handle = _handler_of(place, size)
+    depth = sum(kind != NULL for kind in layout.stack)
+    handle = _handler_of(place)
 
     def run(values: tuple[object, ...]) -> object:
+        given, kept = [values[:size]], [values[size:]]
+        del values
         try:
-            result = inner(values)
+            if handled is None:
+                result = inner(given.pop())
+            else:
+                result = run_handling(kept[0][handled], lambda: inner(given.pop()))  # type: ignore[arg-type]  # by its kind
         except BaseException as error:
             if handle is None:
                 raise
-            caught = error
+            given.append(handle.values(kept.pop(), error))
         else:
-            results = () if place.drops else (result,)
-            return resume((*values[size:depth], *results, *values[depth:]))
-        return handle(values, caught)
+            above = kept.pop()
+            given.append((*above[:depth], *(() if place.drops else (result,)), *above[depth:]))
+            del above, result
+            return resume(given.pop())
+        return handle.resume(given.pop())
 
     return run
 
 
-def _while_handling(layout: ResumeLayout, inner: Run, size: int) -> Run:
-    """Return what runs the frames inside while the exception is handled that the caller handles, if any."""
+def _handled_by(layout: ResumeLayout) -> int | None:
+    """Return which value of a caller is the exception that it handles, None if there is none."""
     kinds = [kind for kind in layout.stack if kind != NULL]
-    if HANDLED not in kinds:
-        return lambda values: inner(values[:size])
-    position = size + len(kinds) - 1 - kinds[::-1].index(HANDLED)
-
-    def run(values: tuple[object, ...]) -> object:
-        exception: Any = values[position]
-        return run_handling(exception, lambda: inner(values[:size]))
-
-    return run
+    return None if HANDLED not in kinds else len(kinds) - 1 - kinds[::-1].index(HANDLED)
 
 
-def _handler_of(place: Place, size: int) -> Callable[[tuple[object, ...], BaseException], object] | None:
-    """Return what goes on in the handler around the caller's call, None if there is none."""
+@dataclass(frozen=True, slots=True)
+class _CallersHandler:
+    """What goes on in the handler around a caller's call: `resume` on the values it is given."""
+
+    resume: Run
+    depth: int  # how many values of the stack it keeps
+    size: int  # of the stack
+    position: tuple[int, ...]
+
+    def values(self, values: tuple[object, ...], error: BaseException) -> tuple[object, ...]:
+        """Return what the handler goes on with, of the caller's values and the exception."""
+        return (*values[: self.depth], *self.position, error, *values[self.size :])
+
+
+def _handler_of(place: Place) -> _CallersHandler | None:
+    """Return the handler around the caller's call, None if there is none."""
     handler = place.decoded.handler_of[place.layout.index - 1]
     if handler is None:
         return None
     layout = place.layout
     resume = make_resume_function(place.decoded, handler_layout(handler, layout), place.namespace)
-    depth = size + sum(kind != NULL for kind in layout.stack[: handler.depth])
-    rest = size + sum(kind != NULL for kind in layout.stack)
-    position = (NO_POSITION,) if handler.keeps_position else ()
-
-    def handle(values: tuple[object, ...], error: BaseException) -> object:
-        return resume((*values[size:depth], *position, error, *values[rest:]))
-
-    return handle
+    depth = sum(kind != NULL for kind in layout.stack[: handler.depth])
+    size = sum(kind != NULL for kind in layout.stack)
+    return _CallersHandler(resume, depth, size, (NO_POSITION,) if handler.keeps_position else ())
 
 
 def handler_layout(handler: Handler, layout: ResumeLayout) -> ResumeLayout:

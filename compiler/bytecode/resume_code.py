@@ -8,6 +8,7 @@ entered before the break work in the continuation.
 
 import dis
 import inspect
+import sys
 import types
 from dataclasses import dataclass
 from itertools import pairwise
@@ -66,9 +67,10 @@ def make_resume_function(
     prologue, constants = _prologue(layout, slots, code.co_consts, suspends)
     table = []
     target = decoded.instructions[layout.index + suspends].offset  # behind the RESUME that follows a yield
+    jump = _jump(target)
     if suspends:
-        table = _stand_behind_yield(prologue, decoded, layout.index, len(constants) - 1)
-    _emit(prologue, "JUMP_FORWARD", target // 2)
+        table = _stand_behind_yield(prologue, decoded, layout.index, len(constants) - 1, jump)
+    prologue += jump
     move = len(prologue)
     table = [(s, e, t + move, d, k) for s, e, t, d, k in table]
     table += [(s + move, e + move, t + move, d, k) for s, e, t, d, k in exception_table(code.co_exceptiontable)]
@@ -126,18 +128,41 @@ def _prologue(
 
 
 def _stand_behind_yield(
-    prologue: bytearray, decoded: Decoded, index: int, none: int
+    prologue: bytearray, decoded: Decoded, index: int, none: int, jump: bytearray
 ) -> list[tuple[int, int, int, int, bool]]:
-    """Add a yield of None that an exception can be thrown into as into the one before `index`; return its row."""
+    """Add a yield of None that an exception can be thrown into as into the one before `index`; return its row.
+
+    jump: what follows.
+    """
     _emit(prologue, "LOAD_CONST", none)
-    start, yielded = len(prologue), decoded.instructions[index - 1]
+    yielded, resume = decoded.instructions[index - 1], decoded.instructions[index]
+    finds_send = sys.version_info < (3, 12) and resume.argument & 3 != 1
+    if finds_send:  # throwing into a `yield from` goes on where the SEND before the yield says, if its iterator ends
+        _emit(prologue, "JUMP_FORWARD", 1)
+        _emit(prologue, "SEND", 3)
+    start = len(prologue)
     _emit(prologue, "YIELD_VALUE", yielded.argument)
-    _emit(prologue, "RESUME", decoded.instructions[index].argument)
+    _emit(prologue, "RESUME", resume.argument)
+    end = len(prologue)
+    if finds_send:
+        send = decoded.instructions[index - 2]
+        assert send.target is not None  # every SEND has one
+        ended = _jump(decoded.instructions[send.target].offset, len(jump))
+        _emit(prologue, "JUMP_FORWARD", len(ended) // 2)
+        end = len(prologue)  # what its iterator raises is raised in front of where the SEND says
+        prologue += ended
     handler = decoded.handler_of[yielded.index]
     if handler is None:
         return []
     entry = decoded.instructions[handler.target].offset
-    return [(start, len(prologue), entry, handler.depth, handler.keeps_position)]
+    return [(start, end, entry, handler.depth, handler.keeps_position)]
+
+
+def _jump(target: int, between: int = 0) -> bytearray:
+    """Return a jump to an offset of the body, with so many bytes between that and the jump."""
+    out = bytearray()
+    _emit(out, "JUMP_FORWARD", (target + between) // 2)
+    return out
 
 
 def _emit(out: bytearray, name: str, argument: int) -> None:

@@ -205,7 +205,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
         else:
             operation = operation_at(frame, instruction, writer.out, writer.compile_callee)
         goes_on = [writer.branch(frames, branch) for branch in operation.branches]
-        caught = writer.handler(frames, before)
+        caught, handling = writer.handler(frames, before)
         writer.hand_over_pending()
         writer.out.replay_effects()
         writer.out.restore_state()
@@ -218,7 +218,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
     statements = list(operation.statements)
     if exception is not None:
         statements = _under_handler(statements, writer.out.inject(run_handling), exception)
-    dropped = writer.not_held_by(frames, statements)
+    dropped = (writer.left_by if caught else writer.not_held_by)(frames[handling:], statements)
     tail = _break_lines(operation.branches, statements, goes_on, caught, dropped)
     return writer.specialise(tail, frame.origin(), frame.namespace)
 

@@ -1,6 +1,7 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
 import re
+from collections.abc import Iterable
 from contextlib import nullcontext
 
 import torch
@@ -93,11 +94,11 @@ class SpecialisationWriter:
             values += [pushed] if pushed else []
         return self._resume(frames, branch.target, stack, values)
 
-    def handler(self, frames: tuple[FrameState, ...], before: list[Value]) -> str | None:
+    def handler(self, frames: tuple[FrameState, ...], before: list[Value]) -> tuple[str | None, int]:
         """Return the expression that goes on in the exception handler around the break; None if there is none.
 
         before: the stack of the innermost frame before the operation took its operands. The handler may be in a
-        calling frame; then the frames inside it are left.
+        calling frame; then the frames inside it are left. Also returned: how many frames go on, 0 if none does.
         """
         stacks = [*(frame.stack for frame in frames[:-1]), before]
         for depth in reversed(range(len(frames))):
@@ -109,8 +110,9 @@ class SpecialisationWriter:
             if handler.keeps_position:
                 stack.append(VALUE)
                 values.append(str(NO_POSITION))
-            return self._resume(frames[: depth + 1], handler.target, [*stack, VALUE], [*values, "_caught"])
-        return None
+            goes_on = self._resume(frames[: depth + 1], handler.target, [*stack, VALUE], [*values, "_caught"])
+            return goes_on, depth + 1
+        return None, 0
 
     def _stack(self, values: list[Value]) -> tuple[list[str], list[str]]:
         kinds = [NULL_KIND if v is NULL else HANDLED if isinstance(v, HandledValue) else VALUE for v in values]
@@ -140,11 +142,21 @@ class SpecialisationWriter:
 
     def not_held_by(self, frames: tuple[FrameState, ...], statements: list[str]) -> list[str]:
         """Return the statement that drops what the operation at a break names and no variable of the program holds."""
+        return self._dropping(frames, _NAME.findall("\n".join(statements)))
+
+    def left_by(self, frames: tuple[FrameState, ...], statements: list[str]) -> list[str]:
+        """Return the statement for when an exception has left these frames: only their variables are held by it.
+
+        The other frames go on elsewhere, with what this function has handed to them.
+        """
+        known = [*self.unit.parameters, *self.names.fetched.values(), *self.out.known.values()]
+        return self._dropping(frames, [*filter(_NAME.fullmatch, known), *_NAME.findall("\n".join(statements))])
+
+    def _dropping(self, frames: tuple[FrameState, ...], names: Iterable[str]) -> list[str]:
         variables = [value for frame in frames for value in (*frame.locals.values(), *frame.cells.values())]
         held = {self._known_name(value) for value in variables} | {"_operation", *self.names.constants}
-        named = dict.fromkeys(_NAME.findall("\n".join(statements)))
-        names = [name for name in named if name not in held]
-        return [" = ".join([*names, "None"])] if names else []
+        dropped = [name for name in dict.fromkeys(names) if name not in held]
+        return [" = ".join([*dropped, "None"])] if dropped else []
 
     def _known_name(self, value: Value) -> str | None:
         """Return the name that a value has in the generated function, None if it has none."""

@@ -218,8 +218,8 @@ def generator_itself_breaks(a):
     return list(loud(a)), a + 1
 
 
-@program(A, graphs=0, eager=1)
-def yield_from_is_left_to_plain_python(a):
+@program(A, graphs=2, breaks=1)
+def yield_from_goes_on_where_it_stood(a):
     log = []
     g = delegating(a, log)
     b = next(g)

@@ -15,6 +15,7 @@ from ...values.source import Attribute, Inject, Item, Source
 from ...values.value import CaptureContext, Rebuilder, Value
 from .frame import NULL, FrameState, HandledValue, kept_locals
 
+AWAIT = 3  # the argument of a RESUME behind it
 State = tuple[Place | None, list[Value]]
 
 
@@ -45,8 +46,8 @@ def state_of(frame: FrameState, *, started: bool, finished: bool) -> State:
         layout = ResumeLayout(0, (), code.co_freevars, names)
         return Place(frame.decoded, frame.namespace, layout), [*cells, *(frame.locals[name] for name in names)]
     following = frame.decoded.instructions[frame.index]
-    if following.name != "RESUME" or following.argument & 3 != 1:
-        raise Break(CANNOT_RESUME, f"{frame.decoded.code.co_name} stands in a `yield from`")
+    if following.name != "RESUME" or following.argument & 3 == AWAIT:
+        raise Break(CANNOT_RESUME, f"{frame.decoded.code.co_name} stands in an `await`")
     kinds = tuple(NULL_KIND if v is NULL else HANDLED if isinstance(v, HandledValue) else VALUE for v in frame.stack)
     stack = [v.exception if isinstance(v, HandledValue) else v for v in frame.stack if v is not NULL]
     names = kept_locals(frame, frame.index)

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from ..guards.generated_function import MISS
 
+HandsOver = Callable[[types.FunctionType, Callable[..., object]], object]
+
 
 class Dispatched(Protocol):
     """What a template needs of a unit."""
@@ -100,6 +102,22 @@ def make_template(
     make = namespace[_MAKE]
     assert isinstance(make, types.FunctionType)
     return make
+
+
+def handing_over(code: types.CodeType) -> HandsOver:
+    """Return call(function, take): a call whose arguments only the called frame holds.
+
+    take: the `pop` of a list of the values of its parameters, the last first.
+    """
+    count, keywords = code.co_argcount, code.co_kwonlyargcount
+    parts = ["take()"] * count
+    if code.co_flags & inspect.CO_VARARGS:
+        parts.append(f"*take({-1 - keywords})")  # evaluated before keywords, wherever it stands
+    parts += [f"{name}=take()" for name in code.co_varnames[count : count + keywords]]
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        parts.append("**take()")
+    call: HandsOver = eval(f"lambda function, take: function({', '.join(parts)})")
+    return call
 
 
 def _signature(code: types.CodeType) -> tuple[str, str]:

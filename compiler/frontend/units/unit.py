@@ -8,7 +8,7 @@ import inspect
 import threading
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from sys import is_finalizing
 from typing import Any
@@ -36,7 +36,7 @@ from ..guards.generated_function import MISS
 from ..guards.guard_rules import guard_words
 from ..guards.recompile_reasons import failing_guard, measured
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
-from .dispatch_template import DEFAULT, make_template, parameter_names
+from .dispatch_template import DEFAULT, handing_over, make_template, parameter_names
 
 
 class _Frozen(threading.local):
@@ -63,14 +63,14 @@ class Specialisation:
 
 
 class Tail:
-    """What a specialisation returns to go on in another unit: the frames of its own hold nothing any more.
+    """What a specialisation returns to go on in another unit, or eagerly: its own frames hold nothing any more.
 
     The function that stands for the compiled one runs these units, one after the other.
     """
 
     __slots__ = ("_args", "unit")
 
-    def __init__(self, unit: "Unit", args: tuple[object, ...]) -> None:
+    def __init__(self, unit: "Callable[..., object]", args: tuple[object, ...]) -> None:
         self.unit = unit
         self._args = args
 
@@ -235,7 +235,7 @@ class Unit:
         self.static_only = False
         self.may_assume = True  # that branches to an error are not taken
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
-        self._eager: Callable[..., object] | None = None
+        self._eager: Callable[[tuple[object, ...]], object] | None = None
         code = decoded.code
         self.name = code.co_name
         self.shown = _shown_names(places) if places else (*code.co_freevars, *parameter_names(code))
@@ -269,8 +269,11 @@ class Unit:
                 try:
                     return result
                 finally:
-                    del result  # it may be an exception on its way, whose traceback knows this frame
-        return self.miss(args)
+                    del result, args  # a traceback may know this frame, by the frames that it called
+        try:
+            return self.miss(args)
+        finally:
+            del args
 
     def miss(self, args: tuple[object, ...]) -> object:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
@@ -292,7 +295,7 @@ class Unit:
                     try:
                         return result
                     finally:
-                        del result  # as in `__call__`
+                        del result, args  # as in `__call__`
             tried += others
         if specialisation is None:
             return self.eager(*args)
@@ -303,7 +306,7 @@ class Unit:
         try:
             return result
         finally:
-            del result  # as in `__call__`
+            del result, args  # as in `__call__`
 
     def _specialise(self, args: tuple[object, ...]) -> Specialisation | None:
         """Capture one more specialisation; None, and none from now on, where there are too many."""
@@ -394,43 +397,36 @@ class Unit:
         if changed:
             self.varying[guard.source] = self.varying.get(guard.source, frozenset()) | changed
 
-    def eager(self, *args: object) -> object:
-        """Run the original code."""
+    def eager(self, *args: object) -> Tail:
+        """Return what runs the original code once every frame of ours has let go of the arguments."""
+        return Tail(self.run_eagerly, ([args],))
+
+    def run_eagerly(self, handed: list[tuple[object, ...]]) -> object:
+        """Run the original code on the one tuple of a list, which is taken out of it."""
         if self._eager is None:
             self._eager = self._make_eager()
-        return self._eager(*args)
+        return self._eager(handed.pop())
 
     def after_wrong_assumption(self, *args: object) -> object:
         """Run the original code; if it does not raise after all, compile it again without assumptions."""
-        result = self.eager(*args)
+        result = self.run_eagerly([args])
         with self.lock:
             self.may_assume = False
             self.entries.clear()
             self.runs.clear()
         return result
 
-    def _make_eager(self) -> Callable[..., object]:
+    def _make_eager(self) -> Callable[[tuple[object, ...]], object]:
         if self.places:
-            function = make_chain_function(self.places)
-            return lambda *args: function(args)
-        code, namespace = self.decoded.code, self.namespace
-        cells = len(code.co_freevars)
-        positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
-        has_rest = bool(code.co_flags & inspect.CO_VARARGS)
-        has_keywords = bool(code.co_flags & inspect.CO_VARKEYWORDS)
+            return make_chain_function(self.places)
+        code, namespace, cells = self.decoded.code, self.namespace, len(self.decoded.code.co_freevars)
+        call = handing_over(code)
 
-        def run(*args: object) -> object:
+        def run(args: tuple[object, ...]) -> object:
             function = types.FunctionType(code, namespace, code.co_name, None, args[:cells])  # type: ignore[arg-type]  # cells
-            values = args[cells:]
-            slot = positional + keyword_only
-            keywords = dict(zip(code.co_varnames[positional:slot], values[positional:slot], strict=True))
-            rest: Sequence[object] = ()
-            if has_rest:
-                rest = values[slot]  # type: ignore[assignment]  # the *args tuple
-                slot += 1
-            if has_keywords:
-                keywords.update(values[slot])  # type: ignore[call-overload]  # the **kwargs dict
-            return function(*values[:positional], *rest, **keywords)
+            values = [*reversed(args[cells:])]
+            del args
+            return call(function, values.pop)
 
         return run
 
