@@ -21,7 +21,7 @@ def is_same(ctx: CaptureContext, left: Value, right: Value) -> bool:
     left, right = ctx.realize(left), ctx.realize(right)
     left.guard_identity(ctx)
     right.guard_identity(ctx)
-    same = left.identity() is right.identity()
+    same = left.identity_beside(right) is right.identity_beside(left)
     if same or left.source is None or right.source is None or isinstance(left, Constant):
         return same
     if left.python_type() is right.python_type():

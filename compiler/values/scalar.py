@@ -17,6 +17,8 @@ from .operator_table import Binary, Comparison, Unary
 from .type_attributes import require_attribute
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
+SMALLEST_KEPT, LARGEST_KEPT = -5, 256  # ints of which CPython has one object each
+
 
 class SizeValue(Value):
     """A symbolic int, float or bool; symbol: torch's SymInt, SymFloat or SymBool."""
@@ -76,6 +78,13 @@ class SizeValue(Value):
     def identity(self) -> object:
         """Return the value itself: numbers made by arithmetic share no identity."""
         return self
+
+    def identity_beside(self, other: Value) -> object:
+        """Return the number, fixed, beside another of its type: there is one object of each bool and small int."""
+        if self is other or other.python_type() is not self.kind or self.kind is float:
+            return self
+        is_one_object = self.kind is bool or (self.symbol >= SMALLEST_KEPT and self.symbol <= LARGEST_KEPT)
+        return self.kind(self.symbol) if is_one_object else self
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Fix the value."""

@@ -301,6 +301,10 @@ class Value:
         """Return the object that stands for this value in `is` tests; the default is the value itself."""
         return self
 
+    def identity_beside(self, other: "Value") -> object:
+        """Return what is compared with the identity of another value; it may depend on that one's type."""
+        return self.identity()
+
     def initialise_instance(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> None:
         """Evaluate the `__init__` of a builtin container on an instance of a subclass, which holds this value."""
         self.call_method(ctx, "__init__", args, kwargs)
