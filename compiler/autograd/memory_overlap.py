@@ -72,3 +72,9 @@ def same_steps(first: torch.Tensor, second: torch.Tensor) -> bool:
         return True
     pairs = zip(first.shape, first.stride(), second.stride(), strict=True)
     return all(a == b for size, a, b in pairs if size != 1)
+
+
+def same_known_strides(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Return whether no stride is known to differ: in dimensions of size 1 they are not used, and can be asked for."""
+    pairs = zip(first.stride(), second.stride(), strict=True)
+    return all(a == b for a, b in pairs if type(a) is int and type(b) is int)
