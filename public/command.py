@@ -124,9 +124,12 @@ def gate(
     return 1 if result is not None and result.red else 0
 
 
+_FUZZ_MINUTES = 10.0  # where nothing is asked for
+
+
 @plumbline.command()
 @click.argument("mode", required=False, metavar="graphs|programs|transforms|guards")
-@click.option("--examples", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of programs.")
+@click.option("--examples", type=click.IntRange(min=1), help="Number of programs.  [default: as many as fit]")
 @click.option("--compiler", metavar="NAME", help="plumbline or torch.  [default: plumbline]")
 @click.option("--backend", metavar="NAME", help="Backend of the compiler.  [default: inductor]")
 @click.option(
@@ -142,11 +145,15 @@ def gate(
     help="Where to save failures: JSON for --replay, and a standalone script.",
 )
 @click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Run a saved failure again.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="End after this time.  [default: none]")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End after this time.  [default: 10, none with --examples]",
+)
 @click.option("--resume", is_flag=True, help="Go on with the campaign of this seed that was cut short.")
 def fuzz(
     mode: str | None,
-    examples: int,
+    examples: int | None,
     compiler: str | None,
     backend: str | None,
     seed: int,
@@ -172,7 +179,8 @@ def fuzz(
             "no fuzzer named", hint="run plumbline fuzz graphs, plumbline fuzz transforms, or plumbline fuzz guards"
         )
     chosen = compiler or recorded_campaign.preferred_compiler()
-    options = CampaignSettings(examples, seed, save, seconds=60 * minutes if minutes else None)
+    minutes = minutes or (None if examples else _FUZZ_MINUTES)
+    options = CampaignSettings(examples or sys.maxsize, seed, save, seconds=60 * minutes if minutes else None)
     place = database_place(db)
     live = sys.stderr.isatty()
 

@@ -30,10 +30,19 @@ _VALUES: tuple[tuple[str, ...], ...] = (("special",), ("ties", "zeros"), ("wide"
 _LAYOUTS: tuple[tuple[str, ...], ...] = (("contiguous",), LAYOUTS[1:])
 _RANKS: tuple[tuple[int, ...], ...] = ((1,), (2,), (2, 3), (3, 4), (0, 1))
 _SIZES: tuple[tuple[int, ...], ...] = ((1, 1, 2, 3), (2, 3, 4), (0, 1, 2), (15, 16, 17, 33), (1, 64, 65))
+_DECIMALS = ("0.1", "0.3", "0.7", "-0.1", "1.1", "0.05")  # which no binary type holds
+_LIMITS = ("127", "128", "255", "256", "-1", "32768", "2147483648")
 _LITERALS: tuple[tuple[str, ...], ...] = (
     ("0", "1", "True", "False", "1.0", "0.0", "-0.0"), ("1", "True", "1.0"), ("2", "2.0", "-1", "-1.0"),
-    ("0.1", "3.7", "-0.5", "65504.0", "1e-40"), FLOATS, ("127", "128", "255", "256", "-1", "32768", "2147483648"),
+    ("0.1", "3.7", "-0.5", "65504.0", "1e-40"), _DECIMALS, FLOATS, _LIMITS,
 )  # fmt: skip
+_NUMBERS_THAT_MEET: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    (("float16", "bfloat16"), ("ties", "positive", "normal"), _DECIMALS),  # quotients next to whole numbers
+    (("float32", "float64"), ("ties", "positive"), _DECIMALS),
+    (("uint8", "int8", "int16"), ("special", "wide"), _LIMITS),
+    (("int64", "int32"), ("special", "wide"), ("2", "3", "-3", "0.5", "1e18", "-1")),
+    (("float16", "float32"), ("special",), ("65504.0", "1e-40", "-0.0", "0.1", "float('inf')", "float('nan')")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,7 @@ class Theme:
     share of inputs that have another's memory.  gradients: share of float inputs that want one.  repeats: share of
     steps that are an earlier one again, or nearly.  back: share of indices that count from the end.  through: share of
     new views that are written to at once.  later: share of inputs with another's memory that have their own at the
-    first call.
+    first call.  sized: share of programs that return the shapes of their arguments, twice that where sizes change.
     """
 
     rows: Rows = field(default_factory=lambda: _ALL_ROWS)
@@ -61,6 +70,7 @@ class Theme:
     back: float = 0.2
     through: float = 0.1
     later: float = 0.33
+    sized: float = 0.1
 
     @property
     def weights(self) -> list[float]:
@@ -123,19 +133,24 @@ def _theme_of_memory(draw: random.Random) -> Theme:
         gradients=draw.choice((0.0, 0.0, 0.5)),
         through=0.4,
         later=draw.choice((0.1, 0.8)),
+        sized=0.4 if "form" in families else 0.1,
     )
 
 
 def _theme_of_numbers(draw: random.Random) -> Theme:
     """Return a theme of rounding: one kind of dtype, elements at its ends, and numbers of the same kind."""
     families = {"numbers", draw.choice(("pointwise", "reduction", "cast", "binary"))}
+    dtypes = draw.choice((*_DTYPES[1:6], ("float16", "bfloat16")))
+    values, literals = draw.choice((*_VALUES, ("normal", "special"))), draw.choice(_LITERALS)
+    if draw.random() < 0.5:
+        dtypes, values, literals = draw.choice(_NUMBERS_THAT_MEET)
     return Theme(
         _few_rows(draw, families, 10),
-        dtypes=draw.choice((*_DTYPES[1:6], ("float16", "bfloat16"))),
-        values=draw.choice((*_VALUES, ("normal", "special"))),
+        dtypes=dtypes,
+        values=values,
         ranks=(1, 1, 2),
         sizes=draw.choice(((2, 3), (15, 16, 17, 33), (64, 65))),
-        literals=draw.choice(_LITERALS),
+        literals=literals,
         sharing=0.0,
         gradients=draw.choice((0.0, 0.0, 0.5)),
         repeats=draw.choice((0.0, 0.3)),

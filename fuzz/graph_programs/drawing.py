@@ -82,7 +82,7 @@ def draw_program(
     refused = refusing and body.refuse()
     if not body.steps or body.spoiled or (refusing and not refused):
         return None, False
-    sized = draw.random() < (0.4 if kind == "sizes" else 0.1)
+    sized = draw.random() < (2 * theme.sized if kind == "sizes" else theme.sized)
     program = GraphProgram(inputs, tuple(body.steps), body.drawn_outputs(), calls, sized)
     if not refused and _raises(program):
         return (program, True) if draw.random() < REFUSED_LATER else (None, False)

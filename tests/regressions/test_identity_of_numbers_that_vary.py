@@ -20,7 +20,7 @@ def branching(x, n, m):
 
 
 def matched(x, n, m):
-    match (3, 0.25 < n):
+    match (3, n > 0.25):
         case [number, False] if number:
             return number
         case [number, True]:
