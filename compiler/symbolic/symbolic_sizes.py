@@ -425,7 +425,7 @@ def split(value: Extent, divisor: Extent) -> tuple[Extent, Extent]:
 
 
 def floor_quotient(value: Extent, divisor: Extent) -> Extent:
-    """Return value // divisor; divisor is taken to be positive, which is checked or assumed."""
+    """Return value // divisor; the divisor's sign is checked or assumed."""
     return _divided(value, divisor)[0]
 
 
@@ -438,7 +438,10 @@ def _divided(value: Extent, divisor: Extent) -> tuple[Extent, Extent]:
     if isinstance(value, int) and isinstance(divisor, int):
         return divmod(value, divisor)
     if not divisor > 0:
-        raise ArithmeticError(f"division by {divisor}, which is not positive")
+        if not divisor < 0:
+            raise ZeroDivisionError(f"division by {divisor}, which is zero")
+        quotient, remainder = _divided(-value, -divisor)
+        return quotient, -remainder
     high, low = split(value, divisor)
     if isinstance(low, int) and isinstance(divisor, int):
         return high + low // divisor, low % divisor

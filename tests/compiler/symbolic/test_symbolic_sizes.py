@@ -60,7 +60,7 @@ def test_arithmetic_is_that_of_whole_numbers(first: Extent, second: Extent, poin
     assert value_at(smaller(first, second), point) == min(a, b)
 
 
-@given(EXTENTS, st.one_of(st.integers(1, 12), st.sampled_from([N, M, N * M, N * 4])), POINTS)
+@given(EXTENTS, st.one_of(st.integers(-12, -1), st.integers(1, 12), st.sampled_from([N, M, N * M, N * 4])), POINTS)
 def test_division_is_floor_division(value: Extent, divisor: Extent, point: dict[str, int]) -> None:
     a, b = value_at(value, point), value_at(divisor, point)
     assert value_at(floor_quotient(value, divisor), point) == a // b
