@@ -49,12 +49,12 @@ class EffectLog:
     """The events of one capture, in the order of the program."""
 
     events: list[CallEffect] = field(default_factory=list)
-    inputs: dict[int, fx.Node] = field(default_factory=dict)  # storage of a fake input -> its placeholder
+    inputs: dict[int, list[fx.Node]] = field(default_factory=dict)  # storage of fake inputs -> their placeholders
     fakes: list[tuple[fx.Node, torch.Tensor, object]] = field(default_factory=list)  # with the history it came with
 
     def note_input(self, fake: torch.Tensor, node: fx.Node) -> None:
         """Remember whose memory a storage stands for."""
-        self.inputs[storage_key(fake)] = node
+        self.inputs.setdefault(storage_key(fake), []).append(node)
         self.fakes.append((node, fake, fake.grad_fn))
 
     def note(self, event: CallEffect) -> None:
@@ -101,9 +101,9 @@ class EffectLog:
         result: object,
     ) -> CallEffect:
         arguments = (*args, *kwargs.values())
-        nodes = (self.inputs.get(storage_key(tensor)) for tensor in _written(effects, args, kwargs))
+        written = {storage_key(tensor) for tensor in _written(effects, args, kwargs)}
         draws = _generators(arguments, result) if effects.draws and _dropout(effects, args, kwargs) != 0.0 else ()
-        writes = frozenset(node for node in nodes if node is not None)
+        writes = frozenset(node for storage in written for node in self.inputs.get(storage, ()))
         return CallEffect(writes, draws, may_fail_on_data(operator, arguments))
 
     def summary(self, placeholders: Sequence[fx.Node]) -> Effects:
