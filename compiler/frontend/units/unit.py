@@ -21,6 +21,7 @@ from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
 from ...base.options import Options, Settings, in_force
 from ...base.origin import Origin
+from ...base.stack_room import has_room
 from ...base.torch_facts import calls_module_plainly, has_foreign_modes, outside_transforms
 from ...bytecode.instruction import Decoded, decode
 from ...bytecode.resume_chain import Place, make_chain_function
@@ -135,6 +136,8 @@ class Family:
 
     def callee(self, target: object) -> object:
         """Return what to call at a break instead of `target`, so that the callee is compiled too."""
+        if not has_room():
+            return target
         try:
             return self._callee(target)
         except Exception as error:
@@ -279,6 +282,9 @@ class Unit:
         """Capture a specialisation for these arguments and run it; run eagerly where that is not possible."""
         if self.exhausted or FROZEN.on or is_finalizing() or not outside_transforms():
             return self.eager(*args)  # a process that ends cannot import what a capture needs
+        if not has_room():
+            record(RanEagerly(self.name, LIMIT.id, "the program recurses too deep", LIMIT.hint, self.origin()))
+            return self.eager(*args)
         if has_foreign_modes():
             record(RanEagerly(self.name, FUNCTION_MODE.id, FUNCTION_MODE.what, FUNCTION_MODE.hint, self.origin()))
             return self.eager(*args)
