@@ -4,6 +4,7 @@ import torch
 
 from ..base.torch_facts import set_grad_mode, size_expression
 from ..values.guard import Guard, GuardKind
+from ..values.library.objects_by_content import KnownByContent
 from ..values.python.containers.mappings import DictValue
 from ..values.python.containers.tuples import TupleValue
 from ..values.python.objects.attributes import CAPTURED_CLASSES
@@ -143,7 +144,7 @@ def distinct_guards(recorder: Recorder) -> list[Guard]:
 
 def _is_part(value: Value) -> bool:
     """Return whether a value never changes, or is the `__dict__` of an object that stands for it."""
-    return isinstance(value, TupleValue) or (isinstance(value, DictValue) and not value.ordered)
+    return isinstance(value, TupleValue | KnownByContent) or (isinstance(value, DictValue) and not value.ordered)
 
 
 def _is_fixed(source: Source) -> bool:

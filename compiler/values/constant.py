@@ -305,6 +305,24 @@ class Known(KnownObject):
         return out.inject(self.value)
 
 
+class MadeObject(Known):
+    """An object that a pure function made while capturing and makes anew whenever it is called: at run time, too.
+
+    place: its position in what the function makes, None for all of it.
+    """
+
+    def __init__(self, value: object, make: Callable[[], object], place: int | None = None) -> None:
+        super().__init__(value)
+        self.make = make
+        self.place = place
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make it again, so that each call has an object of its own."""
+        name = out.fresh()
+        out.line(f"{name} = {out.inject(self.make)}(){'' if self.place is None else f'[{self.place}]'}")
+        return name
+
+
 class MethodOf(Value):
     """A method of a builtin type, bound to a value under evaluation: `owner.name`."""
 
@@ -408,13 +426,18 @@ def is_stable_module(module: types.ModuleType) -> bool:
 
 def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object) -> Value:
     """Run a pure function on known objects now; its exception is raised in the evaluated program."""
+
+    def make() -> object:
+        return function(*args, **kwargs)  # type: ignore[operator]  # callers pass callables
+
     try:
-        result = function(*args, **kwargs)  # type: ignore[operator]  # callers pass callables
+        result = make()
     except Exception as error:
         if type(error).__module__ != "builtins":  # one of a library may hold more than its arguments
             raise Break(UNKNOWN_CALLEE, f"an operation that raises {type(error).__qualname__}") from None
         ctx.throw(type(error), *error.args)
-    return ctx.known(result)
+    value = ctx.known(result)
+    return MadeObject(result, make) if type(value) is Known and make() is not result else value
 
 
 def fold_call(ctx: CaptureContext, owner: Value, name: str, args: Arguments, kwargs: Keywords) -> Value:

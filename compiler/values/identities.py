@@ -113,14 +113,16 @@ class IdentityValue(Value):
         """Evaluate `self == other`."""
         if self.owner is None or other.owner is None:
             return self.owner is other.owner
-        ctx.guards.told_apart(self.owner)
-        ctx.guards.told_apart(other.owner)
+        for owner in (self.owner, other.owner):
+            owner.guard_identity(ctx)
+            ctx.guards.told_apart(owner)
         return self.owner.identity() is other.owner.identity()
 
     def hash_token(self, ctx: CaptureContext) -> Hashable:
         """Identities are equal for one object."""
         if self.owner is None:
             return _Token(("thread",))
+        self.owner.guard_identity(ctx)
         ctx.guards.told_apart(self.owner)
         real = self.owner.identity()
         if isinstance(self.owner, Constant):

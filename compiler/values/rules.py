@@ -19,6 +19,7 @@ from .library import (
     logging_calls,
     numpy_calls,
     numpy_values,
+    objects_by_content,
     pure_calls,
     reflection_calls,
     single_dispatch,
@@ -61,6 +62,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     distribution_calls,  # torch.distributions' lazy properties
     numpy_values,  # NumPy scalars and arrays from outside
     numpy_calls,  # NumPy's functions, torch.tensor
+    objects_by_content,  # matches, `list[int]`, finfo from outside
     builtin_calls,  # Python's builtins
     conversion_calls,  # numbers, math
     texts,  # str, repr, format

@@ -10,6 +10,7 @@ import torch
 from ...base.options import Options
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
+from ...values.library.objects_by_content import KnownByContent
 from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.sets import SetValue
@@ -44,7 +45,10 @@ from .lazy import LazyValue
 from .mode_changes import ModeRecord
 from .sizes import size_value
 
-_SHARED = (ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue)
+_SHARED = (
+    *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
+    KnownByContent,
+)
 
 
 class Recorder(CaptureContext):

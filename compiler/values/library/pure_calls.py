@@ -10,7 +10,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from ..constant import fold
+from ..constant import MadeObject, fold
+from ..python.containers.tuples import TupleValue
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .conversion_calls import known_argument
@@ -64,8 +65,20 @@ def _rule(function: Callable[..., object]) -> CallRule:
 
 def _iterator_rule(function: Callable[..., Any]) -> CallRule:
     """Return the rule of a function that gives an iterator: a new one at every call, over what is found now."""
-    in_turn = _rule(lambda *args, **kwargs: tuple(function(*args, **kwargs)))
-    return lambda ctx, args, kwargs: in_turn(ctx, args, kwargs).iterate(ctx)
+    name = getattr(function, "__name__", "call")
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        known = [known_argument(ctx, arg, name) for arg in args]
+        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
+
+        def make() -> tuple[object, ...]:
+            return tuple(function(*known, **named))
+
+        given = ctx.realize(fold(ctx, make))
+        found = tuple(ctx.realize(part).constant() for part in ctx.unpack(given))
+        return TupleValue([MadeObject(part, make, place) for place, part in enumerate(found)]).iterate(ctx)
+
+    return rule
 
 
 calls(re.finditer)(_iterator_rule(re.finditer))

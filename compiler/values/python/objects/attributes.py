@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from ...constant import Constant, Known
+from ...constant import Constant, fold
 from ...guard import ABSENT, Answer, GuardKind, Member, look_up, member_found
 from ...reasons import UNSUPPORTED_OBJECT, Break
 from ...source import Attribute, Injected
@@ -248,7 +248,7 @@ _ON_CLASS: _BindingRules = (
     *_ON_BOTH,
     (
         (*C_DESCRIPTORS, property, types.MemberDescriptorType, types.GetSetDescriptorType),
-        lambda attribute: Known(getattr(attribute.kind, attribute.name)),  # the descriptor itself
+        lambda attribute: fold(attribute.ctx, getattr, attribute.kind, attribute.name),  # the descriptor itself
     ),
 )
 _ON_INSTANCE: _BindingRules = (
