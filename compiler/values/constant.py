@@ -63,6 +63,13 @@ class Constant(KnownObject):
             return None
         return self.call_method(ctx, "__mod__", [other], {})
 
+    def repeat(self, ctx: CaptureContext, count: Value, reflected: bool, inplace: bool) -> Value | None:
+        """Repeat a text by what an object says that it counts."""
+        times = ctx.realize(count).as_index(ctx)
+        if times is count or not times.is_constant() or not isinstance(self.value, str | bytes):
+            return None
+        return fold(ctx, operator.mul, self.value, times.constant())
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method, or the attribute of the literal."""
         if name == "__class__":

@@ -1,6 +1,7 @@
 """Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
 
 import collections
+import operator
 import sys
 import types
 import typing
@@ -184,7 +185,7 @@ def _attribute_name(ctx: CaptureContext, value: Value) -> str:
     name = known_argument(ctx, value, "attribute name")
     if not isinstance(name, str):
         ctx.throw(TypeError, f"attribute name must be string, not '{type(name).__name__}'")
-    return str(name)
+    return str.__str__(name)
 
 
 @calls(getattr)
@@ -503,10 +504,9 @@ def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
 
 @constructs(enumerate)
 def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    start = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
-    if not isinstance(start, int):
-        fold(ctx, enumerate, (), start)  # raises, with Python's own words
-        raise Break(UNSUPPORTED_OPERATION, f"enumerate() from a {type(start).__name__}")
+    given = known_argument(ctx, args[1] if len(args) > 1 else kwargs.get("start", Constant(0)), "start")
+    start = fold(ctx, operator.index, given).constant()  # raises, with Python's own words
+    assert isinstance(start, int)
     iterators = _iterators(ctx, args[:1])
     steps = enumerated(ctx, iterators[0], start)
     return IteratorValue(enumerate, steps, ctx, pure=_all_pure(iterators), parts=tuple(iterators), count=start)

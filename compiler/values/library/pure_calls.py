@@ -12,6 +12,7 @@ from typing import Any
 
 from ..constant import MadeObject, fold
 from ..python.containers.tuples import TupleValue
+from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .conversion_calls import known_argument
@@ -52,12 +53,20 @@ _BOUND = {
 _FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
 
 
+def _plain_argument(ctx: CaptureContext, value: Value, what: str) -> object:
+    """Return the real object of an argument; Break for an instance of a subclass, which the result may hold."""
+    value = ctx.realize(value)
+    if value.contents is not None:
+        raise Break(ARGUMENT_NOT_KNOWN, f"{what} of {value.describe()}")
+    return known_argument(ctx, value, what)
+
+
 def _rule(function: Callable[..., object]) -> CallRule:
     name = getattr(function, "__name__", "call")
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [known_argument(ctx, arg, name) for arg in args]
-        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
+        known = [_plain_argument(ctx, arg, name) for arg in args]
+        named = {key: _plain_argument(ctx, value, name) for key, value in kwargs.items()}
         return fold(ctx, function, *known, **named)
 
     return rule
@@ -68,8 +77,8 @@ def _iterator_rule(function: Callable[..., Any]) -> CallRule:
     name = getattr(function, "__name__", "call")
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [known_argument(ctx, arg, name) for arg in args]
-        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
+        known = [_plain_argument(ctx, arg, name) for arg in args]
+        named = {key: _plain_argument(ctx, value, name) for key, value in kwargs.items()}
 
         def make() -> tuple[object, ...]:
             return tuple(function(*known, **named))

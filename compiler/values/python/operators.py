@@ -44,6 +44,9 @@ def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inpla
 
 def _on_contents(ctx: CaptureContext, record: Binary, left: Value, right: Value, inplace: bool) -> Value:
     """Evaluate an operator that instances of a subclass inherit from the builtin type: on what they hold."""
+    text = contents_of(left)
+    if record.symbol == "%" and isinstance(text, Constant) and isinstance(text.value, str):
+        return text.call_method(ctx, "__mod__", [right], {})  # which names the right one's own class in its errors
     if any(
         contents_of(value) is not value and contents_of(value).python_type() in OF_OWN_CLASS for value in (left, right)
     ):
@@ -106,6 +109,8 @@ def _answers(left: Value, right: Value, method_name: str) -> bool:
     """Return whether the left operand answers by a method written in C, so that the right one is not asked."""
     if method_name == "__mod__" and issubclass(left.python_type(), str | bytes | bytearray):
         return True  # a text formats whatever it is given, or refuses it
+    if method_name == "__mul__" and hasattr(left.python_type(), "__contains__"):
+        return False  # a sequence repeats itself where no operand multiplies
     return contents_of(left).answers_operator(contents_of(right), method_name)
 
 

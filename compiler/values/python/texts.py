@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 from ..constant import Constant, fold, string_method
 from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
-from ..scalar import SizeValue
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .containers.mappings import DictValue
 from .containers.tuples import TupleValue
-from .objects.attributes import MISSING, class_lookup, name_in_errors
+from .objects.attributes import MISSING, class_lookup, is_native, name_in_errors
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue
 from .objects.exceptions import ExceptionValue, native_of
@@ -68,12 +67,16 @@ _NUMBERS = (
 
 
 def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
-    """Return a real object with the number that an object stands for: a literal, or one that asks the program."""
-    own = any(value.method(ctx, name) is not None for name in _NUMBERS)
-    if value.contents is not None and value.contents.is_constant() and not own:
-        known = isinstance(value.contents, Constant | SizeValue)  # a number that varies is fixed here
-        return value.contents.constant() if known else value.stand_in()
-    return _shown_object(ctx, value) if own else value.stand_in()
+    """Return a real object with the number that an object stands for, which asks the program where its class does."""
+    if value.contents is not None and _contents(value.contents) is None:
+        raise Break(TEXT, f"what {value.describe()} holds")
+    asks = value.contents is not None or any(value.method(ctx, name) is not None for name in _NUMBERS)
+    return _shown_object(ctx, value) if asks else value.stand_in()
+
+
+def _contents(value: Value) -> Any:
+    """Return the known object that an instance of a subclass holds, None if it is not known."""
+    return value.constant() if value.is_constant() else None  # a number that varies is fixed here
 
 
 def _number(name: str) -> Any:
@@ -85,11 +88,29 @@ def _number(name: str) -> Any:
 
 
 def _shown_object(ctx: CaptureContext, value: Value) -> object:
+    """Return an object of a class of the same name that asks the program; Python reads past it what it holds."""
     kind = value.python_type()
-    numbers = {name: _number(name) for name in _NUMBERS if isinstance(value, ObjectValue) and hasattr(kind, name)}
-    if hasattr(kind, "__getitem__"):  # what has none is not a mapping for `%`
-        numbers["__getitem__"] = Shown.item
-    return type(kind.__name__, (Shown,), numbers)(ctx, value)
+    contents = None if value.contents is None else _contents(value.contents)
+    namespace: dict[str, object] = {}
+    for name in (*_NUMBERS, "__getitem__"):
+        owner, raw = class_lookup(kind, name)  # what has no `__getitem__` is not a mapping for `%`
+        if owner is not None and not (contents is not None and is_native(owner)):
+            namespace[name] = None if raw is None else Shown.item if name == "__getitem__" else _number(name)
+    asking = type(name_in_errors(kind), (Shown, *(() if contents is None else (type(contents),))), namespace)
+    return made_of(asking, contents, ctx, value)
+
+
+def made_of(kind: Any, contents: Any, *args: object) -> object:
+    """Return an instance of a subclass of a builtin type that holds what `contents` does; None: it holds nothing."""
+    if contents is None:
+        return kind(*args)
+    base: Any = type(contents)
+    made = base.__new__(kind) if base in (list, dict, set) else base.__new__(kind, contents)
+    if base in (list, dict, set):
+        base.__init__(made, contents)
+    if args:
+        kind.__init__(made, *args)
+    return made
 
 
 def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = None) -> Any:
@@ -214,7 +235,8 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
         if not specification:
             return text_of(ctx, value, "__str__")
         if isinstance(value.contents, Constant):
-            return fold(ctx, format, value.contents.value, specification)
+            named = type(name_in_errors(value.kind), (type(value.contents.value),), {})
+            return fold(ctx, format, made_of(named, value.contents.value), specification)
         _refuse_format(ctx, value.kind)
     if (
         isinstance(value, OpaqueValue)
@@ -247,10 +269,13 @@ def _operand(ctx: CaptureContext, value: Value) -> object:
 def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 1:
         text.refuse(ctx, "method 'join'", lambda value, *rest: value.join(*rest), *args, reason=BUILTIN_METHOD)
-    parts = []
-    for part in ctx.unpack(args[0]):
-        contents = ctx.realize(part).contents
-        parts.append(contents.constant() if isinstance(contents, Constant) else shown(ctx, part))
+    try:
+        iterator = ctx.realize(args[0]).iterate(ctx)
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), TypeError):
+            raise
+        ctx.throw(TypeError, "can only join an iterable")
+    parts = [shown(ctx, part) for part in ctx.unpack(iterator)]
     joined: Any = text.value
     return fold(ctx, joined.join, parts)
 

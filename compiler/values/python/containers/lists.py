@@ -297,14 +297,16 @@ def _sort(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keyword
 def sort_values(ctx: CaptureContext, items: list[Value], kwargs: Keywords) -> list[Value]:
     """Return the items in the order of `sorted(items, key=, reverse=)`; the keys must be known."""
     key = ctx.realize(kwargs.get("key", Constant(None)))
-    reverse = ctx.realize(kwargs.get("reverse", Constant(False)))
+    reverse = ctx.realize(kwargs.get("reverse", Constant(False))).as_index(ctx)
+    backwards: Any = reverse.constant() if reverse.is_constant() else reverse.stand_in()
+    fold(ctx, sorted, (), reverse=backwards)  # raises, with Python's own words, before a key is asked for
     no_key = isinstance(key, Constant) and key.value is None
     keys = [item if no_key else ctx.realize(ctx.call(key, [item], {})) for item in items]
     if all(value.is_constant() for value in keys):
         known: list[Any] = [value.constant() for value in keys]
     else:
         known = [_SortKey(ctx, value) for value in keys]
-    order = fold(ctx, sorted, range(len(items)), key=lambda i: known[i], reverse=bool(reverse.constant()))
+    order = fold(ctx, sorted, range(len(items)), key=lambda i: known[i], reverse=backwards)
     return [items[i] for i in order.constant()]  # type: ignore[attr-defined]  # a list of positions
 
 

@@ -10,7 +10,7 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied
 from .dict_entries import DictEntries, missing
 from .mapping_views import DictView, Entry
 from .own_attributes import OwnAttributes
@@ -253,9 +253,12 @@ def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> list[Value]:
     """Return the two parts of an element that a dictionary is updated with, or raise what that kind raises."""
     ordered = kind is collections.OrderedDict
-    if not ordered and not any(defines(element.python_type(), name) for name in ("__iter__", "__getitem__")):
+    try:
+        parts = ctx.unpack(ctx.realize(element.iterate(ctx)))
+    except Raised as raised:
+        if ordered or not issubclass(raised.value.python_type(), TypeError):
+            raise
         ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
-    parts = ctx.unpack(element)
     size = len(parts)
     if size == 2:
         return parts
