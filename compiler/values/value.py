@@ -235,17 +235,24 @@ class Value:
 
     def unpacked(self, ctx: "CaptureContext") -> list["Value"]:
         """Evaluate `list(value)` as a list of values."""
-        iterator = ctx.realize(self.iterate(ctx))
+        return ctx.realize(self.iterate(ctx)).taken(ctx)
+
+    def taken(self, ctx: "CaptureContext") -> list["Value"]:
+        """Take all that `next(value)` gives."""
         elements: list[Value] = []
         while True:
             try:
-                elements.append(ctx.realize(iterator.next(ctx)))
+                elements.append(ctx.realize(self.next(ctx)))
             except Raised as raised:
                 if issubclass(raised.value.python_type(), StopIteration):
                     return elements
                 raise
             if len(elements) > _MOST_ELEMENTS:
                 raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
+
+    def gathered(self, ctx: "CaptureContext") -> list["Value"]:
+        """Evaluate `list(value)` as Python's containers do: they ask for a hint of the length when they have begun."""
+        return self.unpacked(ctx)
 
     def length(self, ctx: "CaptureContext") -> "Value":
         """Evaluate `len(value)`."""
@@ -323,6 +330,16 @@ class Value:
     def replay(self, out: Rebuilder) -> list[str]:
         """Return the statements that make the original object, reached by `source`, look like this value."""
         self.unsupported("replaying a change", CANNOT_REBUILD)
+
+
+def unless_refused(ctx: "CaptureContext", ask: Callable[["CaptureContext"], Value | None]) -> Value | None:
+    """Return what a question gives, None where it raises a TypeError."""
+    try:
+        return ask(ctx)
+    except Raised as raised:
+        if not issubclass(raised.value.python_type(), TypeError):
+            raise
+    return None
 
 
 def deep_copied(ctx: "CaptureContext", value: Value, memo: dict[int, Value]) -> Value:

@@ -68,7 +68,7 @@ def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         words = f"{function_words(callee)} argument after * must be an iterable, not {kind.__name__}"
         frame.ctx.throw(TypeError, words)
-    positional, named = frame.ctx.unpack(args), keywords_of(frame, kwargs)
+    positional, named = frame.ctx.realize(args).gathered(frame.ctx), keywords_of(frame, kwargs)
     frame.push(frame.ctx.calls.call_and_push(callee, positional, named))
 
 

@@ -334,7 +334,9 @@ def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 
 @calls(sorted)
 def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    return ListValue(sort_values(ctx, _in_any_order(ctx, args[0], kwargs), kwargs))
+    given = ctx.realize(args[0])
+    items = given.gathered(ctx) if isinstance(given, ObjectValue) else _in_any_order(ctx, given, kwargs)
+    return ListValue(sort_values(ctx, items, kwargs))
 
 
 def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[Value]:
@@ -352,7 +354,7 @@ def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[V
 
 @constructs(list)
 def _list(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return ListValue(list(ctx.unpack(args[0])) if args else [])
+    return ListValue(ctx.realize(args[0]).gathered(ctx)[:] if args else [])
 
 
 @constructs(tuple)
@@ -361,7 +363,7 @@ def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
         value = ctx.realize(args[0]) if args else None
         if isinstance(value, TupleValue) and value.kind is tuple:
             return value
-        return TupleValue(list(ctx.unpack(value)) if value is not None else [])
+        return TupleValue(value.gathered(ctx)[:] if value is not None else [])
     fields = getattr(kind, "_fields", None)
     maker = class_lookup(kind, "__new__")[1]
     made_by = getattr(getattr(maker, "__func__", maker), "__module__", None) or ""
@@ -534,7 +536,7 @@ def _new_tuple(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     kind = ctx.realize(args[0])
     if not isinstance(kind, ClassValue):
         raise Break(CONSTRUCTION, "tuple.__new__ of something that is not a class")
-    return TupleValue(list(ctx.unpack(args[1])) if len(args) > 1 else [], kind=kind.kind)
+    return TupleValue(ctx.realize(args[1]).gathered(ctx)[:] if len(args) > 1 else [], kind=kind.kind)
 
 
 def dictionary_from_keys_rule(function: object) -> CallRule | None:

@@ -9,6 +9,7 @@ import torch
 from ..constant import Constant, fold
 from ..python.containers.mapping_views import DictView
 from ..python.containers.sequences import SequenceIterator
+from ..python.objects.attributes import MISSING, class_lookup
 from ..python.objects.classes import constructs
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
@@ -106,7 +107,20 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
     return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
 
 
-constructs(int, float, complex, bytes)(_number)
+constructs(int, float, complex)(_number)
+
+
+@constructs(bytes)
+def _bytes(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
+    if isinstance(value, ObjectValue) and not isinstance(value.contents, Constant):
+        names = [name for name in _OF_BYTES if class_lookup(value.kind, name)[1] not in (None, MISSING)]
+        if names and names[0] in ("__iter__", "__getitem__"):
+            return fold(ctx, bytes, [known_argument(ctx, element, "bytes") for element in value.gathered(ctx)])
+    return _number(ctx, kind, args, kwargs)
+
+
+_OF_BYTES = ("__bytes__", "__index__", "__iter__", "__getitem__")  # in the order in which Python looks for them
 
 
 @constructs(bool)

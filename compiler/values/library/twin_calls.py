@@ -14,6 +14,8 @@ import sys
 import types
 
 from ...base.locks import ForkedLock
+from ..constant import Constant
+from ..python.objects.instances import ObjectValue
 from ..reasons import UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule
 from ..source import Injected
@@ -53,6 +55,11 @@ def _rule(module: str, name: str) -> CallRule:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if name in _CONCATENATING and not (args and issubclass(args[0].python_type(), _SEQUENCES)):
             raise Break(UNSUPPORTED_OPERATION, f"operator.{name} of what is not a builtin sequence")
+        given = [ctx.realize(arg) for arg in args]
+        default = given[1] if len(given) == 2 else Constant(0)
+        plain = isinstance(default, Constant) and type(default.value) is int
+        if name == "length_hint" and plain and given and isinstance(given[0], ObjectValue):
+            return given[0].length_hint(ctx) or default  # in Python it words its refusals otherwise
         function = getattr(_twin(module), name)
         return ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
 

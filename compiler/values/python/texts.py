@@ -275,7 +275,7 @@ def _join(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwarg
         if not issubclass(raised.value.python_type(), TypeError):
             raise
         ctx.throw(TypeError, "can only join an iterable")
-    parts = [shown(ctx, part) for part in ctx.unpack(iterator)]
+    parts = [shown(ctx, part) for part in iterator.gathered(ctx)]
     joined: Any = text.value
     return fold(ctx, joined.join, parts)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ...constant import Constant
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
 from ...type_attributes import type_attribute
-from ...value import CaptureContext, Raised, Rebuilder, Value
+from ...value import CaptureContext, Raised, Rebuilder, Value, unless_refused
 from .tuples import TupleValue
 
 
@@ -42,6 +42,7 @@ class IteratorValue(Value):
         self.count = count
         self.options = options
         self.steps_taken = 0
+        self.owner: Value | None = None  # whose length is the hint of how many elements are left
 
     def python_type(self) -> type:
         """Return the iterator's type."""
@@ -66,7 +67,14 @@ class IteratorValue(Value):
         for element in self.steps:
             self.steps_taken += 1
             return ctx.realize(element)
+        self.owner = None
         ctx.throw(StopIteration)
+
+    def gathered(self, ctx: CaptureContext) -> list[Value]:
+        """Evaluate `list(iterator)`."""
+        if self.owner is not None:
+            unless_refused(ctx, self.owner.length)
+        return self.unpacked(ctx)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""

@@ -92,6 +92,10 @@ class ListValue(SequenceValue):
         iterator.made_by = reversed, self
         return iterator
 
+    def given(self, ctx: CaptureContext, value: Value) -> list[Value]:
+        """Return the elements of what it is extended by; a deque asks for no hint of their number."""
+        return ctx.unpack(value) if self.kind is collections.deque else ctx.realize(value).gathered(ctx)
+
     def sliced(self, items: list[Value]) -> Value:
         """Return a new list, or a deque."""
         sequence = ListValue(list(items), kind=self.kind, maximum=self.maximum)
@@ -120,7 +124,7 @@ class ListValue(SequenceValue):
             if type(ctx.realize(value)).iterate is Value.iterate:
                 ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
             try:
-                self.items[index] = ctx.unpack(value)
+                self.items[index] = ctx.realize(ctx.realize(value).iterate(ctx)).gathered(ctx)
             except ValueError as error:
                 ctx.throw(ValueError, *error.args)
         else:
@@ -207,7 +211,7 @@ def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     before = self.before()
-    self.items.extend(ctx.unpack(args[0]))
+    self.items.extend(self.given(ctx, args[0]))
     self.trim(left=False)
     self.changed(ctx, before)
     return Constant(None)
@@ -339,7 +343,7 @@ def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     before = self.before()
-    self.items[:] = ctx.unpack(args[0]) if args else []
+    self.items[:] = self.given(ctx, args[0]) if args else []
     self.trim(left=False)
     self.changed(ctx, before)
     return Constant(None)

@@ -254,11 +254,12 @@ def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> lis
     """Return the two parts of an element that a dictionary is updated with, or raise what that kind raises."""
     ordered = kind is collections.OrderedDict
     try:
-        parts = ctx.unpack(ctx.realize(element.iterate(ctx)))
+        iterator = ctx.realize(element.iterate(ctx))
     except Raised as raised:
         if ordered or not issubclass(raised.value.python_type(), TypeError):
             raise
         ctx.throw(TypeError, f"cannot convert dictionary update sequence element #{position} to a sequence")
+    parts = iterator.gathered(ctx)
     size = len(parts)
     if size == 2:
         return parts

@@ -322,7 +322,7 @@ class TokenPool:
             return value.real_tokens(self)
         if isinstance(value, Constant):
             return value.constant()
-        if operand or not defines(value.python_type(), "__iter__"):
+        if operand or not any(defines(value.python_type(), name) for name in ("__iter__", "__getitem__")):
             return value.stand_in()
         return [self.token(element) for element in self.ctx.unpack(value)]
 

@@ -292,7 +292,7 @@ def native_new(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     _require_constructible(ctx, kind)
     if issubclass(kind, tuple):
         demand_plain_reading(kind)
-        return TupleValue(list(ctx.unpack(args[0])) if args else [], kind=kind)
+        return TupleValue(ctx.realize(args[0]).gathered(ctx)[:] if args else [], kind=kind)
     instance = new_object(kind)
     base = next((base for base in (*_LITERAL_BASES, frozenset) if issubclass(kind, base)), None)
     if base is not None:

@@ -16,7 +16,7 @@ from ...operator_table import Comparison
 from ...reasons import BUILTIN_METHOD, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
 from ...scalar import SizeValue
 from ...source import Source
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
 from ..containers.iterators import IteratorValue
 from ..containers.lists import ListValue
 from ..containers.mapping_views import Entry
@@ -28,7 +28,8 @@ from .instance_attributes import InstanceAttributes
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
 _COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _FILLING = ("append", "extend", "__setitem__", "__new__", "__setattr__")  # what copying a subclass instance calls
-_ANSWERS: dict[str, type] = {"__len__": int, "__bool__": bool, "__hash__": int, "__index__": int}
+_LENGTHS = ("__len__", "__length_hint__")
+_ANSWERS: dict[str, type] = dict.fromkeys((*_LENGTHS, "__hash__", "__index__"), int) | {"__bool__": bool}
 _CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
 INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
 SEQUENCE_ITERATOR = type(iter(type("Sequence", (), {"__getitem__": lambda self, position: None})()))
@@ -135,7 +136,7 @@ class ObjectValue(InstanceAttributes):
             self.refuse(ctx, "reversed", reversed)
         if self.method(ctx, "__len__") is None:
             self.length(ctx)  # which refuses
-        return IteratorValue(reversed, _from_the_end(ctx, self), ctx)
+        return _hinted_by(self, IteratorValue(reversed, _from_the_end(ctx, self), ctx))
 
     def stand_in(self) -> object:
         """Return an instance of a class of the same name without methods, derived from the same builtin type."""
@@ -178,7 +179,7 @@ class ObjectValue(InstanceAttributes):
         if not answer.is_constant() or isinstance(answer, SizeValue):
             return answer
         known = answer.constant()
-        if type(known) is _ANSWERS[name] and (name != "__len__" or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
+        if type(known) is _ANSWERS[name] and (name not in _LENGTHS or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
             return Constant(hash(known)) if name == "__hash__" else answer
         return fold(ctx, function, type(self.kind.__name__, (), {name: lambda *args: known})())
 
@@ -227,8 +228,24 @@ class ObjectValue(InstanceAttributes):
         if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
-            return IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx)
+            return _hinted_by(self, IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx))
         self.refuse(ctx, "iteration", iter)
+
+    def gathered(self, ctx: CaptureContext) -> list[Value]:
+        """Evaluate `list(object)`, which asks `__len__` or `__length_hint__`; a TypeError of theirs is no error."""
+        iterator = ctx.realize(self.iterate(ctx))
+        self.length_hint(ctx)
+        return iterator.taken(ctx)
+
+    def length_hint(self, ctx: CaptureContext) -> Value | None:
+        """Evaluate `operator.length_hint(object)`; None where it has none."""
+        length = unless_refused(ctx, self.length) if class_lookup(self.kind, "__len__")[0] is not None else None
+        if length is not None:
+            return length
+        hint = unless_refused(ctx, lambda ctx: self._special(ctx, "__length_hint__"))
+        if hint is None or (isinstance(hint, Constant) and hint.value is NotImplemented):
+            return None
+        return self.answered(ctx, "__length_hint__", hint, operator.length_hint)
 
     def next(self, ctx: CaptureContext) -> Value:
         """Evaluate `next(object)`."""
@@ -364,6 +381,11 @@ def new_object(kind: type) -> ObjectValue:
     else:
         instance.contents = SetValue(container) if container in (set, frozenset) else DictValue(container)
     return instance
+
+
+def _hinted_by(owner: ObjectValue, iterator: IteratorValue) -> IteratorValue:
+    iterator.owner = owner if class_lookup(owner.kind, "__len__")[0] is not None else None
+    return iterator
 
 
 def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
