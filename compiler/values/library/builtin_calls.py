@@ -5,8 +5,8 @@ import operator
 import sys
 import types
 import typing
-from collections.abc import Callable
-from typing import Union
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Union
 
 import torch
 
@@ -48,20 +48,46 @@ def _type(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
     return ctx.known(ctx.realize(args[0]).python_type())
 
 
-def _classes(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
+def _classes(ctx: CaptureContext, subject: Value, value: Value, check: Callable[[Any, Any], bool]) -> Iterator[type]:
+    """Give the classes that an object is compared with, in turn; what comes behind the one that fits is not looked at.
+
+    check: isinstance or issubclass of the subject, which refuses in words of its own what is no class.
+    """
     value = ctx.realize(value)
     if isinstance(value, TupleValue):
-        return tuple(kind for item in value.elements(ctx) for kind in _classes(ctx, item))
-    real = value.constant() if value.is_constant() else None
-    if isinstance(real, types.UnionType):
-        return tuple(kind for kind in real.__args__ if isinstance(kind, type))
+        for item in value.elements(ctx):
+            yield from _classes(ctx, subject, item, check)
+        return
+    real: Any = value.constant() if value.is_constant() else None
     if not isinstance(real, type) and not getattr(real, "__args__", ()):
         real = getattr(real, "__origin__", real)  # typing.Sequence stands for collections.abc.Sequence
-    if isinstance(real, type):
-        return (real,)
-    if getattr(real, "__origin__", None) is Union:
-        return tuple(kind for kind in getattr(real, "__args__", ()) if isinstance(kind, type))
-    ctx.throw(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+    of_typing = getattr(real, "__origin__", None) is Union
+    parts = real.__args__ if of_typing or isinstance(real, types.UnionType) else (real,)
+    for part in parts:
+        if isinstance(part, type) and part is not typing.Any and not isinstance(part, types.GenericAlias):
+            yield part
+        else:
+            _refuse_class(ctx, subject, value, part, check)
+
+
+def _refuse_class(
+    ctx: CaptureContext, subject: Value, value: Value, real: object, check: Callable[[Any, Any], bool]
+) -> NoReturn:
+    """Raise what Python raises for what is no class; Break where it answers all the same."""
+    _demand_no_class(value, check.__name__)
+    _demand_no_class(subject, check.__name__)
+    asked = subject.constant() if subject.is_constant() else None
+    fold(ctx, check, asked, real if value.is_constant() else value.stand_in())
+    value.unsupported(check.__name__, UNSUPPORTED_OPERATION)
+
+
+def _demand_no_class(value: Value, what: str) -> None:
+    """Raise Break for an object that may act as a class."""
+    if not value.is_constant() and any(class_lookup(value.python_type(), name)[0] is not None for name in _OF_CLASSES):
+        value.unsupported(what, UNSUPPORTED_OPERATION)
+
+
+_OF_CLASSES = ("__instancecheck__", "__subclasscheck__", "__bases__", "__getattr__", "__getattribute__")
 
 
 _ASKED_AT_ONCE = frozenset({"collections", "typing", "typing_extensions", "abc", "numbers", "enum"})
@@ -70,7 +96,7 @@ _ASKED_AT_ONCE = frozenset({"collections", "typing", "typing_extensions", "abc",
 @calls(isinstance)
 def _isinstance(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.realize(args[0])
-    return Constant(any(_is_instance(ctx, value, candidate) for candidate in _classes(ctx, args[1])))
+    return Constant(any(_is_instance(ctx, value, candidate) for candidate in _classes(ctx, value, args[1], isinstance)))
 
 
 def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
@@ -88,7 +114,18 @@ def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
     guard_bases(ctx, kind, (candidate,))
     if getattr(candidate, "_is_runtime_protocol", False) and not _derives(kind, candidate):
         return _has_all_of(ctx, value, candidate)
-    return isinstance(value, TensorValue) or fold(ctx, issubclass, kind, candidate).truth(ctx)
+    if isinstance(value, TensorValue):
+        return True
+    return _is_of(kind, candidate) if _asks_type(candidate) else fold(ctx, issubclass, kind, candidate).truth(ctx)
+
+
+def _asks_type(candidate: type) -> bool:
+    """Return whether isinstance goes by the classes alone: `type` asks no `__subclasscheck__` for that."""
+    return class_lookup(type(candidate), "__instancecheck__")[0] is type
+
+
+def _is_of(kind: type, candidate: type) -> bool:
+    return type.__subclasscheck__(candidate, kind)
 
 
 def _derives(kind: type, protocol: type) -> bool:
@@ -154,21 +191,24 @@ def _tensor_is(value: TensorValue, kind: type) -> bool:
         return issubclass(value.kind, kind)
     if kind.__module__.startswith("torch") and kind.__name__.endswith("Tensor"):
         return isinstance(value.fake, kind)
-    return issubclass(value.kind, kind)
+    return _is_of(value.kind, kind) if _asks_type(kind) else issubclass(value.kind, kind)
 
 
 @calls(issubclass)
 def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     kind = ctx.realize(args[0])
-    if not isinstance(kind, ClassValue):
-        ctx.throw(TypeError, "issubclass() arg 1 must be a class")
-    return Constant(any(_is_subclass(ctx, kind, candidate) for candidate in _classes(ctx, args[1])))
+    return Constant(any(_is_subclass(ctx, kind, candidate) for candidate in _classes(ctx, kind, args[1], issubclass)))
 
 
-def _is_subclass(ctx: CaptureContext, kind: ClassValue, candidate: type) -> bool:
+def _is_subclass(ctx: CaptureContext, kind: Value, candidate: type) -> bool:
     verdict = _metaclass_answer(ctx, candidate, "__subclasscheck__", kind)
     if verdict is not None:
         return verdict
+    if not isinstance(kind, ClassValue) and kind.is_constant():
+        return fold(ctx, issubclass, kind.constant(), candidate).truth(ctx)
+    if not isinstance(kind, ClassValue):
+        _demand_no_class(kind, "issubclass")
+        ctx.throw(TypeError, "issubclass() arg 1 must be a class")
     guard_bases(ctx, kind.kind, (candidate,))
     return fold(ctx, issubclass, kind.kind, candidate).truth(ctx)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..guard import Answer, GuardKind
 from ..python.objects.classes import ClassValue
-from ..reasons import ARGUMENT_NOT_KNOWN, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, UNKNOWN_CALLEE, Break
 from ..rule_tables import CallRule
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -23,7 +23,10 @@ def dispatch_rule(function: object) -> CallRule | None:
         kind = ctx.realize(args[0])
         if not isinstance(kind, ClassValue):
             raise Break(ARGUMENT_NOT_KNOWN, f"dispatch on {kind.describe()}")
-        implementation = dispatch(kind.kind)
+        try:
+            implementation = dispatch(kind.kind)
+        except Exception:  # two fit, or a class that was asked raises: what it says may be another thing next time
+            raise Break(UNKNOWN_CALLEE, f"dispatch on {kind.describe()}, which raises") from None
         ctx.guards.add(Injected(dispatch), GuardKind.ANSWER, Answer((kind.kind,), {}, implementation))
         return ctx.wrap(implementation, Injected(implementation))
 
