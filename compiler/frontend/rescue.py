@@ -7,6 +7,7 @@ error where it happens, and what it had changed before stays changed as in eager
 
 from torch import fx
 
+from ..base.stack_room import has_room
 from ..graph.effects.call_effects import Effects
 from ..graph.effects.hook_failures import raised_by_tensor_hook
 from ..graph.effects.undo import saved, takes_history_for_good
@@ -32,9 +33,9 @@ class Rescue:
         """Return what the graph gives; EAGER if it fails too: then the program must see the error where it happens.
 
         Raises `error` where it is not the program's and must be seen: that of a saved-tensor hook of the caller's, that
-        of a user's backend, and under `strict`.
+        of a user's backend, one of a program that has filled the stack, and under `strict`.
         """
-        if raised_by_tensor_hook(error):
+        if raised_by_tensor_hook(error) or (isinstance(error, RecursionError) and not has_room()):
             raise error
         if self.is_graph or takes_history_for_good(self.effects, inputs):
             return EAGER

@@ -100,10 +100,13 @@ def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> li
         records = []
         for statement in program.history:
             if CALL in statement:
-                records.append(CallRecord(statement, _call(statement, namespace)))
+                observed = _call(statement, namespace)
+                if observed is None:  # how far the program came before the stack was full is not its own doing
+                    return [*records, CallRecord(statement, _observed(("raises", RecursionError()), "", [], {}, ()))]
+                records.append(CallRecord(statement, observed))
             else:
                 _change(statement, namespace)
-        records.append(CallRecord("the end", _observed(("nothing",), "", [], namespace)))
+        records.append(CallRecord("the end", _observed(("nothing",), "", [], namespace, _random_states())))
         return records
 
 
@@ -132,8 +135,8 @@ def _module(program: PythonProgram, inside: Wrap) -> dict[str, Any]:
     )
 
 
-def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...]:
-    """Run a statement that calls `step` and return what is observed of it."""
+def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...] | None:
+    """Run a statement that calls `step` and return what is observed of it, None if the stack was full."""
     printed = io.StringIO()
     target = statement.partition(" = ")[0]
     namespace[target] = None
@@ -142,12 +145,16 @@ def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...]:
         try:
             exec(statement, namespace)
             outcome: tuple[Any, ...] = ("returns", namespace[target])
+        except RecursionError:
+            return None
         except Exception as error:
             outcome = ("raises", error.with_traceback(None))
-    return _observed(outcome, printed.getvalue(), warned, namespace)
+    return _observed(outcome, printed.getvalue(), warned, namespace, _random_states())
 
 
-def _observed(outcome: tuple[Any, ...], printed: str, warned: list[Any], namespace: dict[str, Any]) -> tuple[Any, ...]:
+def _observed(
+    outcome: tuple[Any, ...], printed: str, warned: list[Any], namespace: dict[str, Any], drawn: tuple[str, ...]
+) -> tuple[Any, ...]:
     observer = Observer()
     words = tuple((entry.category.__name__, plain_text(entry.message)) for entry in warned)
     state = [(name, value) for name, value in namespace.items() if name not in _TOOLS]
@@ -155,7 +162,7 @@ def _observed(outcome: tuple[Any, ...], printed: str, warned: list[Any], namespa
         (outcome[0], *(observer.describe(part) for part in outcome[1:])),
         without_addresses(printed),
         words,
-        _random_states(),
+        drawn,
         (torch.is_grad_enabled(), str(torch.get_default_dtype()), torch.is_autocast_enabled("cpu")),
         ("globals", *observer.named(sorted(state, key=lambda entry: entry[0]))),
     )
