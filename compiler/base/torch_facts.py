@@ -172,7 +172,9 @@ def calls_module_plainly(kind: type) -> bool:
     If torch renames that wrapper, these modules run in Python.
     """
     call = kind.__call__
-    if call is torch.nn.Module.__call__:
+    if getattr(kind, "_call_impl", None) is not module_call_path:
+        return False
+    if call is _module_call:
         return True
     name, wrapped = getattr(call, "__qualname__", ""), getattr(kind, "_wrapped_call", None)
     is_wrapper = name == "GraphModule.recompile.<locals>.call_wrapped" and call.__module__ == "torch.fx.graph_module"
@@ -525,6 +527,7 @@ def below_autograd() -> Any:
 set_grad_mode = torch._C._set_grad_enabled  # a node of graphs: grad mode inside captured code
 any_autocast_enabled = torch._C._is_any_autocast_enabled  # guarded: autocast changes what operations do
 function_mode_depth = torch._C._len_torch_function_stack  # guarded: with a mode on, code runs eagerly
+_module_call = torch.nn.Module.__call__  # as torch made it: a program may replace it, and `_call_impl` behind it
 module_call_path = torch.nn.Module._call_impl  # what calling a module with hooks runs; evaluated like user code
 without_transforms = torch._C._DisableFuncTorch  # inputs are wrapped as they are, whatever transform is being evaluated
 foreach_add_quotients = torch._foreach_addcdiv_  # takes a tensor of scalars too, which its fake kernel refuses

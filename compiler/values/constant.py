@@ -237,7 +237,10 @@ class Known(KnownObject):
             ctx.throw(AttributeError, *error.args)
         if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
             return ctx.wrap(attribute, Attribute(Injected(module), name))
-        if name not in vars(module) or is_stable_module(module):
+        if name not in vars(module):
+            return ctx.known(attribute)
+        if is_stable_module(module) and type(attribute) not in LITERAL_TYPES:
+            ctx.guards.add(Item(Injected(vars(module)), name), GuardKind.IDENTITY, attribute)  # tests replace functions
             return ctx.known(attribute)
         return ctx.lazy(attribute, Item(Attribute(Injected(module), "__dict__"), name))
 
@@ -407,7 +410,7 @@ def refuse_arguments(ctx: CaptureContext, function: Any, args: Arguments, kwargs
 
 
 def is_stable_module(module: types.ModuleType) -> bool:
-    """Return whether attributes of the module are taken as fixed: torch and modules written in C."""
+    """Return whether a module, torch's or Python's, changes nothing that its attributes hold."""
     name = module.__name__
     if name == "torch" or name.startswith("torch."):
         return True

@@ -75,7 +75,7 @@ def wrap_object(ctx: CaptureContext, value: object, source: Source) -> Value:
     """Return the value of anything but a tensor (which the capture makes a graph input)."""
     rule = WRAP_RULES.get(type(value))
     if rule is None:
-        rule = next((rule for kinds, rule in _BY_BASE if isinstance(value, kinds)), _other)
+        rule = next((rule for kinds, rule in _BY_BASE if issubclass(type(value), kinds)), _other)
     return rule(ctx, value, source)
 
 
@@ -285,6 +285,8 @@ def _set(ctx: CaptureContext, value: object, source: Source) -> Value:
 def _function(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, types.FunctionType)
     ctx.guards.add(source, GuardKind.CODE, value.__code__)
+    if not isinstance(source, Injected):  # one of equal code may be made with other globals, as mocks are
+        ctx.guards.add(Attribute(source, "__globals__"), GuardKind.IDENTITY, value.__globals__)
     return wrap_function(ctx, value, source)
 
 

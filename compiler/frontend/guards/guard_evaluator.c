@@ -165,18 +165,39 @@ static PyObject *member_behind(PyTypeObject *kind, PyObject *after, PyObject *na
   return found;
 }
 
-static int has_member(Step *step, PyObject *value) { /* operand: name or (name, after); extra: what; result: how */
+/* names: name or (name, after); how: as in the step; found: borrowed, what is there. */
+static int has_member(PyTypeObject *kind, PyObject *names, Py_ssize_t how, PyObject *expected, PyObject **found) {
   int known = 1;
-  if (!PyType_Check(value) || !((PyTypeObject *)value)->tp_mro) return NO;
-  PyTypeObject *kind = (PyTypeObject *)value;
-  PyObject *found = PyTuple_Check(step->operand)
-                        ? member_behind(kind, PyTuple_GET_ITEM(step->operand, 1), PyTuple_GET_ITEM(step->operand, 0), &known)
-                        : _PyType_Lookup(kind, step->operand);
+  *found = PyTuple_Check(names) ? member_behind(kind, PyTuple_GET_ITEM(names, 1), PyTuple_GET_ITEM(names, 0), &known)
+                                : _PyType_Lookup(kind, names);
   if (!known) return NO;
-  if (step->result == 1) return found == NULL;
-  if (step->result == 2)
-    return found && found != Py_None && found != Py_True && found != Py_False && !Py_TYPE(found)->tp_descr_get;
-  return found == step->extra;
+  if (how == 1) return *found == NULL;
+  if (how == 2)
+    return *found && *found != Py_None && *found != Py_True && *found != Py_False && !Py_TYPE(*found)->tp_descr_get;
+  return *found == expected;
+}
+
+/* CPython's number for what a class and its bases hold: another one after every change of them; 0: none is given. */
+static unsigned int version_of(PyTypeObject *kind) {
+#if PY_VERSION_HEX < 0x030D0000
+  if (!(kind->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+#endif
+  return kind->tp_version_tag;
+}
+
+static int has_members(Step *step) { /* operand: the class; extra: rows of has_member; result: the version that had them */
+  PyTypeObject *kind = (PyTypeObject *)step->operand;
+  unsigned int version = version_of(kind);
+  int settled = 1;
+  if (version && (Py_ssize_t)version == step->result) return YES;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(step->extra); i++) {
+    PyObject *found, *row = PyTuple_GET_ITEM(step->extra, i);
+    Py_ssize_t how = PyLong_AsSsize_t(PyTuple_GET_ITEM(row, 1));
+    if (has_member(kind, PyTuple_GET_ITEM(row, 0), how, PyTuple_GET_ITEM(row, 2), &found) != YES) return NO;
+    if (how == 2 && Py_TYPE(found)->tp_flags & Py_TPFLAGS_HEAPTYPE) settled = 0; /* it may become a descriptor */
+  }
+  step->result = settled ? (Py_ssize_t)version_of(kind) : 0;
+  return YES;
 }
 
 static int equals(PyObject *value, PyObject *expected) {
@@ -284,7 +305,12 @@ static int check(Step *step, PyObject **slots) {
       return found == FAILED ? FAILED : !found;
     }
     case OP_EMPTY_ITEMS: return holds_nothing(value, step->operand);
-    case OP_MEMBER: return has_member(step, value);
+    case OP_MEMBER: {
+      PyObject *found;
+      if (!PyType_Check(value) || !((PyTypeObject *)value)->tp_mro) return NO;
+      return has_member((PyTypeObject *)value, step->operand, step->result, step->extra, &found);
+    }
+    case OP_MEMBERS: return has_members(step);
     case OP_CODE: return has_code(value, step->operand);
     case OP_TENSOR: return is_tensor(step, value);
     case OP_TRUTH: {

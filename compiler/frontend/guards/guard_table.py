@@ -4,6 +4,7 @@ A step fetches a value into the next slot or checks the value of one; values tha
 once.  Steps stand in the order of the guards, so a check may rely on those before it.
 """
 
+import dataclasses
 import functools
 import sys
 import types
@@ -94,6 +95,7 @@ class _GuardTableBuilder:
         self.steps: list[GuardStep] = []
         self.places: dict[Source, int] = {}
         self.kinds: dict[int, type] = {}  # the exact type that a slot is known to hold here
+        self.of_classes: dict[Source, int] = {}  # a known class -> its step, which has all that is asked of its names
 
     def place(self, source: Source) -> int:
         if isinstance(source, Argument):
@@ -107,6 +109,13 @@ class _GuardTableBuilder:
         return slot
 
     def add(self, guard: Guard) -> None:
+        if (
+            guard.kind is GuardKind.MEMBER
+            and isinstance(guard.source, Injected)
+            and isinstance(guard.source.value, type)
+        ):
+            self.add_member(guard, guard.source)
+            return
         value = -1 if guard.source is None else self.place(guard.source)
         others = tuple(self.place(other) for other in guard.others)
         if guard.kind is GuardKind.TYPE:
@@ -115,6 +124,19 @@ class _GuardTableBuilder:
         rule = RULE_OF_KIND[guard.kind]
         steps = rule.steps(guard, slots) if rule.steps is not None else None
         self.steps += steps or [GuardStep(StepOp.PYTHON, value, operand=slots.python_check, extra=others)]
+
+    def add_member(self, guard: Guard, source: Injected) -> None:
+        """Add to the step of a class: as long as the class is as it was, one look is enough for all its names."""
+        rule = RULE_OF_KIND[guard.kind]
+        assert rule.steps is not None
+        asked = rule.steps(guard, CheckSlots(-1, (), PythonCheck(guard)))
+        rows = tuple((step.operand, step.result, step.extra) for step in asked or ())
+        position = self.of_classes.setdefault(source, len(self.steps))
+        if position == len(self.steps):
+            self.steps.append(GuardStep(StepOp.MEMBERS, -1, operand=source.value, extra=()))
+        known = self.steps[position].extra
+        assert isinstance(known, tuple)
+        self.steps[position] = dataclasses.replace(self.steps[position], extra=(*known, *rows))
 
 
 @functools.singledispatch

@@ -29,7 +29,8 @@ class StepOp(IntEnum):
     DISTINCT = 19  # the slots in operand hold different objects
     STATE = 20  # operand() == extra
     MEMBER = 21  # the MRO of value has extra under operand, a name or (name, after); result 1: nothing, 2: plain data
-    PYTHON = 22  # operand(value, *what the slots in extra hold)
+    MEMBERS = 22  # the class operand has what the rows in extra say: (operand, result, extra) of MEMBER
+    PYTHON = 23  # operand(value, *what the slots in extra hold)
 
 
 LAST_FETCH = StepOp.FETCH

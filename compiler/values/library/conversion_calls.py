@@ -132,7 +132,8 @@ def _bool(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) ->
 def _abs(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     value = ctx.realize(args[0])
     if isinstance(value, TensorValue):
-        return ctx.graph.call("call_function", abs, [value], {})
+        method = value.replaced(ctx, "__abs__")
+        return ctx.graph.call("call_function", abs, [value], {}) if method is None else ctx.call(method, [], {})
     if isinstance(value, ObjectValue):
         method = value.method(ctx, "__abs__")
         if method is not None:

@@ -86,7 +86,8 @@ class ModuleValue(ObjectValue):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
-        class_lookup(self.kind, "__call__")  # which guards it
+        for name in ("__call__", "_call_impl"):
+            class_lookup(self.kind, name)  # which guards it
         if not calls_module_plainly(self.kind):
             return super().call(ctx, args, kwargs)
         if self._is_leaf_with_backward_hooks(ctx):

@@ -136,6 +136,11 @@ _SETTLED_METHODS = frozenset(  # the same of the methods that give a Python valu
     }
 )
 
+_OWN_MEMBERS: dict[type, dict[str, object]] = {  # what torch's classes of tensors have under each name
+    kind: {name: raw for base in reversed(kind.__mro__) for name, raw in vars(base).items()}
+    for kind in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+}
+
 
 MethodRule = Callable[[CaptureContext, "TensorValue", Arguments, Keywords], Value | None]
 SetterRule = Callable[[CaptureContext, "TensorValue", Value], bool]
@@ -209,15 +214,24 @@ class TensorValue(Value):
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Add an operation; `+=` changes the tensor only where it is on the left."""
+        replaced = self.replaced(ctx, f"__{'r' if reflected else 'i' if inplace else ''}{record.name}__")
+        if replaced is not None:
+            return ctx.call(replaced, [other], {})
         function = record.assigning if inplace and not reflected else record.function
         return ctx.graph.call("call_function", function, [other, self] if reflected else [self, other], {})
 
     def unary(self, ctx: CaptureContext, record: Unary) -> Value | None:
         """Add an operation."""
+        replaced = self.replaced(ctx, record.method)
+        if replaced is not None:
+            return ctx.call(replaced, [], {})
         return ctx.graph.call("call_function", record.function, [self], {})
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Add an operation; with None and texts a tensor is never equal."""
+        replaced = self.replaced(ctx, record.reflected if reflected else record.method)
+        if replaced is not None:
+            return ctx.call(replaced, [other], {})
         without_data = isinstance(other, Constant) and (other.value is None or type(other.value) is str)
         if record.asks_equality and without_data:
             return Constant(record.symbol == "!=")
@@ -251,12 +265,18 @@ class TensorValue(Value):
 
     def length(self, ctx: CaptureContext) -> Value:
         """Return the first size."""
+        replaced = self.replaced(ctx, "__len__")
+        if replaced is not None:
+            return ctx.call(replaced, [], {})
         if self.fake.dim() == 0:
             ctx.throw(TypeError, "len() of a 0-d tensor")
         return ctx.known(self.fake.shape[0])
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over the rows, which are views as in eager."""
+        replaced = self.replaced(ctx, "__iter__")
+        if replaced is not None:
+            return ctx.realize(ctx.call(replaced, [], {}))
         if self.fake.dim() == 0:
             ctx.throw(TypeError, "iteration over a 0-d tensor")
         rows = ctx.graph.call("call_method", "unbind", [self, Constant(0)], {})
@@ -273,6 +293,9 @@ class TensorValue(Value):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Add an indexing operation."""
+        replaced = self.replaced(ctx, "__getitem__")
+        if replaced is not None:
+            return ctx.call(replaced, [key], {})
         selected = select_item(ctx, self, self.fake.dim(), key)
         if selected is not None:
             selection, rest = selected
@@ -282,6 +305,10 @@ class TensorValue(Value):
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Add an index assignment."""
+        replaced = self.replaced(ctx, "__setitem__")
+        if replaced is not None:
+            ctx.call(replaced, [key, value], {})
+            return
         value = ctx.realize(value)
         if value.is_constant() and isinstance(value.constant(), numpy.generic):
             _try_to_assign(ctx, value.constant(), self.fake.dtype)
@@ -295,6 +322,9 @@ class TensorValue(Value):
         """Give metadata as constants, views as operations, methods to be called."""
         if name in self.attributes:
             return self.attributes[name]
+        replaced = self.replaced(ctx, name)
+        if replaced is not None:
+            return replaced
         if name in _VIEW_ATTRIBUTES:
             return ctx.graph.call("call_function", getattr, [self, Constant(name)], {})
         if name == "__class__":
@@ -310,21 +340,20 @@ class TensorValue(Value):
             if self.source is not None and self.real is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
-        added = self._added(ctx, name)
-        if added is not None:
-            return added
         if callable(getattr(torch.Tensor, name, None)):
             return MethodOf(self, name)
         if name not in _SETTLED_ATTRIBUTES:
             raise Break(TENSOR_STATE, f"attribute {name!r} of {self.describe()}")
         return ctx.known(getattr(self.fake, name))
 
-    def _added(self, ctx: CaptureContext, name: str) -> Value | None:
-        """Return what the user has given the class under a name; None where torch has."""
-        owner, raw = look_up(self.kind, name)
-        if owner is None or not was_added(raw):
+    def replaced(self, ctx: CaptureContext, name: str) -> Value | None:
+        """Return what the user has given the class under a name; None where it has torch's own."""
+        owner, raw = class_lookup(self.kind, name)
+        if owner is None or (_OWN_MEMBERS.get(self.kind, {}).get(name, raw) is raw and not was_added(raw)):
             return None
-        class_lookup(self.kind, name)
+        own = getattr(self.real, "__dict__", {})
+        if name in own and not hasattr(type(raw), "__set__"):
+            return None  # what is set on the tensor itself is found first
         return bind_raw(ctx, raw, owner, name, self, self.kind)
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
@@ -341,9 +370,9 @@ class TensorValue(Value):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Add a method call to the graph; what gives a Python value from metadata is a constant."""
-        added = self._added(ctx, name)
-        if added is not None:
-            return ctx.call(added, args, kwargs)
+        replaced = self.replaced(ctx, name)
+        if replaced is not None:
+            return ctx.call(replaced, args, kwargs)
         rule = _METHODS.get(name)
         answer = rule(ctx, self, args, kwargs) if rule is not None else None
         if answer is not None:

@@ -38,6 +38,7 @@ from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
 from .tensor import TensorValue
+from .whole_functions import places_of, what_is_found
 
 _NOT_GRAPH_FUNCTIONS = frozenset(
     {
@@ -132,6 +133,8 @@ def _is_dispatched(value: object) -> bool:
 
 
 _GRAPH_FUNCTIONS = _collect()
+_PLACES = places_of(_GRAPH_FUNCTIONS.values())
+_FOUND_BY = what_is_found(_GRAPH_FUNCTIONS.values())
 _MARKS: dict[int, tuple[object, str, str]] = {}  # callable, "allowed" or "disallowed", and stock's mark at that time
 _TARGETS: dict[int, tuple[object, object]] = {}  # an allowed callable, and what stands in the graph for it
 
@@ -213,8 +216,17 @@ def graph_function_rule(function: object) -> CallRule | None:
         return None
 
     target = _target_of(function) if is_allowed(function) else function
+    if target is not function or id(function) not in _GRAPH_FUNCTIONS:
+        return lambda ctx, args, kwargs: ctx.graph.call("call_function", target, args, kwargs)
+    places, parts = _PLACES[id(function)], _FOUND_BY.get(id(function), ())
+    if not all(part.is_original() for part in parts):
+        return None  # it is evaluated like a function of the user's
+    if callable(function) and not all(place.is_original() for place in places):
+        target, places = NamedApart(function), ()  # its own name is another function's now
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        for found in (*places, *parts):
+            found.guard(ctx)
         return ctx.graph.call("call_function", target, args, kwargs)
 
     return rule

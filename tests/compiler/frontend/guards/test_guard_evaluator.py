@@ -1,11 +1,13 @@
 """Three ways to check guards give one answer: the generated Python, the table in C, the meaning of each kind."""
 
+import contextlib
 import gc
 import sys
 import threading
 import types
 import weakref
 from collections.abc import Callable
+from unittest import mock
 
 import pytest
 import torch
@@ -18,7 +20,7 @@ from plumbline.compiler.frontend.guards.guard_evaluator import evaluator_type, n
 from plumbline.compiler.frontend.guards.guard_rules import guard_words
 from plumbline.compiler.frontend.guards.guard_table import guard_table
 from plumbline.compiler.frontend.guards.steps import StepOp
-from plumbline.compiler.values.guard import Guard, GuardKind
+from plumbline.compiler.values.guard import ABSENT, PLAIN, Guard, GuardKind, Member
 from plumbline.compiler.values.source import Attribute, Injected, Item, Source
 from support import guard_frames as frames
 from support.guard_ways import PARAMETERS, body, generated, meaning, native, verdict
@@ -294,3 +296,45 @@ def test_a_body_without_a_compiler_runs_through_the_generated_check() -> None:
     options = Options(compiler="no-such-compiler")
     table = guard_table((), PARAMETERS)
     assert native_evaluator(table, (), body, MISS, options) is None
+
+
+def test_a_class_is_looked_at_again_after_every_change() -> None:
+    class Upper:
+        """Has a method and plain data."""
+
+        data: object = None
+
+        def method(self) -> None:
+            """Be looked up."""
+
+    class Lower(Upper):
+        """Inherits them."""
+
+    class Describes:
+        """A class that becomes one of descriptors."""
+
+    Upper.data = Describes()
+    method, place = Upper.method, Injected(Lower)
+    whole = native((Guard(place, GuardKind.MEMBER, Member("method", None, method)),))
+    behind = native((Guard(place, GuardKind.MEMBER, Member("method", Lower, method)),))
+    plain = native((Guard(place, GuardKind.MEMBER, Member("data", None, PLAIN)),))
+    absent = native((Guard(place, GuardKind.MEMBER, Member("extra", None, ABSENT)),))
+
+    def verdicts() -> list[str]:
+        return [verdict(run, None, None) for run in (whole, behind, plain, absent) for _ in range(2)][::2]
+
+    def with_changes(owner: type, **changes: object) -> list[str]:
+        with contextlib.ExitStack() as stack:
+            for name, value in changes.items():
+                stack.enter_context(mock.patch.object(owner, name, value, create=True))
+            return verdicts()
+
+    assert verdicts() == ["hit"] * 4
+    assert with_changes(Lower, method=len) == ["miss", "hit", "hit", "hit"]
+    assert verdicts() == ["hit"] * 4
+    assert with_changes(Upper, method=len, extra=1) == ["miss", "miss", "hit", "miss"]
+    assert verdicts() == ["hit"] * 4
+    assert with_changes(Describes, __get__=len) == ["hit", "hit", "miss", "hit"]
+    assert verdicts() == ["hit"] * 4
+    Lower.__bases__ = (type("Other", (), {"method": method, "extra": 1}),)
+    assert verdicts() == ["hit", "hit", "miss", "miss"]

@@ -24,6 +24,7 @@ from plumbline.compiler.values.guard import (
     Member,
     TensorFacts,
 )
+from plumbline.compiler.values.source import Injected
 from support import guard_frames as frames
 from support.guard_ways import PARAMETERS, generated, meaning, native, verdict
 
@@ -56,6 +57,20 @@ class Overriding(Base):
 def setting() -> object:
     """Return the global state of these examples."""
     return SETTING["flag"]
+
+
+class Changing(Base):
+    """One whose method is replaced."""
+
+
+def with_method(method: Callable[..., object]) -> "Arguments":
+    """Return a maker of arguments that gives `Changing` a method first."""
+
+    def make() -> tuple[object, object]:
+        setattr(Changing, "method", method)  # noqa: B010 - mypy lets no method be assigned
+        return None, None
+
+    return make
 
 
 def doubled(value: object) -> object:
@@ -136,6 +151,11 @@ EXAMPLES: list[Example] = [
     *example(GuardKind.MEMBER, Member("absent", None, ABSENT), Derived, type("Has", (), {"absent": 1})),
     *example(GuardKind.MEMBER, Member("plain", None, PLAIN), Derived, Overriding),
     *example(GuardKind.MEMBER, Member("method", Overriding, Base.method), Overriding, Derived),
+    *pair(
+        Guard(Injected(Changing), GuardKind.MEMBER, Member("method", None, Base.method)),
+        with_method(Base.method),
+        with_method(Overriding.method),
+    ),
     *example(GuardKind.ANSWER, Answer((3,), {}, 6), doubled, tripled, 5),
     *pair(Guard(None, GuardKind.STATE, (setting, True)), with_state(True), with_state(False)),
     *example(GuardKind.EXPRESSION, "math.sqrt({0}) == 3", 9, 8, "a"),
