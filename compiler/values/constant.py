@@ -355,7 +355,7 @@ class MethodOf(Value):
         """Return a bound method of the type."""
         kind = self.python_type()
         if kind is types.MethodType:
-            return types.MethodType(inspect.getattr_static(self.owner.python_type(), self.name), None)
+            return types.MethodType(inspect.getattr_static(self.owner.python_type(), self.name), object())
         return [].__len__ if kind is types.MethodWrapperType else [].append
 
     def describe(self) -> str:

@@ -136,3 +136,18 @@ def step(x):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_does_as_plain_python_does(name):
     assert difference_of(PROGRAMS[name]) == ""
+
+
+def test_a_method_of_tensors_that_is_written_in_python():
+    assert not difference_of(
+        """
+def step(x):
+    words = []
+    for ask in (iter, len, abs):
+        try:
+            ask(x.norm)
+        except TypeError as error:
+            words.append(str(error))
+    return x + 1, words
+"""
+    )
