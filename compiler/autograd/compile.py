@@ -21,6 +21,7 @@ from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
 from ..base.events import SHAPE_RULE, Artifact, FellBack, RanEagerly, is_recording, record, stage
 from ..base.locks import ForkedLock
+from ..base.noted_warnings import noted_warnings
 from ..base.options import Options
 from ..base.torch_facts import (
     FakeTensor,
@@ -32,7 +33,7 @@ from ..base.torch_facts import (
 from ..comparison.first_call import StageDeparture
 from ..graph.checks import verify
 from ..graph.dynamic_sizes import with_size_inputs
-from ..graph.effects.undo import HOOKED, effects_of, undoing
+from ..graph.effects.undo import HOOKED, WARNED, effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
@@ -147,7 +148,8 @@ class CompiledCall:
         """Run the graph as it was captured; if it fails, nothing of it stays."""
         if self._uncompiled is None:
             self._uncompiled = undoing(lambda *inputs: interpret(self.gm, inputs), effects_of(self.gm))
-        result: tuple[object, ...] = self._uncompiled(*arguments)
+        with noted_warnings([], self.gm.meta.get(WARNED, ())):  # which are given when it has run, as for compiled code
+            result: tuple[object, ...] = self._uncompiled(*arguments)
         return result
 
     def _specialised(self, arguments: tuple[object, ...], sizes: Sizes) -> Call:

@@ -16,6 +16,7 @@ import torch
 from torch import fx
 
 from ..base.errors import Unsupported
+from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
 from ..base.torch_facts import (
     FakeTensor,
@@ -30,6 +31,7 @@ from ..base.torch_facts import (
     running_gradient_number,
 )
 from ..graph.aliasing import memory_root
+from ..graph.effects.undo import WARNED
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
 from ..graph.node_values import copy_facts, in_backward, origin_of, set_value, tensor_of, value_of
@@ -285,7 +287,7 @@ def trace_call(program: JointProgram, tangents: Sequence[int] | None = None) -> 
 
     Raises Unsupported for what cannot be rebuilt exactly, and whatever the program raises on fake tensors.
     """
-    with watched_generator():
+    with watched_generator(), noted_warnings([], program.gm.meta.get(WARNED, ())):
         return _trace_call(program, tangents)
 
 

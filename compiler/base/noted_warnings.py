@@ -8,22 +8,43 @@ break, and its warning comes from plain Python, under the filters of the moment.
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .locks import ForkedLock
 
 
-class _NotedOfThread(threading.local):
-    """Where warnings of this thread go, None for where they always go. It fits texts as a pattern of a filter would."""
+@dataclass(frozen=True, slots=True, eq=False)
+class NotedWarning:
+    """A warning that was not shown; file: of the Python code that was running."""
 
-    noted: list[str] | None = None
+    message: Warning | str
+    category: type[Warning]
+    file: str
+
+    def is_of_ours(self) -> bool:
+        """Return whether code of plumbline was running."""
+        return self.file.startswith(_OUR_FOLDER)
+
+    def __str__(self) -> str:
+        return f"{self.category.__name__}: {self.message}"
+
+
+class _NotedOfThread(threading.local):
+    """Where warnings of this thread go, None for where they always go; among: those of these texts only, None for all.
+
+    It fits texts as a pattern of a filter would.
+    """
+
+    noted: list[NotedWarning] | None = None
+    among: Collection[str] | None = None
 
     def match(self, text: str) -> bool:
-        """Return whether warnings of the running thread are noted: filters belong to the process."""
-        del text
-        return self.noted is not None
+        """Return whether such warnings of the running thread are noted: filters belong to the process."""
+        return self.noted is not None and (self.among is None or text in self.among)
 
 
 class _Installation:
@@ -57,31 +78,38 @@ class _Installation:
             if self.entry in filters:
                 filters.remove(self.entry)
 
-    def show(self, message: Any, category: Any, *rest: Any, **named: Any) -> None:
+    def show(self, message: Any, category: Any, filename: str, *rest: Any, **named: Any) -> None:
         """Note a warning of a thread that notes, show those of others."""
-        if _NOTING.noted is not None:
-            _NOTING.noted.append(f"{category.__name__}: {message}")
+        if _NOTING.noted is not None and _NOTING.match(str(message)):
+            _NOTING.noted.append(NotedWarning(message, category, filename))
         else:
-            self.shows(message, category, *rest, **named)
+            self.shows(message, category, filename, *rest, **named)
 
 
+_OUR_FOLDER = str(Path(__file__).parents[1])
 _NOTING = _NotedOfThread()
 _INSTALLATION = _Installation()
 
 
 @contextmanager
-def noted_warnings(noted: list[str]) -> Iterator[None]:
-    """Append the texts of this thread's warnings to a list instead of showing them, whatever the filters say.
+def noted_warnings(noted: list[NotedWarning], among: Collection[str] | None = None) -> Iterator[None]:
+    """Append this thread's warnings to a list instead of showing them, whatever the filters say.
+
+    among: only those of these texts.
 
     `warnings.catch_warnings` would also make Python forget which warnings it has shown, and the program's next warning
     would be shown once too often. Inserting a filter by hand does not.
     """
-    before, _NOTING.noted = _NOTING.noted, noted
+    if among is not None and not among:
+        yield
+        return
+    before = _NOTING.noted, _NOTING.among
+    _NOTING.noted, _NOTING.among = noted, among
     _INSTALLATION.enter()
     try:
         yield
     finally:
-        _NOTING.noted = before
+        _NOTING.noted, _NOTING.among = before
         _INSTALLATION.leave()
         if noted:
             re.purge()  # a pattern warns when it is compiled, and has to be compiled again

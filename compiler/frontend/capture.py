@@ -110,6 +110,7 @@ def _attempt(unit: Unit, args: tuple[object, ...], stop: _Stop | None) -> Specia
         stop.places[0][1] if stop is not None else -1,
         unit.graph_free,
         unit.may_assume,
+        unit.family.fullgraph,
         unit.symbolic_dimensions(),
         frozenset(unit.varying_numbers),
     )

@@ -1,11 +1,13 @@
 """Evaluate a frame: the loop over its instructions, exceptions included."""
 
+from ..bytecode.instruction import Instruction
 from ..values.constant import Constant
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import SIDE_EFFECT_CALL, Break, SkipFrame
 from ..values.value import Raised, Value
-from .context.frame import FrameState
+from .context.frame import FrameState, may_handle_errors
 from .context.recorder import Recorder
+from .context.repeated_warnings import warnings_in_c
 from .opcodes.opcode_rules import RULES
 
 
@@ -84,7 +86,21 @@ def _loop(ctx: Recorder, frame: FrameState) -> None:
                 raised.value.entered(ctx.frames.handled_exception())
             enter_handler(frame, raised)
         if ctx.frames.warned:
-            raise Break(SIDE_EFFECT_CALL, f"an operation that warns: {ctx.frames.warned[0]}")
+            warn_again(ctx, frame, instruction)
+
+
+def warn_again(ctx: Recorder, frame: FrameState, instruction: Instruction) -> None:
+    """Leave an instruction that warned to plain Python; where it may not be, let its warnings be given at every call.
+
+    A filter may turn them into errors, which a handler of the program has to see.
+    """
+    noted = ctx.frames.warned
+    handled = any(map(may_handle_errors, ctx.frames.stack))
+    if not ctx.attempt.whole or handled or not all(warning.is_of_ours() for warning in noted):
+        raise Break(SIDE_EFFECT_CALL, f"an operation that warns: {noted[0]}")
+    line = instruction.line or frame.line()
+    ctx.graph.warned += warnings_in_c(noted, frame, line, in_graph=False)
+    noted.clear()
 
 
 def end_dropped(ctx: Recorder) -> None:

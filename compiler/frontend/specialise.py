@@ -1,7 +1,7 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
 import torch
@@ -17,13 +17,14 @@ from ..base.events import (
     record,
     stage,
 )
+from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, tensor_hooks
 from ..bytecode.resume_chain import NO_POSITION, Place
 from ..bytecode.resume_code import HANDLED, VALUE, ResumeLayout
 from ..bytecode.resume_code import NULL as NULL_KIND
 from ..graph.effects.call_effects import Effects
-from ..graph.effects.undo import EFFECTS, HOOKED, effects_of, saved, undoing
+from ..graph.effects.undo import EFFECTS, HOOKED, WARNED, effects_of, saved, undoing
 from ..values.guard import Guard
 from ..values.python.objects.functions import CellValue
 from ..values.reasons import FRAME_ACCESS, Break
@@ -206,8 +207,9 @@ class SpecialisationWriter:
         return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
 
     def _warn_again(self) -> list[str]:
-        """Return the statements that give the warnings of the graph's operations, unless these give them themselves."""
-        return [] if self.warns_itself else [f"{self.names.inject(w.give)}()" for w in self.recorder.graph.warned]
+        """Return the statements that give the warnings of operations, of those in the graph unless these do."""
+        warned = [w for w in self.recorder.graph.warned if not (w.in_graph and self.warns_itself)]
+        return [f"{self.names.inject(warning.give)}()" for warning in warned]
 
     def _graph_call(self) -> list[str]:
         """Return the statements that run the graph; none if it has no operations."""
@@ -223,9 +225,10 @@ class SpecialisationWriter:
         module = fx.GraphModule(torch.nn.Module(), graph)
         module.meta[SYMBOLIC] = bool(recorder.sizes.origins)
         module.meta[EFFECTS] = effects
+        module.meta[WARNED] = frozenset(str(w.message) for w in recorder.graph.warned if w.in_graph)
         module.meta[HOOKED] = any(isinstance(v, TensorValue) and v.hooks for v in recorder.graph.input_values)
         compiled, is_graph = self._compile(module, self.examples, len(operations))
-        self.warns_itself = is_graph or self.unit.family.user_backend
+        self.warns_itself = self.unit.family.user_backend
         rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
         if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
@@ -294,7 +297,7 @@ class SpecialisationWriter:
             record(
                 FellBack("graph", "torch.autograd.grad walks from one of its results to another", self.unit.origin())
             )
-            return undoing(module.forward, effects, writes_last=False), True
+            return _quiet(undoing(module.forward, effects, writes_last=False), module.meta[WARNED]), True
         repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced
         quiet = nullcontext() if family.user_backend else operation_warnings(repeated, self.recorder.frames)
         with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry(), quiet:
@@ -309,7 +312,8 @@ class SpecialisationWriter:
                 report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
                 compiled = module.forward
         is_graph = compiled == module.forward
-        return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend)), is_graph
+        run = undoing(compiled, effects, writes_last=not (is_graph or family.user_backend))
+        return (_quiet(run, module.meta[WARNED]) if is_graph and not family.user_backend else run), is_graph
 
 
 _NAME = re.compile(r"\b_\w+")
@@ -354,3 +358,15 @@ def _sets_state(node: fx.Node) -> bool:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else "code"
+
+
+def _quiet(run: Callable[..., object], texts: frozenset[str]) -> Callable[..., object]:
+    """Return what runs a graph as it was captured without the warnings that are given when it has run."""
+    if not texts:
+        return run
+
+    def quiet(*inputs: object) -> object:
+        with noted_warnings([], texts):
+            return run(*inputs)
+
+    return quiet

@@ -53,6 +53,6 @@ def test_each_thread_notes_its_own():
             thread.join()
         with operation_warnings(others, Frames()):
             torch.nn.functional.mse_loss(torch.ones(2), torch.ones(2, 1))
-    assert mine == ["UserWarning: mine"]
+    assert [str(warning) for warning in mine] == ["UserWarning: mine"]
     assert [str(warning.message) for warning in shown] == ["shown"]
     assert len(others) == 1

@@ -44,3 +44,50 @@ def test_as_an_error(backend: str) -> None:
         for _ in range(2):
             with pytest.raises(UserWarning, match="target size"):
                 compiled(torch.ones(3), torch.ones(1))
+
+
+def copied(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x) * torch.range(0, 2)
+
+
+def leaf(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x, requires_grad=True) + functional.mse_loss(x, y)
+
+
+def without_dimension(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return functional.softmax(x)
+
+
+BACKENDS = ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.cc)]
+
+
+@pytest.mark.parametrize("action", ["always", "default"])
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("program", [copied, leaf, without_dimension])
+def test_of_functions_in_c(program: object, backend: str, fullgraph: bool, action: str) -> None:
+    compiled = plumbline.compile(program, backend=backend, fullgraph=fullgraph)
+    assert _warned(compiled, action) == _warned(program, action)
+
+
+@pytest.mark.parametrize("action", ["always", "default"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_of_python_in_one_graph(backend: str, action: str) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        if NotImplemented:
+            x = x + 1
+        return x - functional.mse_loss(x, y)
+
+    compiled = plumbline.compile(program, backend=backend, fullgraph=True)
+    assert _warned(compiled, action) == _warned(program, action)
+
+
+def test_one_that_a_handler_might_see_is_refused_in_one_graph() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        try:
+            return x * (2 if NotImplemented else 1)
+        except DeprecationWarning:
+            return x
+
+    with pytest.raises(Exception, match="warns"):
+        plumbline.compile(program, backend="eager", fullgraph=True)(torch.ones(2))

@@ -105,6 +105,10 @@ class FrameState:
         """Return the instruction being evaluated (or about to be, before the first)."""
         return self.decoded.instructions[max(self.index - 1, 0)]
 
+    def line(self) -> int:
+        """Return the line that is being evaluated."""
+        return self.current().line or self.decoded.code.co_firstlineno
+
     def kept_to_the_end(self) -> list[Value]:
         """Return what its names hold that does something when an exception which has left the frame is let go of."""
         held = (*self.locals.values(), *self.cells.values())
@@ -114,7 +118,7 @@ class FrameState:
         """Return the user's line, with the lines that called it."""
         code = self.decoded.code
         caller = self.parent.origin() if self.parent is not None else None
-        return Origin(code.co_filename, self.current().line or code.co_firstlineno, code.co_name, caller)
+        return Origin(code.co_filename, self.line(), code.co_name, caller)
 
 
 def parts_of(value: Value) -> Iterator[object]:

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import NoReturn
 
+from ...base.noted_warnings import NotedWarning
 from ...base.origin import Origin
 from ...values.constant import Constant
 from ...values.python.containers.mappings import DictValue
@@ -23,7 +24,7 @@ class FrameStack(CallingFrames):
     """The frames of one capture, the innermost last.
 
     entered: those that the unit goes on with. given: the ids of the objects that it was given. stopped_by: the last
-    Break or SkipFrame, stopped: where it came from. warned: the texts of warnings of what was evaluated. dropped: what
+    Break or SkipFrame, stopped: where it came from. warned: warnings of what was evaluated. dropped: what
     the last instruction dropped and that does something when it ends; None while nothing is evaluated. suspended: the
     generators that were made, while they live.
     """
@@ -35,7 +36,7 @@ class FrameStack(CallingFrames):
         self.given: frozenset[int] = frozenset()
         self.stopped_by: BaseException | None = None
         self.stopped: tuple[FrameState, ...] = ()
-        self.warned: list[str] = []
+        self.warned: list[NotedWarning] = []
         self.dropped: list[Callable[[], None]] | None = []
         self.suspended: list[weakref.ref[SuspendedValue]] = []
 
@@ -64,7 +65,7 @@ class FrameStack(CallingFrames):
             return None
         frame = self.stack[-1]
         code = frame.decoded.code
-        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+        return Origin(code.co_filename, frame.line(), code.co_name)
 
     def user_line(self) -> Origin | None:
         """Return the innermost line that is not torch's own."""
@@ -73,7 +74,7 @@ class FrameStack(CallingFrames):
         if frame is None:
             return self.here()
         code = frame.decoded.code
-        return Origin(code.co_filename, frame.current().line or code.co_firstlineno, code.co_name)
+        return Origin(code.co_filename, frame.line(), code.co_name)
 
     def is_dropped(self) -> bool:
         """Return whether the instruction after the one being evaluated drops its result."""
@@ -89,7 +90,7 @@ class FrameStack(CallingFrames):
         if depth >= len(self.stack):
             self.needs_own_frame("a frame outside the compiled function")
         frame = self.stack[-1 - depth]
-        return frame.decoded.code, frame.current().line or frame.decoded.code.co_firstlineno
+        return frame.decoded.code, frame.line()
 
     def calling_locals(self) -> dict[str, Value]:
         """Return the locals of the innermost frame in the order of its code, then what its closure holds."""

@@ -53,7 +53,7 @@ from .effect_list import EffectList
 from .frame import may_handle_errors
 from .frame_stack import FrameStack
 from .mode_changes import ModeRecord
-from .repeated_warnings import OperationWarning, operation_warnings
+from .repeated_warnings import OperationWarning, operation_warnings, warnings_in_c
 from .sizes import Sizes, stride_text
 
 
@@ -337,10 +337,14 @@ class GraphBuilder(GraphInProgress):
             with self.fake_mode, operation_warnings(self.warned, self.frames):
                 if self.sizes.environment is not None:
                     result = call_with_dynamic_sizes(function, operands, kwargs)
-                    if any(warning.names_symbols() for warning in self.warned):
-                        raise Break(SIDE_EFFECT_CALL, "an operation that warns, on symbolic sizes")
-                    return result
-                return function(*operands, **kwargs)
+                else:
+                    result = function(*operands, **kwargs)
+            if len(self.frames.warned) > warned and self.frames.stack:
+                frame = self.frames.stack[-1]
+                self.warned += warnings_in_c(self.frames.warned[warned:], frame, frame.line(), in_graph=True)
+            if self.sizes.environment is not None and any(warning.names_symbols() for warning in self.warned):
+                raise Break(SIDE_EFFECT_CALL, "an operation that warns, on symbolic sizes")
+            return result
         except Break:
             raise
         except Exception as error:
@@ -354,7 +358,7 @@ class GraphBuilder(GraphInProgress):
             raise Break(OPERATION_FAILED, f"{name}: {first}") from None
         finally:
             self.fake_mode.watcher = outer
-            del self.frames.warned[warned:]  # the operation warns itself when it runs, shape rules in other words
+            del self.frames.warned[warned:]  # those of shape rules are in other words than the operation's
 
     def _from_graph(self, result: object, node: fx.Node) -> Value:
         if isinstance(result, torch.Tensor):

@@ -1,6 +1,7 @@
-"""Warnings that functions of torch give in Python: noted while they run on fake tensors, given again at each call.
+"""Warnings of torch's functions: noted while they run on fake tensors, given again at each call.
 
-A graph that is traced to ATen has nothing left of `torch.nn.functional.mse_loss` that could warn of broadcast sizes.
+A graph that is traced to ATen has nothing left of `torch.nn.functional.mse_loss`, which warns of broadcast sizes, nor
+of the Python binding of `torch.tensor`, which warns of copying a tensor.
 """
 
 import re
@@ -14,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.locks import ForkedLock
+from ...base.noted_warnings import NotedWarning
 from ..skip_rules import is_torch_file
+from .frame import FrameState
 from .frame_stack import FrameStack
 
 _SHAPE_RULES = ("_meta_registrations", "_refs", "_prims", "_decomp", "_subclasses", "_higher_order_ops", "fx")
@@ -22,13 +25,17 @@ _SHAPE_RULES = ("_meta_registrations", "_refs", "_prims", "_decomp", "_subclasse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperationWarning:
-    """A warning, and the line that it is about; registry: where Python keeps what that module has warned of."""
+    """A warning, and the line that it is about; in_graph: an operation of the graph gives it, as it was captured.
+
+    namespace: of the module, where Python keeps what that has warned of.
+    """
 
     message: Warning | str
     category: type[Warning]
     file: str
     line: int
     namespace: dict[str, object]
+    in_graph: bool = True
 
     def names_symbols(self) -> bool:
         """Return whether the text has names of symbolic sizes in the place of numbers."""
@@ -39,6 +46,19 @@ class OperationWarning:
         registry: Any = self.namespace.setdefault("__warningregistry__", {})
         module: Any = self.namespace.get("__name__")
         warnings.warn_explicit(self.message, self.category, self.file, self.line, module, registry)
+
+
+def warnings_in_c(noted: list[NotedWarning], frame: FrameState, line: int, *, in_graph: bool) -> list[OperationWarning]:
+    """Return those of the noted warnings that functions written in C give, once each, about a line of a frame.
+
+    What is evaluated calls such a function, and our code stands for its line; a shape rule warns from other code.
+    """
+    first = {str(warning): warning for warning in reversed(noted) if warning.is_of_ours()}  # a rule may ask twice
+    file, namespace = frame.decoded.code.co_filename, frame.namespace
+    return [
+        OperationWarning(warning.message, warning.category, file, line, namespace, in_graph)
+        for warning in reversed(first.values())
+    ]
 
 
 @dataclass(slots=True)

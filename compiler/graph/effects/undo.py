@@ -15,6 +15,7 @@ from .call_effects import Drawn, Effects
 from .hook_failures import raised_by_tensor_hook
 
 HOOKED = "hooked"  # in the meta of a graph module: the program puts hooks on its inputs when it has run
+WARNED = "warned"  # in the meta of a graph module: the texts of warnings that are given again after each run of it
 EFFECTS = "effects"  # in the meta of a graph module: the Effects of its run
 
 
