@@ -23,6 +23,7 @@ from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
+from .breaks.later_walks import may_walk
 from .breaks.operations import Branch, Operation, operation_at
 from .context.assumptions import AssumedInVain, leaves_no_trace
 from .context.attempt import CaptureAttempt
@@ -210,6 +211,7 @@ def _finish_break(unit: Unit, recorder: Recorder, frames: tuple[FrameState, ...]
         writer.hand_over_pending()
         writer.out.replay_effects()
         writer.out.restore_state()
+        writer.keeps_history = writer.keeps_history or may_walk(frames, writer.out.outputs)
     except (Break, SkipFrame) as inner:
         # Fetching a value is not an operation that plain Python could do in between: the tensor is the reason.
         why = signal.reason if signal.reason is UNSUPPORTED_TENSOR else CANNOT_RESUME

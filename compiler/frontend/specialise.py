@@ -77,7 +77,7 @@ class SpecialisationWriter:
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
         self.warns_itself = False  # whether the operations of the graph run as they were captured
-        self.keeps_history = False  # whether that operation walks from one result of the graph to another
+        self.keeps_history = False  # whether the program walks from one result of the graph to another later on
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
         """Return the expression of what to call at the break: the callee's own unit where it can have one."""
@@ -294,9 +294,7 @@ class SpecialisationWriter:
             record(Captured(self.unit.name, operations, len(examples), guards, self.unit.origin(), places))
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
         if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
-            record(
-                FellBack("graph", "torch.autograd.grad walks from one of its results to another", self.unit.origin())
-            )
+            record(FellBack("graph", "the program walks from one of its results to another", self.unit.origin()))
             return _quiet(undoing(module.forward, effects, writes_last=False), module.meta[WARNED]), True
         repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced
         quiet = nullcontext() if family.user_backend else operation_warnings(repeated, self.recorder.frames)
