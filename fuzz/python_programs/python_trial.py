@@ -97,7 +97,7 @@ def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> li
         if "step" not in namespace:
             return None
         namespace["step"] = wrap(namespace["step"])
-        records = []
+        records: list[CallRecord] = []
         for statement in program.history:
             if CALL in statement:
                 observed = _call(statement, namespace)
