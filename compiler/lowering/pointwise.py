@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 
 from ..loops.body import Scalar, ScalarBuilder
-from ..symbolic.symbolic_sizes import same
-from .registry import LoweringCall, check_fits, lowers, opmath, rounded_number
+from .registry import LoweringCall, check_fits, is_one_number, lowers, opmath, rounded_number
 from .writer import Index, LoopTensor, NoLowering, broadcast_index
 
 aten = torch.ops.aten
@@ -67,13 +66,13 @@ def lower_rsub(call: LoweringCall) -> LoopTensor:
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
 def lower_mul(call: LoweringCall) -> LoopTensor:
     """x * y; `and` on bool."""
-    return call.pointwise(arithmetic("mul", "bit_and"), "self", "other")
+    return call.pointwise(arithmetic("mul", "bit_and"), "self", "other", round_numbers=True, exact="other")
 
 
 @lowers(aten.div.Tensor, aten.div.Scalar)
 def lower_div(call: LoweringCall) -> LoopTensor:
     """True division; the result is always floating."""
-    return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
+    return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other", round_numbers=True, exact="other")
 
 
 @lowers(aten.div.Tensor_mode, aten.div.Scalar_mode)
@@ -81,16 +80,18 @@ def lower_div_mode(call: LoweringCall) -> LoopTensor:
     """Division rounded as asked."""
     mode = call.arguments["rounding_mode"]
     if mode is None:
-        return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other")
+        return lower_div(call)
     stored, divide = _rounded_between(call), floor_divide if mode == "floor" else trunc_divide
-    return call.pointwise(lambda b, x, y: divide(b, x, y, stored), "self", "other")
+    return call.pointwise(lambda b, x, y: divide(b, x, y, stored), "self", "other", round_numbers=True, exact="other")
 
 
 @lowers(aten.floor_divide.default, aten.floor_divide.Scalar)
 def lower_floor_divide(call: LoweringCall) -> LoopTensor:
     """Division rounded down."""
     stored = _rounded_between(call)
-    return call.pointwise(lambda b, x, y: floor_divide(b, x, y, stored), "self", "other")
+    return call.pointwise(
+        lambda b, x, y: floor_divide(b, x, y, stored), "self", "other", round_numbers=True, exact="other"
+    )
 
 
 def _rounded_between(call: LoweringCall) -> torch.dtype:
@@ -98,9 +99,7 @@ def _rounded_between(call: LoweringCall) -> torch.dtype:
 
     Half types divided by one number, a tensor of one element included, are divided in float32 and rounded once.
     """
-    divisor = call.arguments["other"]
-    single = not isinstance(divisor, LoopTensor) or all(same(size, 1) for size in divisor.shape)
-    return opmath(call.dtype) if single else call.dtype
+    return opmath(call.dtype) if is_one_number(call.arguments["other"]) else call.dtype
 
 
 def trunc_divide(b: B, x: Scalar, y: Scalar, stored: torch.dtype) -> Scalar:

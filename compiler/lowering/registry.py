@@ -17,7 +17,7 @@ from ..base.errors import UserError
 from ..base.torch_facts import OpOverload
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import STORAGE_ONLY
-from ..symbolic.symbolic_sizes import Extent, Size
+from ..symbolic.symbolic_sizes import Extent, Size, same
 from .size_reader import SizeReader
 from .writer import Element, Index, LoopTensor, LoopWriter, NoLowering, Reduction, broadcast_index
 
@@ -169,8 +169,6 @@ class LoweringCall:
         rounded: a half dtype to which a Python number is rounded first, where eager does so.
         """
         if isinstance(value, LoopTensor):
-            if rounded in STORAGE_ONLY and value.dtype == torch.float64 and not value.shape:
-                raise NoLowering("a number that is rounded first, known only when the graph runs")
             return builder.cast(value.at(builder, broadcast_index(index, value.shape)), dtype)
         if isinstance(value, Size):
             if rounded in STORAGE_ONLY or not (dtype.is_floating_point or dtype == torch.int64):
@@ -189,21 +187,27 @@ class LoweringCall:
         *names: str,
         compute: torch.dtype | None = None,
         round_numbers: bool = False,
+        exact: str = "",
     ) -> LoopTensor:
         """Return the tensor whose elements are `function(builder, *elements of the named arguments)`.
 
         compute: the dtype arguments are cast to; by default the result's, in its computing precision.
-        round_numbers: round Python numbers to the tensor's half dtype first, as some eager kernels do.
+        round_numbers: round Python numbers to the tensor's half dtype first, as some eager kernels do.  exact: the
+        argument that is not rounded to it where it is one number, or a tensor of one element.
         """
         common = compute or self.dtype
         inside = opmath(common)
 
+        def part(builder: ScalarBuilder, index: Index, name: str) -> Scalar:
+            value = self.arguments[name]
+            kept = name == exact and is_one_number(value)
+            if isinstance(value, LoopTensor) and common in STORAGE_ONLY and value.dtype != common and not kept:
+                element = value.at(builder, broadcast_index(index, value.shape))
+                return builder.cast(builder.cast(element, common), inside)
+            return self.operand(builder, index, value, inside, rounded=common if round_numbers and not kept else None)
+
         def element(builder: ScalarBuilder, index: Index) -> Scalar:
-            parts = [
-                self.operand(builder, index, self.arguments[name], inside, rounded=common if round_numbers else None)
-                for name in names
-            ]
-            result: Scalar = function(builder, *parts)
+            result: Scalar = function(builder, *(part(builder, index, name) for name in names))
             return result
 
         return self.elements(element)
@@ -222,6 +226,11 @@ class LoweringCall:
         return self.writer.reduce(
             replace(reduction, keepdim=keepdim), dtype=fake.dtype, name=self.name, strides=strides
         )
+
+
+def is_one_number(value: object) -> bool:
+    """Return whether an argument is a number or a tensor of one element."""
+    return not isinstance(value, LoopTensor) or all(same(size, 1) for size in value.shape)
 
 
 def rounded_number(value: float | int | bool, dtype: torch.dtype) -> float | int | bool:
