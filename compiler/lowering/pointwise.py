@@ -69,10 +69,14 @@ def lower_mul(call: LoweringCall) -> LoopTensor:
     return call.pointwise(arithmetic("mul", "bit_and"), "self", "other", round_numbers=True, exact="other")
 
 
+def _quotient(b: B, x: Scalar, y: Scalar) -> Scalar:
+    return b.op("div", x, y)
+
+
 @lowers(aten.div.Tensor, aten.div.Scalar)
 def lower_div(call: LoweringCall) -> LoopTensor:
     """True division; the result is always floating."""
-    return call.pointwise(lambda b, x, y: b.op("div", x, y), "self", "other", round_numbers=True, exact="other")
+    return call.pointwise(_quotient, "self", "other", round_numbers=True, exact="other")
 
 
 @lowers(aten.div.Tensor_mode, aten.div.Scalar_mode)
@@ -80,7 +84,7 @@ def lower_div_mode(call: LoweringCall) -> LoopTensor:
     """Division rounded as asked."""
     mode = call.arguments["rounding_mode"]
     if mode is None:
-        return lower_div(call)
+        return call.pointwise(_quotient, "self", "other", round_numbers=True, exact="other")
     stored, divide = _rounded_between(call), floor_divide if mode == "floor" else trunc_divide
     return call.pointwise(lambda b, x, y: divide(b, x, y, stored), "self", "other", round_numbers=True, exact="other")
 

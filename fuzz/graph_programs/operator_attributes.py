@@ -90,6 +90,11 @@ def _number(choice: AttributeChoice) -> str:
     )
 
 
+def _exponent(choice: AttributeChoice) -> str:
+    """Return a number, none so large that whether it is odd depends on the loop of eager's kernel: 1e10 - 1."""
+    return _number(choice).replace("1e10", "1e3")
+
+
 def _positive(choice: AttributeChoice) -> str:
     if choice.numbers and choice.draw.random() < 0.5:
         return f"(abs({choice.draw.choice(choice.numbers)}) + 0.5)"
@@ -227,6 +232,7 @@ DRAWERS: dict[str, Drawer] = {
     "flag": _flag,
     "k": _number,
     "pos": _positive,
+    "exponent": _exponent,
     "n": _whole,
     "dtype": _dtype,
     "fdtype": _float_dtype,

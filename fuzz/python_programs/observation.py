@@ -97,12 +97,12 @@ class Observer:
     def tensor(self, value: torch.Tensor) -> Iterable[Any]:
         """Return dtype, shape, strides, gradient facts, memory and numbers of a tensor."""
         try:
-            numbers = value.detach().flatten().tolist()
+            numbers, computed = value.detach().flatten().tolist(), value.grad_fn is not None
         except RuntimeError as error:  # a view that a write has made unusable
             yield ("unusable", plain_text(error)[:80])
             return
         yield (str(value.dtype), tuple(value.shape), value.stride() if value.numel() else ())
-        yield (value.requires_grad, value.is_leaf, value.grad_fn is not None, value.is_inference())
+        yield (value.requires_grad, value.is_leaf, computed, value.is_inference())
         yield ("numbers", *numbers)
         if value.numel():
             place = self._memory.setdefault(value.untyped_storage().data_ptr(), len(self._memory))

@@ -144,6 +144,8 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
 
 _Make = Callable[..., torch.Tensor | None]  # position and sizes -> ones of the dtype that stands there
 _PROBES: Mapping[str, Callable[[_Make], tuple[object, ...]]] = {  # arguments that a kernel takes for each of its dtypes
+    "aten::cumprod_": lambda ones: (ones(0, 2), 0),
+    "aten::cumsum_": lambda ones: (ones(0, 2), 0),
     "aten::glu": lambda ones: (ones(0, 2), 0),
     "aten::im2col": lambda ones: (ones(0, 1, 2, 2), [1, 1], [1, 1], [0, 0], [1, 1]),
     "aten::mse_loss": lambda ones: (ones(0, 1), ones(1, 1)),

@@ -126,6 +126,7 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.div.Tensor_mode: _as_operands,
     aten.floor_divide.default: _as_operands,
     aten.heaviside.default: _as_operands,
+    aten.isin.Tensor_Tensor: _row_major,
     aten.ldexp.Tensor: _as_scaled,
     aten.log_sigmoid_forward.default: _row_major,
     aten.logaddexp.default: _as_operands,
