@@ -14,7 +14,7 @@ from ..constant import Constant, RangeIterator, fold
 from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
-from ..python.containers.sequences import SequenceIterator, SliceValue
+from ..python.containers.sequences import ElementIterator, SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import MISSING, class_lookup, demand_plain_reading, guard_bases
@@ -526,7 +526,7 @@ def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
 
 
 def _all_pure(iterators: list[Value]) -> bool:
-    plain = (SequenceIterator, RangeIterator)
+    plain = (ElementIterator, RangeIterator)
     return all(isinstance(i, plain) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from ..constant import Constant, fold
 from ..python.containers.mapping_views import DictView
-from ..python.containers.sequences import SequenceIterator
+from ..python.containers.sequences import ElementIterator
 from ..python.objects.attributes import MISSING, class_lookup
 from ..python.objects.classes import constructs
 from ..python.objects.functions import BoundMethod, FunctionValue
@@ -39,7 +39,7 @@ def known_argument(ctx: CaptureContext, value: Value, what: str) -> object:
     return value.constant()
 
 
-_NEVER_NUMBERS = (FunctionValue, BoundMethod, PartialValue, DictView, SequenceIterator)  # refused for their type alone
+_NEVER_NUMBERS = (FunctionValue, BoundMethod, PartialValue, DictView, ElementIterator)  # refused for their type alone
 
 
 def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arguments, Keywords], Value]:

@@ -15,6 +15,7 @@ from ...guard import GuardKind
 from ...identities import key_among
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
+from .key_tables import KeyTable
 from .mapping_views import Entry, MappingValue
 
 _SIMPLE_KEYS = frozenset({str, int, bool, float, type(None), bytes})
@@ -39,6 +40,8 @@ class DictEntries(MappingValue):
         self.factory = factory
         self.ordered = True  # False for instance namespaces: a new key needs no knowledge of the others
         self.subclass_of: type | None = None  # set for the contents of a container subclass
+        self.table: KeyTable | None = None
+        self.gaps = source is not None  # keys were removed from among the others, as far as is known
 
     def python_type(self) -> type:
         """Return the class."""
@@ -69,6 +72,14 @@ class DictEntries(MappingValue):
             self.entries[token] = known or Entry(wrapped, ctx.lazy(value, place))
         self.entries.update(early)
         return self.entries
+
+    def key_table(self, ctx: CaptureContext) -> KeyTable:
+        """Return the table that says how iterators go on; it is kept from the first iterator on."""
+        entries = self.read_all(ctx).values()
+        if self.table is None:
+            ordered = issubclass(self.kind, collections.OrderedDict)
+            self.table = KeyTable(ordered=ordered, entries=entries, exact=self.ordered and not self.gaps)
+        return self.table
 
     def item(self, key: object) -> Source:
         """Return how a value of the original is reached."""
@@ -137,8 +148,10 @@ class DictEntries(MappingValue):
             known.value = value
         else:
             self.resized = self.resized or self.unread is None or not self.ordered
-            self.entries[token] = Entry(key, value)
+            self.entries[token] = entry = Entry(key, value)
             self.deleted.discard(token)
+            if self.table is not None:
+                self.table.add(entry)
         self.write(ctx, "set", key, value)
 
     def del_item(self, ctx: CaptureContext, key: Value) -> None:
@@ -150,8 +163,10 @@ class DictEntries(MappingValue):
         key = key_among(ctx, self, ctx.realize(key))
         token = key.hash_token(ctx)
         ctx.effects.let_go(self, [self.entries[token]])
-        del self.entries[token]
-        self.resized = True
+        entry = self.entries.pop(token)
+        self.resized = self.gaps = True
+        if self.table is not None:
+            self.table.remove(entry)
         if self.unread is not None:
             self.deleted.add(token)
         self.write(ctx, "del", key, None)

@@ -5,12 +5,57 @@ from collections.abc import Callable
 from typing import Any
 
 from ...constant import Constant, fold
-from ...reasons import BUILTIN_METHOD, TEXT
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
-from .sequences import ReversedIterator, SequenceIterator, SequenceValue, demand_arity
-from .tuples import TupleValue
+from .sequences import ElementIterator, ReversedIterator, SequenceValue, demand_arity
+
+
+class DequeIterator(ElementIterator):
+    """An iterator over a deque, from either end; it refuses to go on where elements were moved, not replaced."""
+
+    def __init__(self, owner: "ListValue", function: Callable[[Any], Any]) -> None:
+        self.owner = owner
+        self.function = function
+        self.moves = owner.moves
+        self.size = self.left = len(owner.items)
+
+    def python_type(self) -> type:
+        """Return the type for the direction."""
+        return type(self.stand_in())
+
+    def stand_in(self) -> object:
+        """Return an iterator over nothing."""
+        return self.function(collections.deque())
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element; one from the end asks first whether it has ended."""
+        backwards = self.function is reversed
+        if backwards and not self.left:
+            ctx.throw(StopIteration)
+        if self.moves != self.owner.moves:
+            self.left = 0
+            ctx.throw(RuntimeError, "deque mutated during iteration")
+        if not self.left:
+            ctx.throw(StopIteration)
+        self.left -= 1
+        return self.owner.element(ctx, self.left if backwards else self.size - 1 - self.left)
+
+    def length_hint(self) -> int:
+        """Return what is left to count."""
+        return self.left
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator at the same position."""
+        if self.owner.moves:  # the changes are made after this
+            self.unsupported("handing over an iterator over a deque that has changed", CANNOT_REBUILD)
+        name, step = out.fresh(), out.fresh()
+        out.line(f"{name} = {out.inject(self.function)}({out.value(self.owner)})")
+        if self.left < self.size:
+            steps = self.size - self.left
+            out.line(f"for {step} in {out.inject(range)}({steps}): {out.inject(next)}({name}, None)")
+        return name
 
 
 class ListValue(SequenceValue):
@@ -87,10 +132,11 @@ class ListValue(SequenceValue):
         """Return an iterator from the last element."""
         if self.kind is not collections.deque:
             return ReversedIterator(self)
-        iterator = SequenceIterator(TupleValue(self.elements(ctx)[::-1]))
-        iterator.kind = type(reversed(collections.deque()))
-        iterator.made_by = reversed, self
-        return iterator
+        return DequeIterator(self, reversed)
+
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return an iterator from the start."""
+        return DequeIterator(self, iter) if self.kind is collections.deque else super().iterate(ctx)
 
     def given(self, ctx: CaptureContext, value: Value) -> list[Value]:
         """Return the elements of what it is extended by; a deque asks for no hint of their number."""
@@ -184,6 +230,9 @@ class ListValue(SequenceValue):
     def replay(self, out: Rebuilder) -> list[str]:
         """Put the elements into the original."""
         name = out.value(self)
+        if self.kind is collections.deque and not self.moves:  # iterators over it may go on
+            setter = out.inject(collections.deque.__setitem__)
+            return [f"{setter}({name}, {place}, {out.value(item)})" for place, item in enumerate(self.items)]
         elements = "".join(f"{out.value(item)}, " for item in self.items)
         if self.native:
             clear, extend = (out.inject(self.kind.__dict__[word]) for word in ("clear", "extend"))

@@ -10,7 +10,8 @@ from ...operator_table import Binary
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, UNSUPPORTED_OBJECT, Break
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
-from .sequences import SequenceIterator, call_dunder
+from .key_tables import KeyTable
+from .sequences import TableIterator, call_dunder
 from .sets import SET_OPERATORS, SetOperand, TokenPool, on_tokens
 from .tuples import TupleValue
 
@@ -26,7 +27,7 @@ class Entry:
 class MappingValue(SetOperand):
     """What views and iterators ask of a dictionary. entries: those read so far, by the tokens of their keys.
 
-    resized: keys were added or removed.
+    resized: keys were added, removed or moved.
     """
 
     resized = False
@@ -35,6 +36,10 @@ class MappingValue(SetOperand):
 
     def read_all(self, ctx: CaptureContext) -> dict[Hashable, Entry]:
         """Guard all keys of the original and return every entry, in order."""
+        raise NotImplementedError
+
+    def key_table(self, ctx: CaptureContext) -> KeyTable:
+        """Return the table that says how iterators go on."""
         raise NotImplementedError
 
     def proxy(self) -> Value:
@@ -120,7 +125,7 @@ class DictView(SetOperand):
 
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over what the view shows now."""
-        return MappingIterator(self, self.elements(ctx), iter)
+        return MappingIterator(ctx, self, iter)
 
     def reversed(self, ctx: CaptureContext) -> Value:
         """Return an iterator from the last entry."""
@@ -143,7 +148,7 @@ class DictView(SetOperand):
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate explicit special methods and isdisjoint."""
         if name == "__reversed__":
-            return MappingIterator(self, self.elements(ctx)[::-1], reversed)
+            return MappingIterator(ctx, self, reversed)
         if name == "isdisjoint" and len(args) == 1:
             return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
         if hasattr(self.python_type(), name):
@@ -157,26 +162,37 @@ class DictView(SetOperand):
         return name
 
 
-class MappingIterator(SequenceIterator):
-    """An iterator over a dictionary, which must not change size meanwhile."""
+class MappingIterator(TableIterator):
+    """An iterator over a dictionary; reads values when it reaches them."""
 
-    def __init__(self, view: DictView, elements: list[Value], function: Callable[[Any], Any]) -> None:
-        super().__init__(TupleValue(elements))
-        self.kind = type(function(view.stand_in()))
-        self.made_by = function, view
+    def __init__(self, ctx: CaptureContext, view: DictView, function: Callable[[Any], Any]) -> None:
         self.mapping = view.owner
-        self.size = len(elements)
+        self.table = view.owner.key_table(ctx)
+        super().__init__(function, view, function(getattr(self.table.real, view.part)()))
+        self.part = view.part
+        self.size = len(self.table.real)
+        self.changes = self.table.changes
 
-    def next(self, ctx: CaptureContext) -> Value:
-        """Give the next element; raise RuntimeError if the size changed."""
-        if len(self.mapping.entries) != self.size:
-            ordered = self.mapping.kind is collections.OrderedDict
-            words = "OrderedDict mutated during iteration" if ordered else "dictionary changed size during iteration"
-            ctx.throw(RuntimeError, words)
-        return super().next(ctx)
+    def changed(self) -> bool:
+        """Return whether keys were added, removed or moved."""
+        return self.table.changes != self.changes
+
+    def demand_order(self) -> None:
+        """Raise Break where keys were exchanged, and Python may have made room for that."""
+        if len(self.table.real) == self.size and not self.table.says_what_follows():
+            self.unsupported("going on over a dictionary whose keys were exchanged", UNSUPPORTED_OBJECT)
+
+    def element(self, ctx: CaptureContext, found: Any) -> Value:
+        """Return the key, the value that it has now, or both."""
+        if self.part == "keys":
+            key: Value = self.table.real[found].key
+            return key
+        entry: Entry = found[1] if self.part == "items" else found
+        entry.value = ctx.realize(entry.value)
+        return entry.value if self.part == "values" else TupleValue([entry.key, entry.value])
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Make an iterator at the same position, if the dictionary has its size: changes are made after this."""
-        if self.mapping.source is not None and self.mapping.resized:
-            self.unsupported("handing over an iterator over a dictionary that has grown or shrunk", CANNOT_REBUILD)
+        """Make an iterator at the same position over a dictionary that does not change after this."""
+        if self.mapping.source is not None and self.mapping.resized and not self.ended:
+            self.unsupported("handing over an iterator over a dictionary that has changed", CANNOT_REBUILD)
         return super().rebuild(out)

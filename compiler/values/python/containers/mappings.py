@@ -229,6 +229,8 @@ def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keyw
         ctx.throw(KeyError, f"{what} is empty")
     entry = list(entries.values())[-1 if last else 0]
     pair = TupleValue([entry.key, ctx.realize(entry.value)])
+    if last and self.table is not None and not self.table.ordered:
+        self.table.remove_last()
     self.del_item(ctx, entry.key)
     return pair
 
@@ -285,7 +287,9 @@ def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple
 
 def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     ctx.effects.let_go(self, [*self.entries.values(), *(self.unread or {}).values()])
-    self.entries, self.unread, self.resized = {}, None, True
+    self.entries, self.unread, self.resized, self.gaps = {}, None, True, False
+    if self.table is not None:
+        self.table.clear()
     self.write(ctx, "clear", Constant(None), None)
     return Constant(None)
 
@@ -302,8 +306,11 @@ def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: 
     token = ctx.realize(args[0]).hash_token(ctx)
     if token not in self.entries:
         missing(ctx, args[0])
-    moved = {token: self.entries.pop(token)}
-    self.entries = self.entries | moved if last else moved | self.entries
+    entry = self.entries.pop(token)
+    self.entries = {**self.entries, token: entry} if last else {token: entry, **self.entries}
+    self.resized = True
+    if self.table is not None:
+        self.table.move(entry, last=last)
     self.write(ctx, "end" if last else "front", ctx.realize(args[0]), None)
     return Constant(None)
 

@@ -97,16 +97,111 @@ def _family(value: Value) -> type:
     return next(kind for kind in (list, tuple, collections.deque, object) if issubclass(value.python_type(), kind))
 
 
-class SequenceIterator(Value):
-    """An iterator over the elements of a sequence value; sees later changes, as Python's does."""
+class ElementIterator(Value):
+    """An iterator over the elements of a container value."""
 
     always_true = True
     equal_by_identity = True
 
+    def iterate(self, ctx: CaptureContext) -> Value:
+        """Return itself."""
+        return self
+
+    def length_hint(self) -> int:
+        """Return how many elements are left, as far as the iterator knows."""
+        raise NotImplementedError
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the explicit special methods."""
+        if name == "__next__":
+            return self.next(ctx)
+        if name == "__iter__":
+            return self
+        if name == "__length_hint__":
+            return Constant(self.length_hint())
+        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method."""
+        return type_attribute(ctx, self, name)
+
+
+class TableIterator(ElementIterator):
+    """An iterator over a dictionary or a set. real: one over a real container that has every change of the evaluated.
+
+    It says which element comes next, when it ends, and what it refuses.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], over: Value, real: Any) -> None:
+        self.function = function
+        self.over = over
+        self.real = real
+        self.taken = 0
+        self.ended = False
+        self.refused = False
+
+    def python_type(self) -> type:
+        """Return the type of the real one."""
+        return type(self.real)
+
+    def stand_in(self) -> object:
+        """Return an iterator over nothing."""
+        return self.function(self.over.stand_in())
+
+    def changed(self) -> bool:
+        """Return whether the container has other keys, or has them elsewhere, than when this was made."""
+        raise NotImplementedError
+
+    def demand_order(self) -> None:
+        """Raise Break where the real container may be in another order than the program's."""
+        raise NotImplementedError
+
+    def element(self, ctx: CaptureContext, found: Any) -> Value:
+        """Return the element for what the real iterator gave."""
+        raise NotImplementedError
+
+    def next(self, ctx: CaptureContext) -> Value:
+        """Give the next element, or raise what the real iterator raises."""
+        if self.changed() and not self.ended and not self.refused:
+            self.demand_order()
+        try:
+            found = next(self.real)
+        except StopIteration:
+            self.ended = True
+            ctx.throw(StopIteration)
+        except RuntimeError as error:
+            self.refused = True
+            ctx.throw(RuntimeError, *error.args)
+        element = self.element(ctx, found)
+        self.taken += 1
+        return element
+
+    def length_hint(self) -> int:
+        """Ask the real one."""
+        return operator.length_hint(self.real)
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator at the same position; an ended one needs no container."""
+        name = out.fresh()
+        if self.ended:
+            out.line(f"{name} = {out.inject(self.function)}({out.inject(self.over.stand_in())})")
+            out.line(f"{out.inject(next)}({name}, None)")
+            return name
+        if self.changed() or self.refused:  # the changes are made after this
+            self.unsupported("handing over an iterator over a container that has changed", CANNOT_REBUILD)
+        out.line(f"{name} = {out.inject(self.function)}({out.value(self.over)})")
+        if self.taken:
+            step = out.fresh()
+            out.line(f"for {step} in {out.inject(range)}({self.taken}): {out.inject(next)}({name}, None)")
+        return name
+
+
+class SequenceIterator(ElementIterator):
+    """An iterator over the elements of a sequence value; sees later changes, as Python's does."""
+
     def __init__(self, owner: "SequenceValue", position: int = 0) -> None:
         self.owner = owner
         self.position = position
-        self.moves = owner.moves
         self.kind: type | None = None  # where it is not that of lists or tuples
         self.made_by: tuple[Callable[[Any], Any], Value] | None = None
         """What gives such an iterator, called with what, where that is not `iter` of the owner."""
@@ -117,14 +212,8 @@ class SequenceIterator(Value):
             return self.kind
         return type(self.stand_in())
 
-    def iterate(self, ctx: CaptureContext) -> Value:
-        """Return itself."""
-        return self
-
     def next(self, ctx: CaptureContext) -> Value:
-        """Give the next element; one of a deque refuses where that has changed, though not by replaced elements."""
-        if self.owner.kind is collections.deque and self.moves != self.owner.moves:
-            ctx.throw(RuntimeError, "deque mutated during iteration")
+        """Give the next element."""
         if self.position >= len(self.owner.items):
             self.position = 1 << 62
             ctx.throw(StopIteration)
@@ -137,28 +226,14 @@ class SequenceIterator(Value):
         if self.made_by is not None:
             function, over = self.made_by
             return function(over.stand_in())
-        if self.owner.kind is collections.deque:
-            return iter(collections.deque())
         return iter(()) if issubclass(self.owner.kind, tuple) else iter([])
 
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate the explicit special methods."""
-        if name == "__next__":
-            return self.next(ctx)
-        if name == "__iter__":
-            return self
-        if name == "__length_hint__":
-            return Constant(max(0, len(self.owner.items) - self.position))
-        self.unsupported(f"method {name!r}", BUILTIN_METHOD)
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Return a method."""
-        return type_attribute(ctx, self, name)
+    def length_hint(self) -> int:
+        """Return how many elements are left."""
+        return max(0, len(self.owner.items) - self.position)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position."""
-        if self.owner.kind is collections.deque and self.owner.moves:  # the changes are made after this
-            self.unsupported("handing over an iterator over a deque that has changed", CANNOT_REBUILD)
         name = out.fresh()
         function, over = self.made_by or (iter, self.owner)
         out.line(f"{name} = {out.inject(function)}({out.value(over)})")
@@ -193,19 +268,29 @@ class ReversedIterator(SequenceIterator):
         self.position += 1
         return self.owner.element(ctx, place)
 
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate the explicit special methods; the length is what is left to count down."""
-        if name == "__length_hint__":
-            left = max(0, self.last + 1 - self.position)
-            return Constant(left if left <= len(self.owner.items) else 0)
-        return super().call_method(ctx, name, args, kwargs)
+    def length_hint(self) -> int:
+        """Return what is left to count down."""
+        left = max(0, self.last + 1 - self.position)
+        return left if left <= len(self.owner.items) else 0
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position."""
         name = out.fresh()
-        out.line(f"{name} = {out.inject(reversed)}({out.value(self.owner)})")
-        out.line(f"{name}.__setstate__({max(-1, self.last - self.position)})")
+        place = max(-1, self.last - self.position)
+        out.line(f"{name} = {out.inject(_reversed_from)}({out.value(self.owner)}, {place})")
         return name
+
+
+def _reversed_from(sequence: Any, place: int) -> object:
+    """Return a reversed iterator that asks for a place next, which a list that became shorter may not have."""
+    absent = place + 1 - len(sequence)
+    if absent > 0:  # Python would move it to the end that there is
+        list.extend(sequence, [None] * absent)
+    iterator: Any = reversed(sequence)
+    iterator.__setstate__(place)
+    if absent > 0:
+        list.__delitem__(sequence, slice(-absent, None))
+    return iterator
 
 
 class SequenceValue(Value):

@@ -13,12 +13,11 @@ from ...constant import Constant
 from ...guard import GuardKind
 from ...identities import HashToken, token_among
 from ...operator_table import Binary, Comparison
-from ...reasons import BUILTIN_METHOD, TEXT, UNSUPPORTED_OBJECT
+from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
-from .sequences import SequenceIterator, call_dunder
-from .tuples import TupleValue
+from .sequences import TableIterator, call_dunder
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000
@@ -78,6 +77,7 @@ class SetValue(SetOperand):
         self.members: dict[Hashable, Value] = {}
         self.log: list[tuple[str, Value | None]] = []
         self.exact = source is None  # the real set has the layout of the program's
+        self.changes = 0
 
     @classmethod
     def of(cls, ctx: CaptureContext, items: Iterable[Value], kind: type = set) -> "SetValue":
@@ -164,6 +164,10 @@ class SetValue(SetOperand):
         """Return the number of members."""
         return Constant(len(self.members))
 
+    def layout_is_known(self) -> bool:
+        """Return whether the real set is laid out as the program's."""
+        return self.exact and self.source is None and _hashes_are_real(self.members)
+
     def ordered(self, ctx: CaptureContext) -> list[Value]:
         """Return the members in the order of the real set; Break if it cannot be known."""
         if len(self.members) < 2:
@@ -208,9 +212,10 @@ class SetValue(SetOperand):
         if kwargs or not hasattr(self.kind, name):
             self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name)(**kwargs), reason=BUILTIN_METHOD)
         if name in _CHANGES:
-            known = self.exact and self.source is None and _hashes_are_real(self.members)
-            if name == "pop" and len(self.members) > 1 and not known:
+            if name == "pop" and len(self.members) > 1 and not self.layout_is_known():
                 self.unsupported("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
+            if name == "clear" and not args:
+                return self.change(ctx, _clear, args)
             one = name in ("add", "discard", "remove")
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
@@ -229,8 +234,11 @@ class SetValue(SetOperand):
         answer = pool.run(lambda: act(self.tokens, *reals))
         self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
         self.exact = self.exact and pool.exact
+        self.changes += not by_token or before.keys() != self.members.keys()  # another operation may make it anew
         ctx.effects.let_go(self, [value for token, value in before.items() if token not in self.tokens])
-        if self.source is not None:
+        if self.source is not None and act is _clear:
+            self.log = [("clear", None)]
+        elif self.source is not None:
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]
         ctx.effects.mutated(self)
@@ -247,8 +255,15 @@ class SetValue(SetOperand):
 
     def replay(self, out: Rebuilder) -> list[str]:
         """Repeat the changes on the original."""
-        name, methods = out.value(self), {word: out.inject(getattr(set, word)) for word in ("add", "discard")}
-        return [f"{methods[operation]}({name}, {out.value(item)})" for operation, item in self.log if item is not None]
+        name, words = out.value(self), ("add", "discard", "clear")
+        methods = {word: out.inject(getattr(set, word)) for word in words}
+        items = [(methods[operation], "" if item is None else f", {out.value(item)}") for operation, item in self.log]
+        return [f"{method}({name}{item})" for method, item in items]
+
+
+def _clear(tokens: Any) -> None:
+    """Empty a set; unlike discarding its members, that makes its table anew."""
+    tokens.clear()
 
 
 def _hashes_are_real(members: Mapping[Hashable, Value]) -> bool:
@@ -267,24 +282,33 @@ def _insertion_order(value: SetValue) -> list[Hashable]:
     value.unsupported("rebuilding a set whose order comes from its history", UNSUPPORTED_OBJECT)
 
 
-class SetIterator(SequenceIterator):
-    """An iterator over a set, which must not change size meanwhile."""
+class SetIterator(TableIterator):
+    """An iterator over a set; the tokens say how it goes on where the set changes."""
 
     def __init__(self, owner: SetValue, elements: list[Value]) -> None:
-        super().__init__(TupleValue(elements))
-        self.members = owner
-        self.made_by = iter, owner
-        self.size = len(elements)
+        super().__init__(iter, owner, iter(owner.tokens))
+        self.owner = owner
+        self.elements = elements
+        self.changes = owner.changes
 
-    def python_type(self) -> type:
-        """Return the iterator type."""
-        return type(iter(set()))
+    def changed(self) -> bool:
+        """Return whether the set may be laid out otherwise."""
+        return self.owner.changes != self.changes
 
-    def next(self, ctx: CaptureContext) -> Value:
-        """Give the next element; raise RuntimeError if the size changed."""
-        if len(self.members.members) != self.size:
-            ctx.throw(RuntimeError, "Set changed size during iteration")
-        return super().next(ctx)
+    def demand_order(self) -> None:
+        """Raise Break where members were exchanged, unless it is known where."""
+        if len(self.owner.tokens) == len(self.elements) and not self.owner.layout_is_known():
+            self.unsupported("going on over a set whose members were exchanged", UNSUPPORTED_OBJECT)
+
+    def element(self, ctx: CaptureContext, found: Any) -> Value:
+        """Return the member; the tokens of a set that is as it was may lie in another order."""
+        return self.owner.members[found] if self.changed() else self.elements[self.taken]
+
+    def rebuild(self, out: Rebuilder) -> str:
+        """Make an iterator at the same position over a set that does not change after this."""
+        if self.owner.log and not self.ended:
+            self.unsupported("handing over an iterator over a set that has changed", CANNOT_REBUILD)
+        return super().rebuild(out)
 
 
 class TokenPool:
