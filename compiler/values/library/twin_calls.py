@@ -19,7 +19,7 @@ from ..python.objects.instances import ObjectValue
 from ..reasons import UNSUPPORTED_OPERATION, Break
 from ..rule_tables import CallRule
 from ..source import Injected
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ..value import Arguments, CaptureContext, Keywords, Value, defines
 
 _LOCK = ForkedLock()
 _TWINS: dict[str, types.ModuleType] = {}
@@ -46,7 +46,8 @@ def _twin(name: str) -> types.ModuleType:
         return _TWINS[name]
 
 
-# In C they refuse a first operand that has items and is not a sequence, such as a tensor; in Python they add.
+# In C they refuse a first operand that has items and is not a sequence, such as a tensor, and do not ask the second
+# one, such as a torch.Size; in Python they add.
 _CONCATENATING = frozenset({"concat", "iconcat"})
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 
@@ -60,6 +61,8 @@ def _rule(module: str, name: str) -> CallRule:
         plain = isinstance(default, Constant) and type(default.value) is int
         if name == "length_hint" and plain and given and isinstance(given[0], ObjectValue):
             return given[0].length_hint(ctx) or default  # in Python it words its refusals otherwise
+        if name in _CONCATENATING and any(defines(arg.python_type(), "__radd__") for arg in args[1:]):
+            raise Break(UNSUPPORTED_OPERATION, f"operator.{name} with what answers `+` from the right")
         function = getattr(_twin(module), name)
         return ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
 

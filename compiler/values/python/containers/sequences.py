@@ -38,6 +38,7 @@ _OPERATORS: dict[str, Callable[..., object]] = {
     "__repr__": repr,
     "__str__": str,
 }
+_REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})  # the methods refuse in other words than the operator
 _ARITY = {"index": (1, 3), "count": (1, 1)}  # least and most arguments
 _DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", *_OPERATORS})
 
@@ -64,6 +65,8 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
         answer = getattr(value.stand_in(), name)(*(ctx.realize(arg).stand_in() for arg in args))
     except TypeError:
         answer = None
+        if name in _REPEATS and not hasattr(ctx.realize(args[0]).python_type(), "__index__"):
+            value.refuse(ctx, name, lambda container, count: getattr(container, name)(count), args[0])
     if answer is NotImplemented:
         return Constant(NotImplemented)
     return ctx.call(ctx.known(_OPERATORS[name]), [value, *args], {})

@@ -67,15 +67,21 @@ class TupleValue(OwnAttributes, SequenceValue):
         return ReversedIterator(self)
 
     def concatenate(self, ctx: CaptureContext, other: Value, inplace: bool) -> Value | None:
-        """Return a new tuple; a Size takes whole numbers only."""
-        if self.kind is torch.Size and isinstance(other, TupleValue):
-            kinds = [issubclass(item.python_type(), int) for item in other.elements(ctx)]
-            if not all(kinds):
-                added: list[Any] = [
-                    1 if whole else item.stand_in() for whole, item in zip(kinds, other.items, strict=True)
-                ]
-                self.refuse(ctx, "+", lambda _: torch.Size([1] * len(self.items)).__add__(tuple(added)))
-        return super().concatenate(ctx, other, inplace)
+        """Return a new tuple; a Size on either side makes a Size, of whole numbers only."""
+        if not isinstance(other, TupleValue) or torch.Size not in (self.kind, other.kind):
+            return super().concatenate(ctx, other, inplace)
+        elements = [*self.elements(ctx), *other.elements(ctx)]
+        if not all(issubclass(item.python_type(), int) for item in elements):
+            left, right = self._wholes(ctx), other._wholes(ctx)
+            self.refuse(ctx, "+", lambda _: left + right)
+        return TupleValue(elements, kind=torch.Size)
+
+    def _wholes(self, ctx: CaptureContext) -> tuple[Any, ...]:
+        """Return a tuple of the class whose elements have the types of these."""
+        items: list[Any] = [
+            1 if issubclass(item.python_type(), int) else item.stand_in() for item in self.elements(ctx)
+        ]
+        return torch.Size(items) if self.kind is torch.Size else tuple(items)
 
     def sliced(self, items: list[Value]) -> Value:
         """Return a plain tuple; a slice of a Size is a Size."""
@@ -107,6 +113,10 @@ class TupleValue(OwnAttributes, SequenceValue):
         if name == "numel" and self.kind is torch.Size and self.is_constant():
             sizes: Any = [item.constant() for item in self.items]
             return fold_call(ctx, Constant(torch.Size(sizes)), name, args, kwargs)
+        if name == "__add__" and self.kind is not torch.Size and len(args) == 1 and not kwargs:
+            joined = super().concatenate(ctx, ctx.realize(args[0]), False)  # the method does not ask the other side
+            if joined is not None:
+                return joined
         if name in ("_asdict", "_replace") and tuple_fields(self.kind):
             if args or not set(kwargs) <= set(tuple_fields(self.kind)):
                 self.refuse(ctx, name, lambda value: getattr(value, name)(*([None] * len(args)), **kwargs))
