@@ -114,7 +114,8 @@ def enter_handler(frame: FrameState, raised: Raised) -> None:
     instruction = frame.current()
     handler = frame.decoded.handler_of[instruction.index]
     if isinstance(raised.value, ExceptionValue):
-        raised.value.passes(frame.origin())
+        bare = instruction.name == "RAISE_VARARGS" and not instruction.argument
+        raised.value.passes(frame.origin(), again=bare or instruction.name == "RERAISE")
     if handler is None:
         frame.stack.clear()
         if isinstance(raised.value, ExceptionValue):

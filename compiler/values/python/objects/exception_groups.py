@@ -156,6 +156,7 @@ def _derived(ctx: CaptureContext, group: GroupValue, members: list[ExceptionValu
     if not isinstance(derived, GroupValue):
         ctx.throw(TypeError, "derive must return an instance of BaseExceptionGroup")
     derived.raised, derived.raised_at, derived.traced = group.raised, group.raised_at, group.traced
+    derived.trace = group.trace
     derived.cause, derived.context = group.cause, group.context
     derived.suppressed = True  # Python sets the cause, None too
     notes = group.namespace.entries.get("__notes__")
@@ -178,7 +179,7 @@ def match_group(ctx: CaptureContext, exception: Value, classes: Value) -> tuple[
     if not isinstance(exception, GroupValue):
         return exception, NONE
     match, rest = split(ctx, exception, matches)
-    return rest or NONE, match or NONE
+    return (exception, NONE) if match is None else (rest or NONE, match)
 
 
 def what_remains(ctx: CaptureContext, original: Value, raised: list[Value]) -> Value:
@@ -189,11 +190,31 @@ def what_remains(ctx: CaptureContext, original: Value, raised: list[Value]) -> V
     if not isinstance(original, GroupValue):
         return exceptions[0]
     again = {id(leaf) for item in exceptions if _is_part(item, original) for leaf in _leaves(item)}
-    new = [item for item in exceptions if not _is_part(item, original)]
+    new: list[Value] = [item for item in exceptions if not _is_part(item, original)]
     rest = split(ctx, original, lambda exception: id(exception) in again, with_rest=False)[0] if again else None
     if not new:
         return rest or NONE
-    return make_group(ctx, BaseExceptionGroup, [Constant(""), ListValue([*new, *([rest] if rest else [])])])
+    if rest is not None:
+        new.append(rest)
+    if len(new) == 1 and not _WRAPS_ONE:
+        return new[0]
+    together = make_group(ctx, BaseExceptionGroup, [Constant(""), ListValue(new)])
+    together.raised = True  # it gets no context from what is handled around it
+    return together
+
+
+def _wraps_one() -> bool:
+    """Return whether this Python puts what one clause raised into a group of its own, as 3.11.0 did."""
+    try:
+        try:
+            raise ExceptionGroup("", [ValueError()])
+        except* ValueError:
+            raise KeyError from None
+    except Exception as error:
+        return isinstance(error, BaseExceptionGroup)
+
+
+_WRAPS_ONE = _wraps_one()
 
 
 def _leaves(exception: ExceptionValue) -> list[ExceptionValue]:
@@ -203,7 +224,9 @@ def _leaves(exception: ExceptionValue) -> list[ExceptionValue]:
 
 
 def _is_part(exception: ExceptionValue, original: GroupValue) -> bool:
-    """Return whether an exception is what was left of the original one, not one that a clause raised."""
-    leaves = {id(leaf) for leaf in _leaves(original)}
-    same = exception.context is original.context and exception.cause is original.cause
-    return same and isinstance(exception, GroupValue) and all(id(leaf) in leaves for leaf in _leaves(exception))
+    """Return whether an exception is what was left of the original one, or a part that a bare `raise` gave back.
+
+    Python tells by what a part takes over from the whole; `raise part` makes a traceback of its own.
+    """
+    chained = exception.context is original.context and exception.cause is original.cause
+    return isinstance(exception, GroupValue) and chained and exception.trace is original.trace

@@ -70,6 +70,7 @@ class ExceptionValue(ObjectValue):
         self.raised_at: Origin | None = None
         self.frames: list[LeftFrame] = []  # those that it has left: its traceback holds what their names held
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
+        self.trace: object = None  # stands for the traceback: another one with every entry
 
     def stand_in(self) -> object:
         """Return an exception of the class, or one of a class of the same name."""
@@ -158,8 +159,13 @@ class ExceptionValue(ObjectValue):
         elif name != "__traceback__":
             super().set_attr(ctx, name, value)
 
-    def passes(self, origin: Origin) -> None:
-        """Note that it leaves a line, or is caught around it; the first is where it was raised."""
+    def passes(self, origin: Origin, *, again: bool = False) -> None:
+        """Note that it leaves a line, or is caught around it; the first is where it was raised.
+
+        again: by what raises it once more, which adds nothing to its traceback.
+        """
+        if not again:
+            self.trace = object()
         if self.raised_at is None:
             self.raised_at = origin
         self.traced = max(self.traced, len(self.raised_at.chain()) - len(origin.chain()) + 1)
