@@ -1,4 +1,4 @@
-"""Found by `fuzz graphs`: `0.1 // t` of a half tensor, and `t == s` beside a 0-d float32 tensor, were other than eager's.
+"""Found by `fuzz graphs`: `0.1 // t` of a half tensor, and `t == s` beside a 0-d float32 tensor, were not eager's.
 
 Eager gives every operand the dtype of the result first; only the second one of a product or a quotient stays exact
 where it is one number.

@@ -139,7 +139,7 @@ class TableIterator(ElementIterator):
         self.function = function
         self.over = over
         self.real = real
-        self.taken = 0
+        self.steps = 0
         self.ended = False
         self.refused = False
 
@@ -176,7 +176,7 @@ class TableIterator(ElementIterator):
             self.refused = True
             ctx.throw(RuntimeError, *error.args)
         element = self.element(ctx, found)
-        self.taken += 1
+        self.steps += 1
         return element
 
     def length_hint(self) -> int:
@@ -193,9 +193,9 @@ class TableIterator(ElementIterator):
         if self.changed() or self.refused:  # the changes are made after this
             self.unsupported("handing over an iterator over a container that has changed", CANNOT_REBUILD)
         out.line(f"{name} = {out.inject(self.function)}({out.value(self.over)})")
-        if self.taken:
+        if self.steps:
             step = out.fresh()
-            out.line(f"for {step} in {out.inject(range)}({self.taken}): {out.inject(next)}({name}, None)")
+            out.line(f"for {step} in {out.inject(range)}({self.steps}): {out.inject(next)}({name}, None)")
         return name
 
 

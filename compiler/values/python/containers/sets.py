@@ -302,7 +302,7 @@ class SetIterator(TableIterator):
 
     def element(self, ctx: CaptureContext, found: Any) -> Value:
         """Return the member; the tokens of a set that is as it was may lie in another order."""
-        return self.owner.members[found] if self.changed() else self.elements[self.taken]
+        return self.owner.members[found] if self.changed() else self.elements[self.steps]
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make an iterator at the same position over a set that does not change after this."""
