@@ -5,6 +5,8 @@ captured. If that fails too, the error is the program's: its own code runs from 
 error where it happens, and what it had changed before stays changed as in eager. Otherwise the error is the backend's.
 """
 
+from collections.abc import Callable
+
 from torch import fx
 
 from ..base.stack_room import has_room
@@ -18,13 +20,23 @@ from .units.unit import Unit
 
 
 class Rescue:
-    """What is done when the compiled form of a graph raises. is_graph: nothing was compiled, it is the graph itself."""
+    """What is done when the compiled form of a graph raises.
+
+    forward: runs the graph, and gives its warnings where it succeeds. is_graph: nothing was compiled, it is the graph.
+    """
 
     def __init__(
-        self, unit: Unit, module: fx.GraphModule, guards: tuple[Guard, ...], effects: Effects, is_graph: bool
+        self,
+        unit: Unit,
+        module: fx.GraphModule,
+        forward: Callable[..., object],
+        guards: tuple[Guard, ...],
+        effects: Effects,
+        is_graph: bool,
     ) -> None:
         self.unit = unit
         self.module = module
+        self.forward = forward
         self.guards = guards
         self.effects = effects
         self.is_graph = is_graph
@@ -41,7 +53,7 @@ class Rescue:
             return EAGER
         before = saved(self.effects.written, self.effects.draws, inputs)
         try:
-            result = self.module.forward(*inputs)
+            result = self.forward(*inputs)
         except Exception:
             before.restore()
             return EAGER

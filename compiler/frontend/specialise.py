@@ -1,8 +1,9 @@
 """Write one specialisation: compile the graph of a finished capture, and put the Python around it."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 
 import torch
 from torch import fx
@@ -17,7 +18,6 @@ from ..base.events import (
     record,
     stage,
 )
-from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
 from ..base.torch_facts import set_grad_mode, tensor_hooks
 from ..bytecode.resume_chain import NO_POSITION, Place
@@ -38,7 +38,7 @@ from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals
 from .context.lazy import LazyValue
 from .context.lifetimes import is_watched, reaches
 from .context.recorder import Recorder
-from .context.repeated_warnings import OperationWarning, operation_warnings
+from .context.repeated_warnings import OperationWarning, operation_warnings, warning_at_the_end
 from .guards.generated_function import Names, guard_lines
 from .guards.guard_rules import guard_words
 from .guards.guarded_code import guarded_function
@@ -76,7 +76,6 @@ class SpecialisationWriter:
         self.out = Residual(recorder, self.names, self.before)
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
-        self.warns_itself = False  # whether the operations of the graph run as they were captured
         self.keeps_history = False  # whether the program walks from one result of the graph to another later on
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
@@ -187,7 +186,7 @@ class SpecialisationWriter:
         self.recorder.sizes.record_fixed()
         self.guards += late
         self.checks += guard_lines(late, self.names)
-        body = [*self.before, *call, *self._warn_again(), *self.out.lines]
+        body = [*self.before, *call, *self._warn_beside_the_graph(), *self.out.lines]
         if len(tail) > 1:
             body += _let_go([*self.checks, *body], tail)
         body += tail
@@ -206,10 +205,12 @@ class SpecialisationWriter:
             record(Artifact("capture", self.unit.name, "python", text))
         return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
 
-    def _warn_again(self) -> list[str]:
-        """Return the statements that give the warnings of operations, of those in the graph unless these do."""
-        warned = [w for w in self.recorder.graph.warned if not (w.in_graph and self.warns_itself)]
-        return [f"{self.names.inject(warning.give)}()" for warning in warned]
+    def _warned_in_graph(self) -> list[OperationWarning]:
+        return [one for one in self.recorder.graph.warned if one.in_graph]
+
+    def _warn_beside_the_graph(self) -> list[str]:
+        """Return the statements that give the warnings of what was evaluated and is no operation of the graph."""
+        return [f"{self.names.inject(one.give)}()" for one in self.recorder.graph.warned if not one.in_graph]
 
     def _graph_call(self) -> list[str]:
         """Return the statements that run the graph; none if it has no operations."""
@@ -228,8 +229,8 @@ class SpecialisationWriter:
         module.meta[WARNED] = frozenset(str(w.message) for w in recorder.graph.warned if w.in_graph)
         module.meta[HOOKED] = any(isinstance(v, TensorValue) and v.hooks for v in recorder.graph.input_values)
         compiled, is_graph = self._compile(module, self.examples, len(operations))
-        self.warns_itself = self.unit.family.user_backend
-        rescue = Rescue(self.unit, module, tuple(self.guards), effects, is_graph)
+        forward = warning_at_the_end(module.forward, self._warned_in_graph())
+        rescue = Rescue(self.unit, module, forward, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
         if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
             original = f"{self.names.inject(self.unit.eager)}({', '.join(self.unit.parameters)})"
@@ -287,7 +288,9 @@ class SpecialisationWriter:
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:
         """Return what runs the graph and leaves nothing behind when it fails, and whether that is the graph itself."""
-        family, effects = self.unit.family, effects_of(module)
+        family, effects, warned = self.unit.family, effects_of(module), self._warned_in_graph()
+        if warned and effects is not None:  # a warning that is made an error comes when everything has been written
+            effects = replace(effects, at_risk=effects.written, may_fail=True)
         if is_recording():
             guards = tuple(map(guard_words, self.guards))
             places = tuple(guard.origin.place() if guard.origin is not None else "" for guard in self.guards)
@@ -295,7 +298,7 @@ class SpecialisationWriter:
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
         if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
             record(FellBack("graph", "the program walks from one of its results to another", self.unit.origin()))
-            return _quiet(undoing(module.forward, effects, writes_last=False), module.meta[WARNED]), True
+            return undoing(warning_at_the_end(module.forward, warned), effects), True
         repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced
         quiet = nullcontext() if family.user_backend else operation_warnings(repeated, self.recorder.frames)
         with stage(f"backend {family.backend_name}"), self.recorder.modes.state_at_entry(), quiet:
@@ -310,8 +313,9 @@ class SpecialisationWriter:
                 report_failure(place, self.unit, error, (), self.guards, module.graph, examples)
                 compiled = module.forward
         is_graph = compiled == module.forward
-        run = undoing(compiled, effects, writes_last=not (is_graph or family.user_backend))
-        return (_quiet(run, module.meta[WARNED]) if is_graph and not family.user_backend else run), is_graph
+        if is_graph or not family.user_backend:  # a backend of the caller's warns as it does
+            compiled = warning_at_the_end(compiled, warned)
+        return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend or warned)), is_graph
 
 
 _NAME = re.compile(r"\b_\w+")
@@ -356,15 +360,3 @@ def _sets_state(node: fx.Node) -> bool:
 
 def _identifier(name: str) -> str:
     return name if name.isidentifier() else "code"
-
-
-def _quiet(run: Callable[..., object], texts: frozenset[str]) -> Callable[..., object]:
-    """Return what runs a graph as it was captured without the warnings that are given when it has run."""
-    if not texts:
-        return run
-
-    def quiet(*inputs: object) -> object:
-        with noted_warnings([], texts):
-            return run(*inputs)
-
-    return quiet

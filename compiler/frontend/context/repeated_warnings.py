@@ -9,13 +9,13 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from ...base.locks import ForkedLock
-from ...base.noted_warnings import NotedWarning
+from ...base.noted_warnings import NotedWarning, noted_warnings
 from ..skip_rules import is_torch_file
 from .frame import FrameState
 from .frame_stack import FrameStack
@@ -95,6 +95,25 @@ def _noting_warn(message: Warning | str, category: Any = None, stacklevel: int =
         _warn(message, category, stacklevel + 1, *rest, **named)
     else:
         noting.note(message, category, stacklevel, caller)
+
+
+def warning_at_the_end(run: Callable[..., Any], warned: Sequence[OperationWarning]) -> Callable[..., Any]:
+    """Return `run` such that it gives the warnings when it has succeeded, and that none of them comes from itself.
+
+    Where it fails, or a warning is made an error, the program's own code runs, and warns.
+    """
+    if not warned:
+        return run
+    texts = frozenset(str(one.message) for one in warned)
+
+    def warning_run(*inputs: object) -> Any:
+        with noted_warnings([], texts):
+            result = run(*inputs)
+        for one in warned:
+            one.give()
+        return result
+
+    return warning_run
 
 
 @contextmanager
