@@ -76,6 +76,7 @@ class SpecialisationWriter:
         self.out = Residual(recorder, self.names, self.before)
         self.pending = recorder.frames.pending()
         self.watched: frozenset[int] = frozenset()  # ids of the values that the operation at the break may watch
+        self.run_warns = False  # whether the run of the graph gives all warnings of the capture
         self.keeps_history = False  # whether the program walks from one result of the graph to another later on
 
     def compile_callee(self, callee: Value, expression: str, out: Residual) -> str:
@@ -205,12 +206,10 @@ class SpecialisationWriter:
             record(Artifact("capture", self.unit.name, "python", text))
         return Specialisation(run, tuple(self.guards), text, eager=False, has_graph=bool(call))
 
-    def _warned_in_graph(self) -> list[OperationWarning]:
-        return [one for one in self.recorder.graph.warned if one.in_graph]
-
     def _warn_beside_the_graph(self) -> list[str]:
-        """Return the statements that give the warnings of what was evaluated and is no operation of the graph."""
-        return [f"{self.names.inject(one.give)}()" for one in self.recorder.graph.warned if not one.in_graph]
+        """Return the statements that give the warnings of what is no operation of the graph, where its run does not."""
+        beside = [one for one in self.recorder.graph.warned if not (one.in_graph or self.run_warns)]
+        return [f"{self.names.inject(one.give)}()" for one in beside]
 
     def _graph_call(self) -> list[str]:
         """Return the statements that run the graph; none if it has no operations."""
@@ -229,7 +228,7 @@ class SpecialisationWriter:
         module.meta[WARNED] = frozenset(str(w.message) for w in recorder.graph.warned if w.in_graph)
         module.meta[HOOKED] = any(isinstance(v, TensorValue) and v.hooks for v in recorder.graph.input_values)
         compiled, is_graph = self._compile(module, self.examples, len(operations))
-        forward = warning_at_the_end(module.forward, self._warned_in_graph())
+        forward = warning_at_the_end(module.forward, recorder.graph.warned)
         rescue = Rescue(self.unit, module, forward, tuple(self.guards), effects, is_graph)
         lines = self._rescued(self.names.inject(compiled), self.names.inject(rescue))
         if recorder.graph.is_handled:  # by handlers that an error of a caller's hook goes to, where it is raised
@@ -288,7 +287,7 @@ class SpecialisationWriter:
 
     def _compile(self, module: fx.GraphModule, examples: list[object], operations: int) -> tuple[object, bool]:
         """Return what runs the graph and leaves nothing behind when it fails, and whether that is the graph itself."""
-        family, effects, warned = self.unit.family, effects_of(module), self._warned_in_graph()
+        family, effects, warned = self.unit.family, effects_of(module), self.recorder.graph.warned
         if warned and effects is not None:  # a warning that is made an error comes when everything has been written
             effects = replace(effects, at_risk=effects.written, may_fail=True)
         if is_recording():
@@ -298,6 +297,7 @@ class SpecialisationWriter:
             record(BackendCalled(family.backend_name, module.print_readable(print_output=False), operations))
         if self.keeps_history and not family.user_backend:  # a compiled graph has one step of history for all results
             record(FellBack("graph", "the program walks from one of its results to another", self.unit.origin()))
+            self.run_warns = True
             return undoing(warning_at_the_end(module.forward, warned), effects), True
         repeated: list[OperationWarning] = []  # what the captured graph warns of while it is traced
         quiet = nullcontext() if family.user_backend else operation_warnings(repeated, self.recorder.frames)
@@ -314,7 +314,7 @@ class SpecialisationWriter:
                 compiled = module.forward
         is_graph = compiled == module.forward
         if is_graph or not family.user_backend:  # a backend of the caller's warns as it does
-            compiled = warning_at_the_end(compiled, warned)
+            self.run_warns, compiled = True, warning_at_the_end(compiled, warned)
         return undoing(compiled, effects, writes_last=not (is_graph or family.user_backend or warned)), is_graph
 
 

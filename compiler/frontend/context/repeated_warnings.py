@@ -98,13 +98,13 @@ def _noting_warn(message: Warning | str, category: Any = None, stacklevel: int =
 
 
 def warning_at_the_end(run: Callable[..., Any], warned: Sequence[OperationWarning]) -> Callable[..., Any]:
-    """Return `run` such that it gives the warnings when it has succeeded, and that none of them comes from itself.
+    """Return `run` such that it gives the warnings when it has succeeded, and that operations give none themselves.
 
     Where it fails, or a warning is made an error, the program's own code runs, and warns.
     """
     if not warned:
         return run
-    texts = frozenset(str(one.message) for one in warned)
+    texts = frozenset(str(one.message) for one in warned if one.in_graph)
 
     def warning_run(*inputs: object) -> Any:
         with noted_warnings([], texts):
