@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 import plumbline
 
@@ -20,24 +20,24 @@ def played(function, *args, filters="always"):
 
 
 def alone(x):
-    return F.softmax(x)
+    return functional.softmax(x)
 
 
 def twice(x):
-    return [F.softmax(x), F.log_softmax(x)]
+    return [functional.softmax(x), functional.log_softmax(x)]
 
 
 def between_breaks(x):
     y = x + 1
     print(end="")
-    y = F.softmax(y)
+    y = functional.softmax(y)
     print(end="")
     return y * 2
 
 
 def handled(x):
     try:
-        return F.softmax(x)
+        return functional.softmax(x)
     except (NotImplementedError, UserWarning) as error:
         return type(error).__name__
 
@@ -47,7 +47,7 @@ def writing(x):
     kept.add_(1)
     x.add_(1)
     try:
-        return F.softmax(x), kept, x
+        return functional.softmax(x), kept, x
     except UserWarning:
         return kept, x
 

@@ -118,8 +118,9 @@ class ClassValue(KnownObject):
     def _description(self, ctx: CaptureContext, name: str) -> Value:
         """Return what every class says of itself; a user may rename a class, or give it other bases."""
         attribute = getattr(self.kind, name)
-        if may_change(self.kind) and isinstance(attribute, str | tuple):
-            ctx.guards.add(Attribute(Injected(self.kind), name), GuardKind.EQUALS, attribute)
+        if may_change(self.kind) and isinstance(attribute, str | tuple | type):
+            how = GuardKind.IDENTITY if isinstance(attribute, type) else GuardKind.EQUALS
+            ctx.guards.add(Attribute(Injected(self.kind), name), how, attribute)
         return ctx.known(attribute)
 
     def _from_metaclass(self, ctx: CaptureContext, name: str) -> Value:
@@ -133,6 +134,8 @@ class ClassValue(KnownObject):
         if not hasattr(self.kind, name):
             self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         attribute = getattr(self.kind, name)
+        if name == "mro":  # called in a moment
+            self._description(ctx, "__mro__")
         if callable(attribute) or owner is type:
             return ctx.known(attribute)
         self.unsupported(f"attribute {name!r} of the metaclass", UNSUPPORTED_OBJECT)
