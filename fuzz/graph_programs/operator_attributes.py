@@ -90,6 +90,11 @@ def _number(choice: AttributeChoice) -> str:
     )
 
 
+def _divisor(choice: AttributeChoice) -> str:
+    """Return a number, none so small that the remainder depends on the library that eager's kernel calls."""
+    return _number(choice).replace("1e-40", "1e-3")
+
+
 def _exponent(choice: AttributeChoice) -> str:
     """Return a number, none so large that whether it is odd depends on the loop of eager's kernel: 1e10 - 1."""
     return _number(choice).replace("1e10", "1e3")
@@ -232,6 +237,7 @@ DRAWERS: dict[str, Drawer] = {
     "flag": _flag,
     "k": _number,
     "pos": _positive,
+    "divisor": _divisor,
     "exponent": _exponent,
     "n": _whole,
     "dtype": _dtype,

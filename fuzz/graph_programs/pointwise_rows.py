@@ -42,7 +42,7 @@ add_rows("binary", "ldexp", "torch.ldexp({f}, {i})")
 add_rows("binary", "isclose", "torch.isclose({x}, {y}, equal_nan={flag})")
 for _symbol, _name in (("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "div"), ("//", "floordiv"), ("%", "mod"),
                        ("**", "pow"), ("<", "lt"), ("==", "eq"), (">=", "ge")):  # fmt: skip
-    _number = "{exponent}" if _name == "pow" else "{k}"
+    _number = {"pow": "{exponent}", "mod": "{divisor}"}.get(_name, "{k}")
     add_rows("numbers", _name, f"({{x}} {_symbol} {_number})", suffix="_number")
     add_rows("numbers", _name, f"({{k}} {_symbol} {{x}})", suffix="_reversed")
 for _symbol, _name in (("&", "and"), ("|", "or"), ("^", "xor"), ("<<", "lshift"), (">>", "rshift")):

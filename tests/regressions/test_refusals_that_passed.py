@@ -8,6 +8,7 @@ import plumbline
 PROGRAMS = {
     "cumsum_ of truth values": (lambda x: (x > 0).cumsum_(0), NotImplementedError),
     "cumprod_ of truth values": (lambda x: (x > 0).cumprod_(0), NotImplementedError),
+    "abs_ of truth values": (lambda x: (x > 0).abs_(), NotImplementedError),
     "an unread least element of none": (lambda x: (torch.min(x[:0]), x)[1], RuntimeError),
 }
 

@@ -40,7 +40,7 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
         demand(*args)
     elif _is_pointwise_in_place(operator):
         _demand_fit(*args)
-    if _has_kernels(operator):
+    if _has_kernels(operator) or _is_pointwise_in_place(operator):
         error = _refusal_of_numbers(operator, args, kwargs)
     elif operator._schema.name in _PROBES:
         error = _refusal_of_dtypes(operator, tuple(map(_dtype_on_cpu, args)))
