@@ -7,7 +7,7 @@ from .handling import run_handling
 from .instruction import Decoded, Handler
 from .resume_code import HANDLED, NULL, VALUE, ResumeLayout, make_resume_function
 
-Run = Callable[[tuple[object, ...]], object]
+Run = Callable[[list[tuple[object, ...]]], object]  # of a list of one tuple, which is taken out of it
 NO_POSITION = -1  # what stands for the place where an exception left the code that was cut
 
 
@@ -35,13 +35,13 @@ class Place:
 
 
 def make_chain_function(places: tuple[Place, ...]) -> Run:
-    """Return a function of one tuple that continues the frames; it holds the values of each, the innermost first.
+    """Return a function that continues the frames, of a list of one tuple: the values of each, the innermost first.
 
     No frame holds the tuple: what a name lets go of is gone.  An exception goes to the handler around the call in the
     nearest caller that has one, as if nothing had been cut.
     """
     first = places[0]
-    run: Run = make_resume_function(first.decoded, first.layout, first.namespace)
+    run: Run = make_resume_function(first.decoded, first.layout, first.namespace, handed=True)
     size = first.size()
     for place in places[1:]:
         run = _called_from(place, run, size)
@@ -55,18 +55,18 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
     handled = _handled_by(layout)
     pushed = () if place.drops else (VALUE,)
     returns = ResumeLayout(layout.index, layout.stack + pushed, layout.cells, layout.locals)
-    resume = make_resume_function(decoded, returns, place.namespace)
+    resume = make_resume_function(decoded, returns, place.namespace, handed=True)
     depth = sum(kind != NULL for kind in layout.stack)
     handle = _handler_of(place)
 
-    def run(values: tuple[object, ...]) -> object:
+    def run(handed: list[tuple[object, ...]]) -> object:
+        values = handed.pop()
         given, kept = [values[:size]], [values[size:]]
         del values
         try:
-            if handled is None:
-                result = inner(given.pop())
-            else:
-                result = run_handling(kept[0][handled], lambda: inner(given.pop()))  # type: ignore[arg-type]  # by its kind
+            result = (
+                inner(given) if handled is None else run_handling(_exception(kept[0][handled]), lambda: inner(given))
+            )
         except BaseException as error:
             if handle is None:
                 raise
@@ -75,10 +75,15 @@ def _called_from(place: Place, inner: Run, size: int) -> Run:
             above = kept.pop()
             given.append((*above[:depth], *(() if place.drops else (result,)), *above[depth:]))
             del above, result
-            return resume(given.pop())
-        return handle.resume(given.pop())
+            return resume(given)
+        return handle.resume(given)
 
     return run
+
+
+def _exception(value: object) -> BaseException:
+    assert isinstance(value, BaseException)  # by its kind in the layout
+    return value
 
 
 def _handled_by(layout: ResumeLayout) -> int | None:
@@ -107,7 +112,7 @@ def _handler_of(place: Place) -> _CallersHandler | None:
     if handler is None:
         return None
     layout = place.layout
-    resume = make_resume_function(place.decoded, handler_layout(handler, layout), place.namespace)
+    resume = make_resume_function(place.decoded, handler_layout(handler, layout), place.namespace, handed=True)
     depth = sum(kind != NULL for kind in layout.stack[: handler.depth])
     size = sum(kind != NULL for kind in layout.stack)
     return _CallersHandler(resume, depth, size, (NO_POSITION,) if handler.keeps_position else ())

@@ -49,9 +49,11 @@ def slot_names(code: CodeType) -> tuple[str, ...]:
 
 
 def make_resume_function(
-    decoded: Decoded, layout: ResumeLayout, function_globals: dict[str, object]
+    decoded: Decoded, layout: ResumeLayout, function_globals: dict[str, object], *, handed: bool = False
 ) -> types.FunctionType:
     """Return a function of one tuple (see ResumeLayout) that runs the original code from `layout.index` on.
+
+    handed: the tuple is in a list, and is taken out of it: whoever calls the function then holds no value.
 
     Of a generator, which stands behind a yield: the function returns one that takes a first `next` to get there.
     Raises ValueError if the code has no plain local and too many closure variables to be renumbered.
@@ -64,7 +66,7 @@ def make_resume_function(
         names, shift = (".resume",), 1
         _renumber(decoded, body)
     slots = {name: index + shift for index, name in enumerate(slot_names(code))}
-    prologue, constants = _prologue(layout, slots, code.co_consts, suspends)
+    prologue, constants = _prologue(layout, slots, code.co_consts, suspends=suspends, handed=handed)
     table = []
     target = decoded.instructions[layout.index + suspends].offset  # behind the RESUME that follows a yield
     jump = _jump(target)
@@ -93,13 +95,20 @@ def make_resume_function(
 
 
 def _prologue(
-    layout: ResumeLayout, slots: dict[str, int], constants: tuple[object, ...], suspends: bool
+    layout: ResumeLayout, slots: dict[str, int], constants: tuple[object, ...], *, suspends: bool, handed: bool
 ) -> tuple[bytearray, tuple[object, ...]]:
     out, extended = bytearray(), list(constants)
     if suspends:
         _emit(out, "RETURN_GENERATOR", 0)
         _emit(out, "POP_TOP", 0)
     _emit(out, "RESUME", 0)
+    if handed:
+        for name in ("BINARY_SUBSCR", "DELETE_SUBSCR"):
+            _emit(out, "LOAD_FAST", 0)
+            _emit(out, "LOAD_CONST", len(extended))
+            _emit(out, name, 0)
+        extended.append(0)
+        _emit(out, "STORE_FAST", 0)
     position = 0
     for kind in layout.stack:
         if kind == NULL:

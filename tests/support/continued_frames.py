@@ -98,17 +98,17 @@ def check_frames_inside_see_what_a_caller_handles():
     inside = behind(divides, "CALL", (VALUE,))
     run = make_chain_function((inside, behind(handles, "CALL", (HANDLED,), ("log",), line=4)))
     log, error = [], ValueError("outer")
-    assert run((5, error, log)) == ("ValueError('outer')", 2)
+    assert run([(5, error, log)]) == ("ValueError('outer')", 2)
     assert log == ["ValueError('outer')", "None"]
-    assert raised_by(lambda: run((0, error, log)), ZeroDivisionError).__context__ is error
+    assert raised_by(lambda: run([(0, error, log)]), ZeroDivisionError).__context__ is error
     assert handled() == "None"
 
 
 def check_exception_reaches_the_handler_of_a_caller():
     run = make_chain_function((behind(divides, "CALL", (VALUE,)), behind(catches, "CALL", (), ("log",))))
     log = []
-    assert run((0, log)) == "caught"
-    assert run((2, log)) == ("None", 5)
+    assert run([(0, log)]) == "caught"
+    assert run([(2, log)]) == ("None", 5)
     assert log[1:] == ["finally", "finally"]
 
 
@@ -117,7 +117,7 @@ def check_result_is_dropped_where_the_stack_stands_for_it():
         return [x, divides("")]
 
     place = behind(makes, "CALL", (VALUE, VALUE), drops=True)
-    assert make_chain_function((behind(divides, "CALL", (VALUE,)), place))((5, "x", "made")) == ["x", "made"]
+    assert make_chain_function((behind(divides, "CALL", (VALUE,)), place))([(5, "x", "made")]) == ["x", "made"]
 
 
 def suspended(log):

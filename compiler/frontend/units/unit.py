@@ -238,7 +238,7 @@ class Unit:
         self.static_only = False
         self.may_assume = True  # that branches to an error are not taken
         self.marks = False  # an argument of the call being captured has dimensions marked dynamic
-        self._eager: Callable[[tuple[object, ...]], object] | None = None
+        self._eager: Callable[[list[tuple[object, ...]]], object] | None = None
         code = decoded.code
         self.name = code.co_name
         self.shown = _shown_names(places) if places else (*code.co_freevars, *parameter_names(code))
@@ -411,7 +411,7 @@ class Unit:
         """Run the original code on the one tuple of a list, which is taken out of it."""
         if self._eager is None:
             self._eager = self._make_eager()
-        return self._eager(handed.pop())
+        return self._eager(handed)
 
     def after_wrong_assumption(self, *args: object) -> object:
         """Run the original code; if it does not raise after all, compile it again without assumptions."""
@@ -422,13 +422,14 @@ class Unit:
             self.runs.clear()
         return result
 
-    def _make_eager(self) -> Callable[[tuple[object, ...]], object]:
+    def _make_eager(self) -> Callable[[list[tuple[object, ...]]], object]:
         if self.places:
             return make_chain_function(self.places)
         code, namespace, cells = self.decoded.code, self.namespace, len(self.decoded.code.co_freevars)
         call = handing_over(code)
 
-        def run(args: tuple[object, ...]) -> object:
+        def run(handed: list[tuple[object, ...]]) -> object:
+            args = handed.pop()
             function = types.FunctionType(code, namespace, code.co_name, None, args[:cells])  # type: ignore[arg-type]  # cells
             values = [*reversed(args[cells:])]
             del args

@@ -83,7 +83,8 @@ def _refuse_class(
 
 def _demand_no_class(value: Value, what: str) -> None:
     """Raise Break for an object that may act as a class."""
-    if not value.is_constant() and any(class_lookup(value.python_type(), name)[0] is not None for name in _OF_CLASSES):
+    owners = (class_lookup(value.python_type(), name)[0] for name in _OF_CLASSES)
+    if not value.is_constant() and any(owner not in (None, object) for owner in owners):
         value.unsupported(what, UNSUPPORTED_OPERATION)
 
 

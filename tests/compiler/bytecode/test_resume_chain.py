@@ -45,27 +45,27 @@ def outermost(a):
 
 def test_result_is_pushed_on_the_callers_stack():
     run = make_chain_function((after_call(inner, pushes=True), after_call(outer, (VALUE,), names=("b",))))
-    assert run((5, 100, 7)) == 100 + 2 * 7
+    assert run([(5, 100, 7)]) == 100 + 2 * 7
 
 
 def test_exception_goes_to_the_handler_around_the_call():
     run = make_chain_function((after_call(inner, pushes=True), after_call(careful, (VALUE,), names=("b",))))
-    assert run((0, 4, 4))[0] == 4
-    assert run((2, 4, 4)) == 9
+    assert run([(0, 4, 4)])[0] == 4
+    assert run([(2, 4, 4)]) == 9
 
 
 def test_frames_without_a_handler_are_left():
     between, outside = after_call(outer, (VALUE,), names=("b",)), after_call(outermost, names=("done",))
     run, done = make_chain_function((after_call(inner, pushes=True), between, outside)), []
-    assert run((0, 1, 2, done)) == "caught outside"
+    assert run([(0, 1, 2, done)]) == "caught outside"
     assert done == ["finally"]
-    assert run((5, 1, 2, done)) == (5, ["finally", "finally"])
+    assert run([(5, 1, 2, done)]) == (5, ["finally", "finally"])
 
 
 def test_exception_without_a_handler_leaves_the_chain_with_its_context():
     run = make_chain_function((after_call(inner, pushes=True), after_call(outer, (VALUE,), names=("b",))))
     with pytest.raises(ZeroDivisionError) as caught:
-        run((0, 1, 2))
+        run([(0, 1, 2)])
     assert caught.value.__context__ is None
 
 
@@ -79,7 +79,7 @@ def test_handler_leaves_no_exception_behind():
 
     run = make_chain_function((after_call(inner, pushes=True), after_call(raises_after)))
     with pytest.raises(ValueError, match="after") as caught:
-        run((0,))
+        run([(0,)])
     assert caught.value.__context__ is None
 
 
@@ -101,4 +101,4 @@ def test_cells_are_those_of_each_frame():
     inside = Place(decoded, globals(), ResumeLayout(call.index + 1, (VALUE,), ("total",), ("n",)))
     cell = types.CellType(10)
     run = make_chain_function((inside, after_call(counted, cells=("total",))))
-    assert run((3, cell, 5, cell)) == 15 + 15
+    assert run([(3, cell, 5, cell)]) == 15 + 15
