@@ -59,6 +59,8 @@ class SizeValue(Value):
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
         """Compare torch's symbol with a number."""
+        if bool in (self.kind, other.python_type()):
+            return None  # 1 and True are equal; of torch's symbols no truth value is equal to a number
         operands = _operands(other, self) if reflected else _operands(self, other)
         return None if operands is None else calculate(ctx, record.function, *operands)
 

@@ -52,3 +52,19 @@ def test_it_is_that_of_plain_python(program) -> None:
     pairs = [(n, m) for n, m in NUMBERS if program is not small_whole_numbers or n < 256]
     for n, m in pairs:
         assert repr(compiled(torch.ones(2), n, m)) == repr(program(torch.ones(2), n, m)), (n, m)
+
+
+def test_truth_values_that_vary_are_numbers() -> None:
+    def program(x, n, m):
+        first, second = n > 1, m > 1
+        log = [first == 1, first == 0, first != True, first < second, first == 1, first + second, first == second]  # noqa: E712  # what is tested
+        match first:
+            case 1:
+                log.append("one")
+            case bool():
+                log.append("bool")
+        return x + 1, log, (n == first), {1: "a", 0: "b"}[first]
+
+    compiled = plumbline.compile(program, backend="eager")
+    for n, m in NUMBERS:
+        assert repr(compiled(torch.ones(2), n, m)) == repr(program(torch.ones(2), n, m)), (n, m)
