@@ -1,6 +1,6 @@
 """Find the CallSignature of a traced forward: which inputs were written, what each output is in terms of memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -162,14 +162,22 @@ def _is_leaf_end(node: GradientNode | None) -> bool:
 def _demand_known_leaves(call: TracedCall, objects: Sequence[torch.Tensor]) -> None:
     """Require that every leaf behind the results is an input: gradients of others have nowhere to go."""
     known = {id(item) for item in call.leaves}
-    seen: set[GradientNode] = set()
+    if any(id(leaf) not in known for leaf in leaves_behind(objects)):
+        raise Unsupported("the program makes a leaf that requires grad", hint=_FALL_BACK)
+
+
+def leaves_behind(objects: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the tensors at whose gradients the histories of others end."""
+    found = []
     pending: list[GradientNode] = [item.grad_fn for item in objects if item.grad_fn is not None]
+    seen: set[GradientNode] = set(pending)
     while pending:
         node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
         leaf = getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in known:
-            raise Unsupported("the program makes a leaf that requires grad", hint=_FALL_BACK)
-        pending.extend(source for source, _ in node.next_functions if source is not None)
+        if leaf is not None:
+            found.append(leaf)
+        for source, _ in node.next_functions:
+            if source is not None and source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return found

@@ -27,7 +27,7 @@ from ..graph.node_values import (
     value_of,
 )
 from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
-from .memory_overlap import is_dense, overlap, overlaps_itself, same_known_strides, same_places, same_steps
+from .memory_overlap import is_dense, lies_within, overlap, overlaps_itself, same_known_strides, same_places, same_steps
 from .value_graph import ValueGraph
 from .view_writes import ViewStep, Write, write_through
 
@@ -172,6 +172,7 @@ class Functionalizer:
         parent = self.handles[source]
         if target is aten.as_strided.default:
             self._demand_plain_memory(node)
+            _demand_gradient_through(parent, node)
             while parent.parent is not None:
                 parent = parent.parent
         args: tuple[object, ...] = tuple(node.args[1:])
@@ -370,6 +371,8 @@ class Functionalizer:
             raise Unsupported("a backward writes to what the forward made", hint="expected: the graph runs eagerly")
         if any(overlaps_itself(one.example) for one in _with_ancestors(handle)):
             raise Unsupported("a write to memory that overlaps itself", hint="expected: eager decides")
+        if any(_leaves_its_value(one) for one in _with_ancestors(handle)):
+            raise Unsupported("a write through as_strided beyond what a graph holds", hint="expected: it runs eagerly")
         for other in node.all_input_nodes:
             mate = self.handles.get(other)
             if (
@@ -413,6 +416,18 @@ def _with_ancestors(handle: Handle) -> Iterator[Handle]:
         here = here.parent
 
 
+def _leaves_its_value(handle: Handle) -> bool:
+    """Return whether a view by numbers may address memory beside the value that stands for it in the graph.
+
+    That is memory with gaps; and an offset counts from the start of the storage, where an input need not begin.
+    """
+    if handle.step is None or handle.step.target is not aten.as_strided.default or handle.parent is None:
+        return False
+    offset = dict(handle.step.kwargs).get("storage_offset", [*handle.step.args, None, None, None][2])
+    begins_anywhere = handle.region.root.op in ("placeholder", "get_attr") and offset is not None
+    return begins_anywhere or not is_dense(handle.parent.example)
+
+
 def _same_elements(one: Handle, other: Handle) -> bool:
     """Return whether two tensors are the same elements of one memory; kernels refuse that of one element too."""
     return one.region is other.region and same_places(one.example, other.example)
@@ -425,6 +440,13 @@ def _grown(handle: Handle, new: fx.Node) -> fx.Node:
         raise Unsupported("a tensor changes its size", why="graphs hold values", hint="expected: it runs eagerly")
     handle.example = mine
     return new
+
+
+def _demand_gradient_through(seen: Handle, node: fx.Node) -> None:
+    """Raise where `as_strided` of a view reaches beyond it and gradients flow: eager hands on those inside alone."""
+    made = tensor_of(node)
+    if seen.parent is not None and made.requires_grad and not lies_within(made, seen.example):
+        raise Unsupported("as_strided reaches beyond the view that it is taken of", hint="expected: it runs eagerly")
 
 
 def _with_offset(

@@ -16,7 +16,7 @@ from .joint import Traced
 
 @dataclass(frozen=True, slots=True)
 class GradientPaths:
-    """unreached: inputs, by their number, that no gradient leads to; uneven: others get one from some results only.
+    """unreached: inputs, by their number, that no history leads to; uneven: others get one from some results only.
 
     hooked: whether the program puts hooks on inputs when the graph has run.
     """
@@ -42,7 +42,7 @@ def gradient_paths(traced: Traced, graph: fx.Graph, hooked: bool) -> GradientPat
             reach[node] = reach.get(node, 0) | reach.get(source, 0)
     parts = zip(traced.gradients_of, outputs(graph)[joint.returned :], strict=True)
     found = {place: reach.get(part, 0) for place, part in parts if isinstance(part, fx.Node)}
-    unreached = frozenset(range(len(traced.signature.inputs))) - found.keys() if found else frozenset[int]()
+    unreached = frozenset(range(len(traced.signature.inputs))) - traced.visited if traced.visited else frozenset[int]()
     return GradientPaths(unreached, any(tangents != every for tangents in found.values()), hooked)
 
 

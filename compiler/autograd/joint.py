@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from operator import itemgetter
 
 import torch
@@ -30,7 +31,7 @@ from ..base.torch_facts import (
     rounded_symbol,
     running_gradient_number,
 )
-from ..graph.aliasing import memory_root
+from ..graph.aliasing import argument, memory_root
 from ..graph.effects.undo import WARNED
 from ..graph.fx_nodes import add_call, add_output, copy_node
 from ..graph.graph_interpreter import interpret
@@ -44,7 +45,7 @@ from ..graph.tracer import (
     metadata_of,
     watched_generator,
 )
-from .analyze import Analysis, TracedCall, analyze
+from .analyze import Analysis, TracedCall, analyze, leaves_behind
 from .call_signature import CallSignature
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
@@ -69,6 +70,7 @@ class Traced:
     a gradient, in the order of the graph's last outputs; empty without gradients.  forward_targets: the operators of
     the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
     recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
+    visited: inputs that histories of the values lead to, with a gradient or without.
     """
 
     joint: JointGraph
@@ -78,6 +80,7 @@ class Traced:
     forward_targets: tuple[object, ...]
     sizes: TracedSizes
     recorded: fx.GraphModule | None = None
+    visited: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +129,15 @@ class _Entry(torch.autograd.Function):
     """Stands for the unknown history of a non-leaf input: the program sees a non-leaf of the same sizes."""
 
     @staticmethod
-    def forward(ctx: object, primal: torch.Tensor, recorder: AtenRecorder) -> torch.Tensor:
+    def forward(ctx: torch.autograd.function.FunctionCtx, primal: torch.Tensor, recorder: AtenRecorder) -> torch.Tensor:
         """Return a tensor of its own memory."""
-        del ctx
+        ctx.set_materialize_grads(False)  # no gradient is handed on as none: zeros would go on through what is outside
         with recorder.paused():
             return torch.empty_strided(primal.shape, primal.stride(), dtype=primal.dtype, device=primal.device)
 
     @staticmethod
-    def backward(ctx: object, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        """Hand the gradient on."""
+    def backward(ctx: object, gradient: torch.Tensor | None) -> tuple[torch.Tensor | None, None]:
+        """Hand the gradient on, if there is one."""
         del ctx
         return gradient, None
 
@@ -236,6 +239,12 @@ class _Run:
         self.worker.take(list(self.recorder.graph.nodes))
         return indexes, [None if g is None else self.recorder.node_of(g) for g in results]
 
+    def visited(self, analysis: Analysis, tangents: Sequence[int]) -> frozenset[int]:
+        """Return the inputs that the histories of some returned values lead to; to be asked before the backward."""
+        values = [analysis.objects[index] for index in tangents]
+        leaves = {id(leaf) for leaf in [*values, *leaves_behind(values)]}
+        return frozenset(index for index, primal in enumerate(self.primals) if id(primal) in leaves)
+
     def recorded(self, analysis: Analysis, gradients: Sequence[fx.Node | None]) -> fx.GraphModule:
         """Return what was recorded as a graph with the outputs of the joint graph."""
         graph = fx.Graph()
@@ -280,6 +289,20 @@ def _demand_checked_backward(graph: fx.Graph) -> None:
                 why="eager refuses by looking at values",
                 hint="expected: the graph runs eagerly",
             )
+        if node.target is torch.ops.aten.clamp.Tensor:
+            _demand_wide_bound(node)
+
+
+def _demand_wide_bound(node: fx.Node) -> None:
+    """Raise for a clamp between tensors whose backward eager refuses: it works in place, fakes make new tensors."""
+    source, low, high = (argument(node, position) for position in range(3))
+    if isinstance(source, fx.Node) and isinstance(low, fx.Node) and isinstance(high, fx.Node):
+        x, first, second = (tensor_of(one).shape for one in (source, high, low))
+        pairs = zip_longest(reversed(x), reversed(first), fillvalue=1)
+        inside = [larger if size == 1 else size for size, larger in pairs]
+        fits = (size == 1 or size == mine for size, mine in zip(reversed(second), inside, strict=False))
+        if len(second) > len(inside) or not all(fits):
+            raise Unsupported("a lower bound of more dimensions than the upper one", hint="expected: it runs eagerly")
 
 
 def trace_call(program: JointProgram, tangents: Sequence[int] | None = None) -> Traced:
@@ -297,6 +320,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     targets = tuple(node.target for node in run.worker.result.graph.nodes if node.op == "call_function")
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
+    visited = run.visited(analysis, chosen)
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
     recorded = run.recorded(analysis, found) if program.keeps_recorded else None
     gradients = [None if node is None else run.worker.value_after(node) for node in found]
@@ -313,7 +337,10 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
         frozenset(fact.input for fact in analysis.signature.writes),
     )
     constants = tuple(run.recorder.constants[name] for name in names)
-    return Traced(_ordered(joint, worker), analysis.signature, constants, tuple(wanted), targets, run.sizes, recorded)
+    ordered = _ordered(joint, worker)
+    return Traced(
+        ordered, analysis.signature, constants, tuple(wanted), targets, run.sizes, recorded=recorded, visited=visited
+    )
 
 
 def _own_memory(graph: fx.Graph, values: Sequence[fx.Node]) -> list[fx.Node]:

@@ -48,6 +48,18 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(places.as_strided(b.shape, b.stride(), int(b.storage_offset())).any())
 
 
+def lies_within(part: torch.Tensor, whole: torch.Tensor) -> bool:
+    """Return whether every place of one view is known to be a place of another of the same memory."""
+    (first, last), (start, end) = _interval(part), _interval(whole)
+    if part.numel() == 0 or same_places(part, whole):
+        return True
+    if first < start or last > end or part.dtype != whole.dtype or end // part.element_size() >= _COUNTED_ELEMENTS:
+        return False
+    places = torch.zeros(end // part.element_size() + 1, dtype=torch.bool, device="cpu")
+    places.as_strided(whole.shape, whole.stride(), int(whole.storage_offset())).fill_(True)
+    return bool(places.as_strided(part.shape, part.stride(), int(part.storage_offset())).all())
+
+
 def same_places(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two views of one memory are the very same view."""
     return a.dtype == b.dtype and _geometry(a) == _geometry(b)

@@ -141,7 +141,8 @@ class ColumnWriter:
             register = REGISTER[reduction.dtype]
             accumulator, name = f"acc{self.text.plan.number[id(reduction)]}", f"t{self.text.plan.number[id(reduction)]}"
             kind, load = self.text.library.type(register, lanes), self.text.memory.load(PLAIN[register], lanes)
-            self.text.line(f"{kind} {name} = {load}({self._row_place(accumulator, vector)});")
+            whole = self.reductions.wrapped(reduction, f"{load}({self._row_place(accumulator, vector)})", lanes)
+            self.text.line(f"{kind} {name} = {whole};")
             if reduction in long:
                 self.text.line(f"{kind} {name}_lost = {load}({self._row_place(f'{accumulator}_lost', vector)});")
                 self.text.line(f"{name} = {self.reductions.with_lost(reduction, name, lanes)};")

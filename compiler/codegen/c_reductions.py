@@ -109,8 +109,13 @@ class ReductionWriter:
                 whole = f"{self.text.library.across(reduction.kind, register, self.text.inner_lanes)}({whole})"
             elif self.is_long_sum(reduction):
                 whole = self.with_lost(reduction, accumulator, lanes)
-            self.text.line(f"{kind} {name} = {whole};")
+            self.text.line(f"{kind} {name} = {self.wrapped(reduction, whole, lanes)};")
         self.text.names[id(reduction), lanes] = name
+
+    def wrapped(self, reduction: Scalar, whole: str, lanes: int) -> str:
+        """Return what an accumulator gives: those of small integers count on in 32 bits, and readers take no memory."""
+        wrap = self.text.library.wrap(reduction.dtype, lanes) if reduction.kind in ("sum", "prod") else None
+        return f"{wrap}({whole})" if wrap else whole
 
     def with_lost(self, reduction: Scalar, accumulator: str, lanes: int) -> str:
         """Return a long sum with what rounding lost added again."""

@@ -39,7 +39,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.hardswish.default,
     aten.hardswish_backward.default,
     aten.hardtanh_backward.default,
-    aten.huber_loss_backward.default,
     aten.im2col.default,
     aten.leaky_relu.default,
     aten.leaky_relu_backward.default,
@@ -175,6 +174,16 @@ def decompose_huber_loss(x: Tensor, target: Tensor, reduction: int = 1, delta: f
     if rule is None or x.dtype != target.dtype:
         return LEFT_WHOLE
     result: Tensor = rule(x, target, reduction, delta)
+    return result
+
+
+@decomposes(aten.huber_loss_backward.default)
+def decompose_huber_loss_backward(gradient: Tensor, x: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
+    """As torch does; of two dtypes the kernel gives one that autograd refuses where it is not that of x."""
+    rule = decomposition_of(aten.huber_loss_backward.default)
+    if rule is None or x.dtype != target.dtype:
+        return LEFT_WHOLE
+    result: Tensor = rule(gradient, x, target, reduction, delta)
     return result
 
 

@@ -26,6 +26,7 @@ from ..base.torch_facts import (
     decomposes_by_itself,
     lazy_module,
 )
+from .effects.kernel_refusals import demand_kernel, has_kernels_to_ask
 from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
@@ -186,6 +187,8 @@ class AtenRecorder(DispatchMode):
         kwargs = dict(kwargs or {})
         if self._paused or func in QUESTIONS:
             return func(*args, **kwargs)
+        if self.backward and has_kernels_to_ask(func):  # capture has asked for the calls of the program
+            demand_kernel(func, args, kwargs)
         rule = self._decompositions.get(func)
         if rule is not None and not (args and refuses(func, args[0])):
             try:

@@ -319,6 +319,8 @@ def lower_logsumexp(call: LoweringCall) -> LoopTensor:
     dims = dimensions(call, "dim", len(source.shape))
     if not source.shape or 0 in source.shape or not source.dtype.is_floating_point:
         raise NoLowering("logsumexp of a scalar, of nothing or of integers")
+    if call.arguments.get("dim") in ([], ()) and not call.arguments.get("keepdim"):
+        raise NoLowering("logsumexp over no dimension in particular that keeps none: eager refuses it")
     inside = opmath(source.dtype)
 
     def finite(b: B, peak: Scalar) -> Scalar:

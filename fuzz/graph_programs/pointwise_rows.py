@@ -11,7 +11,8 @@ _ACTIVATIONS = "relu gelu silu mish softplus hardsigmoid leaky_relu logsigmoid s
 # Their gradients at NaN are one in eager's vectorised loop and another in the rest of the same loop.
 _BENT = "elu selu celu hardtanh hardswish relu6"
 _NUMBER = "{f}.masked_fill({f}.isnan(), 0.5)"
-_TWO = "add sub mul div maximum minimum fmin fmax fmod remainder floor_divide eq ne lt le gt ge"
+_TWO = "add sub mul div fmod remainder floor_divide eq ne lt le gt ge"
+_EXTREMES = "maximum minimum fmin fmax clamp_min clamp_max"
 _FLOAT_TWO = "atan2 hypot nextafter pow logaddexp logaddexp2 xlogy"
 _BITS = "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor bitwise_left_shift bitwise_right_shift"
 
@@ -32,6 +33,8 @@ add_rows("pointwise", "gelu", "torch.nn.functional.gelu({f}, approximate='tanh')
 add_rows("pointwise", "logit", "torch.logit({f}, eps={pos})")
 add_rows("binary", _TWO, "torch.NAME({x}, {y})")
 add_rows("binary", _FLOAT_TWO, "torch.NAME({f}, {g})")
+# Of zeros of both signs eager's vectorised loop takes the second, the rest of the same loop the first.
+add_rows("binary", _EXTREMES, "(torch.NAME({x}, {y}) + 0)")
 add_rows("binary", _BITS, "torch.NAME({i}, {y})")
 # The sign and the payload of a NaN are nobody's promise.
 add_rows("pointwise", "signbit", "torch.signbit(torch.nan_to_num({x}))")
@@ -55,8 +58,7 @@ add_rows("numbers", "where", "torch.where({b}, {k}, {x})", suffix="_reversed")
 add_rows("numbers", "clamp", "torch.clamp({x}, {k}, {k2})")
 add_rows("numbers", "clamp", "torch.clamp({x}, min={k})", suffix="_low")
 add_rows("numbers", "clamp", "torch.clamp({x}, max={k})", suffix="_high")
-add_rows("binary", "clamp", "torch.clamp({x}, {y}, {z})", suffix="_tensors")
-add_rows("binary", "clamp_min clamp_max", "torch.NAME({x}, {y})")
+add_rows("binary", "clamp", "(torch.clamp({x}, {y}, {z}) + 0)", suffix="_tensors")
 add_rows("numbers", "add sub rsub", "torch.NAME({x}, {y}, alpha={k})", suffix="_alpha")
 add_rows("numbers", "div", "torch.div({x}, {k}, rounding_mode={rounding})", suffix="_rounding_number")
 add_rows("binary", "div", "torch.div({x}, {y}, rounding_mode={rounding})", suffix="_rounding")
@@ -66,7 +68,7 @@ add_rows("binary", "lerp", "torch.lerp({f}, {g}, {h})", suffix="_tensor")
 add_rows("numbers", "nan_to_num", "torch.nan_to_num({x}, {k}, {k2})")
 add_rows("numbers", "masked_fill", "{x}.masked_fill({b}, {k})")
 add_rows("numbers", "float_power", "torch.float_power({x}, {k})")
-add_rows("numbers", "copysign", "torch.copysign({x}, {k})", suffix="_number")
+add_rows("numbers", "copysign", "torch.copysign({x}, min(3.0, {k}))", suffix="_number")
 
 # Neutral elements: the result is equal to the operand and must not be the operand.
 add_rows("neutral", "add_zeros", "{x} + torch.zeros_like({x})")
@@ -125,7 +127,7 @@ add_rows("numbers", "add_scalar_tensor", "{x} + torch.tensor({k})")
 add_rows("numbers", "mul_scalar_tensor", "{x} * torch.tensor({k}, dtype={dtype})")
 add_rows("numbers", "where", "torch.where({x} > {k}, {k}, {k2})", suffix="_numbers")
 add_rows("numbers", "where", "torch.where({b}, {x}, torch.tensor({k}))", suffix="_scalar_tensor")
-add_rows("numbers", "maximum_scalar_tensor", "torch.maximum({x}, torch.tensor({k}))")
+add_rows("numbers", "maximum_scalar_tensor", "(torch.maximum({x}, torch.tensor({k})) + 0)")
 add_rows("numbers", "pow_scalar_tensor", "torch.pow({x}, torch.tensor({k}))")
 add_rows(
     "numbers", "result_type", "torch.empty(0, dtype=torch.result_type({x}, {k})).new_ones({x}.shape)", suffix="_number"

@@ -122,7 +122,7 @@ class GraphBuilder(GraphInProgress):
                 fake = make_symbolic_fake(self.fake_mode, value, varying, order)
         else:
             with without_transforms():
-                fake = make_fake(self.fake_mode, value)
+                fake = _twin(self.fake_mode, value)
         node = self.levels[0].graph.placeholder(f"input_{len(self.input_values)}")
         node.meta.update(example_value=fake, val=fake, source=source.words(), origin=self.frames.here())
         set_entry_shape(node, fake)
@@ -402,6 +402,14 @@ class GraphBuilder(GraphInProgress):
         constants: Any = args  # flags, dtypes and device names
         node = self.fx.call_function(change, constants)
         node.meta["origin"] = self.frames.here()
+
+
+def _twin(mode: WatchedFakeMode, value: torch.Tensor) -> torch.Tensor:
+    """Return the fake twin of an input; torch's own check refuses some views whose base took a history later."""
+    try:
+        return make_fake(mode, value)
+    except AssertionError as error:
+        raise Break(UNSUPPORTED_TENSOR, "a view that cannot be rebuilt with its history") from error
 
 
 def _repeats_elements(value: object) -> bool:

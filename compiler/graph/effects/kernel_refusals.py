@@ -15,6 +15,7 @@ import torch
 
 from ...base.torch_facts import FakeTensor, OpOverload, without_dispatch_modes
 from ..facts import op_facts
+from .filling_numbers import demand_fitting_numbers, puts_numbers
 
 _Key = tuple[object, ...]
 _UNTAGGED = frozenset({"aten::floor_divide_"})  # elementwise, and no overload is tagged so
@@ -25,7 +26,9 @@ _NOT_ASKED = frozenset({"aten::addcdiv", "aten::addcdiv_"})  # divides truth val
 def has_kernels_to_ask(operator: OpOverload) -> bool:
     """Return whether `demand_kernel` has an answer: the operator is elementwise, also in place, or in the table."""
     name = operator._schema.name
-    return name in _DEMANDS or name in _PROBES or _has_kernels(operator) or _is_pointwise_in_place(operator)
+    if name in _DEMANDS or name in _PROBES or puts_numbers(operator):
+        return True
+    return _has_kernels(operator) or _is_pointwise_in_place(operator)
 
 
 @cache
@@ -37,9 +40,12 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
     """Raise what eager raises if it has no kernel on CPU for arguments like these, as far as this is asked here."""
     demand = _DEMANDS.get(operator._schema.name)
     if demand is not None:
-        demand(*args)
+        demand(*args, **kwargs)
     elif _is_pointwise_in_place(operator):
         _demand_fit(*args)
+    if puts_numbers(operator):
+        demand_fitting_numbers(operator, args, kwargs)
+        return
     if _has_kernels(operator) or _is_pointwise_in_place(operator):
         error = _refusal_of_numbers(operator, args, kwargs)
     elif operator._schema.name in _PROBES:
@@ -53,11 +59,39 @@ def demand_kernel(operator: OpOverload, args: tuple[object, ...], kwargs: dict[s
 def _refusal_of_numbers(
     operator: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]
 ) -> RuntimeError | None:
-    keys = tuple([_key(value) for value in args])
-    named = tuple([(name, _key(value)) for name, value in kwargs.items()]) if kwargs else ()
-    if None in keys or any(key is None for _, key in named):
+    keys = tuple([key for value in args if (key := _key(value)) is not None])
+    named = tuple([(name, key) for name, value in kwargs.items() if (key := _key(value)) is not None]) if kwargs else ()
+    if len(keys) < len(args) or len(named) < len(kwargs):
         return None
+    for place, value in enumerate(args):
+        if isinstance(value, torch.SymInt | torch.SymFloat):
+            low, high = _numbers_taken(operator, keys, named, place)
+            if low is not None and value < low:  # asked, it is a guard of the graph
+                keys = _replaced(keys, place, 2 * low)
+            elif high is not None and value > high:
+                keys = _replaced(keys, place, 2 * high)
     return _refusal(operator, keys, named)
+
+
+@lru_cache(maxsize=1024)
+def _numbers_taken(
+    operator: OpOverload, keys: tuple[_Key, ...], named: tuple[tuple[str, _Key], ...], place: int
+) -> tuple[float | None, float | None]:
+    """Return the least and the greatest number that a kernel takes in a place; None where it takes any.
+
+    `masked_fill` takes none beyond the range of its tensor's dtype; most others compute with any number.
+    """
+    kind = int if keys[place][1] is int else float
+    ladder = sorted({kind(limit) for limit in _LIMITS if kind is float or limit < 2**63})
+    taken = [[n for n in ladder if not _refusal(operator, _replaced(keys, place, sign * n), named)] for sign in (-1, 1)]
+    if not all(taken):
+        return None, None  # it refuses such numbers whatever they are
+    low, high = (None if len(some) == len(ladder) else max(some) for some in taken)
+    return None if low is None else -low, high
+
+
+def _replaced(keys: tuple[_Key, ...], place: int, number: float) -> tuple[_Key, ...]:
+    return (*keys[:place], ("constant", type(number), number), *keys[place + 1 :])
 
 
 @cache
@@ -74,7 +108,7 @@ def _is_pointwise_in_place(operator: OpOverload) -> bool:
     return name in _UNTAGGED or any(torch.Tag.pointwise in one for one in tags)
 
 
-def _demand_elements(x: torch.Tensor, *_: object) -> None:
+def _demand_elements(x: torch.Tensor, *_: object, **_named: object) -> None:
     """Raise what eager raises for statistics of a tensor without elements.
 
     The functional kernel that graphs call divides by zero, which ends the process.
@@ -83,12 +117,12 @@ def _demand_elements(x: torch.Tensor, *_: object) -> None:
         raise RuntimeError(f"input tensor must have at least one element, but got {list(x.shape)}")
 
 
-def _demand_elements_in_training(*args: Any) -> None:
-    if any(value is True for value in args):
+def _demand_elements_in_training(*args: Any, **named: object) -> None:
+    if any(value is True for value in (*args, *named.values())):
         _demand_elements(*args)
 
 
-def _demand_dense(x: torch.Tensor, *_: object) -> None:
+def _demand_dense(x: torch.Tensor, *_: object, **_named: object) -> None:
     """Raise what eager raises for memory in no order that its kernel reads."""
     orders = [torch.contiguous_format]
     orders += [order for order, rank in ((torch.channels_last, 4), (torch.channels_last_3d, 5)) if rank == x.dim()]
@@ -96,7 +130,7 @@ def _demand_dense(x: torch.Tensor, *_: object) -> None:
         raise RuntimeError("Expected X.is_contiguous(memory_format) to be true, but got false")
 
 
-def _demand_product(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> None:
+def _demand_product(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor, **_: object) -> None:
     """Raise what eager raises if an outer product is added in place to a tensor that has not its sizes."""
     product = (*first.shape, *second.shape)
     if tuple(x.shape) != product:
@@ -104,10 +138,10 @@ def _demand_product(x: torch.Tensor, first: torch.Tensor, second: torch.Tensor) 
 
 
 def _demand_inside_storage(
-    x: torch.Tensor, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+    x: torch.Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None, **_: object
 ) -> None:
     """Raise eager's error if a view would reach behind its storage, as far as sizes are known; a fake one grows."""
-    start = x.storage_offset() if offset is None else offset
+    start = x.storage_offset() if storage_offset is None else storage_offset
     held = x.untyped_storage().nbytes()
     if any(type(place) is not int for place in (start, held, *size, *stride)) or 0 in size:
         return
@@ -125,8 +159,37 @@ def _demand_fit(*args: object) -> None:
             raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape")
 
 
-def _demand_second_fits(x: object, second: object = None, *_: object) -> None:
+def _demand_second_fits(x: object, second: object = None, *_: object, **_named: object) -> None:
     _demand_fit(x, second)
+
+
+def _demand_dimension(x: torch.Tensor, dim: int = -1, *_: object, **_named: object) -> None:
+    """Raise what eager raises for a dimension that is not there, which is not looked at before the kernel."""
+    rank = max(x.dim(), 1)
+    if not -rank <= dim < rank:
+        reason = f"expected to be in range of [{-rank}, {rank - 1}], but got {dim}"
+        raise IndexError(f"Dimension out of range ({reason})")
+
+
+def _demand_dimensions_once(x: torch.Tensor, dim: int | Sequence[int] = (), **_: object) -> None:
+    """Raise what eager raises for a dimension that is named twice; with open sizes they are looked at one by one."""
+    rank = max(x.dim(), 1)
+    named = [place % rank for place in dim if -rank <= place < rank] if isinstance(dim, Sequence) else []
+    for place in named:
+        if named.count(place) > 1:
+            raise RuntimeError(f"dim {place} appears multiple times in the list of dims")
+
+
+def _demand_kept_dimensions(x: torch.Tensor, dim: Sequence[int], keepdim: bool = False, **_: object) -> None:
+    """Raise what eager raises for the logarithm of a sum over no dimension in particular: its parts differ in rank."""
+    if not dim and x.dim() and not keepdim:
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * x.dim()}")
+
+
+def _demand_length(x: object, dimension: object, size: int, *_: object, **_named: object) -> None:
+    """Raise what eager raises for windows of less than no elements."""
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
 
 
 _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its arguments, given as they are
@@ -139,6 +202,13 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
     "aten::as_strided": _demand_inside_storage,
     "aten::masked_scatter_": _demand_second_fits,
     "aten::bernoulli_": _demand_second_fits,
+    "aten::_softmax": _demand_dimension,
+    "aten::_log_softmax": _demand_dimension,
+    "aten::sort": _demand_dimension,
+    "aten::squeeze": _demand_dimensions_once,
+    "aten::squeeze_": _demand_dimensions_once,
+    "aten::logsumexp": _demand_kept_dimensions,
+    "aten::unfold": _demand_length,
 }
 
 
@@ -198,7 +268,11 @@ def _key(value: object) -> _Key | None:
 
 
 _WHOLE = (0, 1, 2, 127, 128, 129, 255, 256, 32767, 32768, 32769, 65504, 65505)
-_LIMITS = (*_WHOLE, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63)  # of the ranges of dtypes
+_FLOAT_LIMITS = [torch.finfo(dtype).max for dtype in (torch.float16, torch.bfloat16, torch.float32)]
+_LIMITS = sorted(  # of the ranges of dtypes
+    {*_WHOLE, 2**31 - 1, 2**31, 2**31 + 1, 2**63 - 1, 2**63, *_FLOAT_LIMITS}
+    | {math.nextafter(limit, math.inf) for limit in _FLOAT_LIMITS}
+)
 
 
 def _like(number: float) -> float:
