@@ -70,3 +70,10 @@ def test_torch_still_needs_each_correction() -> None:
             if plain != [found for found, _ in promise(operator, arguments)]:
                 needless.discard(operator)
     assert not needless
+
+
+@pytest.mark.parametrize("dtypes", itertools.product([torch.float16, torch.float32, torch.float64], repeat=2))
+def test_huber_loss_has_the_dtype_of_its_input(dtypes):
+    x, target = (torch.ones(3, dtype=dtype) for dtype in dtypes)
+    arguments = (x, target, 0, 1.0)
+    assert promise(aten.huber_loss.default, arguments) == [(aten.huber_loss.default(*arguments).dtype, x.shape)]

@@ -6,7 +6,7 @@ when torch has mended one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
@@ -115,6 +115,8 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
         return with_indexed_strides(args[0], args[1], result)
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
+    if target in _ASKED:
+        return _of_dtype(result, _asked_dtype(target, args))
     if target in _OF_NOTHING and _is_empty(args[0]):
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
@@ -225,6 +227,29 @@ def _unshuffled_nothing(x: torch.Tensor, factor: int) -> torch.Tensor:
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
+def _tensors(args: Sequence[object]) -> list[torch.Tensor]:
+    return [value for value in args if isinstance(value, torch.Tensor)]
+
+
+@lru_cache(maxsize=256)
+def _dtype_by_kernel(target: OpOverload, args: tuple[object, ...]) -> torch.dtype:
+    """Return the dtype that a kernel gives; args: tensors as (dtype, rank), others as they are."""
+    ones = [torch.ones((1,) * arg[1], dtype=arg[0]) if isinstance(arg, tuple) else arg for arg in args]
+    with without_dispatch_modes(), torch.no_grad():
+        result: torch.Tensor = target(*ones)
+    return result.dtype
+
+
+def _asked_dtype(target: object, args: Sequence[object]) -> torch.dtype | None:
+    assert isinstance(target, OpOverload)
+    tensors = _tensors(args)
+    plain = all(isinstance(value, torch.Tensor | int | float | bool | None) for value in args)
+    if not plain or len({tensor.dtype for tensor in tensors}) == 1:
+        return None
+    kinds = tuple((value.dtype, value.dim()) if isinstance(value, torch.Tensor) else value for value in args)
+    return _dtype_by_kernel(target, kinds)
+
+
 def _demand_equal_sizes(part: torch.Tensor, source: object) -> None:
     """Raise eager's error if what is written into a part has other sizes; a part that is not there raises too."""
     assert isinstance(source, torch.Tensor)
@@ -244,7 +269,9 @@ _OF_NOTHING: Mapping[object, Callable[..., torch.Tensor]] = {  # of a first argu
     aten.pixel_unshuffle.default: _unshuffled_nothing,
     aten.repeat_interleave.Tensor: lambda repeats: repeats.new_empty(0),
 }
-_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_PART_WRITTEN, *_OF_NOTHING})
+# Of operands of several dtypes their kernels make one, torch's rules another.
+_ASKED = frozenset({aten.huber_loss.default, aten.soft_margin_loss.default, aten.addr.default, aten.ldexp.Tensor})
+_OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_ASKED, *_PART_WRITTEN, *_OF_NOTHING})
 _RULES: Mapping[object, DtypeRule] = {
     aten.native_batch_norm.default: _saved(slice(1, 5)),
     aten._native_batch_norm_legit.default: _saved(slice(1, 5)),
