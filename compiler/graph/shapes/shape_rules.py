@@ -234,8 +234,8 @@ def _tensors(args: Sequence[object]) -> list[torch.Tensor]:
 @lru_cache(maxsize=256)
 def _dtype_by_kernel(target: OpOverload, args: tuple[object, ...]) -> torch.dtype:
     """Return the dtype that a kernel gives; args: tensors as (dtype, rank), others as they are."""
-    ones = [torch.ones((1,) * arg[1], dtype=arg[0]) if isinstance(arg, tuple) else arg for arg in args]
     with without_dispatch_modes(), torch.no_grad():
+        ones = [torch.ones((1,) * arg[1], dtype=arg[0]) if isinstance(arg, tuple) else arg for arg in args]
         result: torch.Tensor = target(*ones)
     return result.dtype
 
