@@ -166,6 +166,24 @@ def _turning(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
     return _kept(tensor, values.reshape(tensor.shape)) if tensor.is_contiguous() else tensor
 
 
+def _other_dtype(tensor: torch.Tensor, place: InputPlace) -> torch.Tensor | None:
+    """Return the second input in another floating dtype, narrower and wider ones in turn."""
+    if place.number != 1 or not tensor.dtype.is_floating_point:
+        return tensor
+    others = [dtype for dtype in (torch.float64, torch.float16, torch.float32) if dtype != tensor.dtype]
+    return _kept(tensor, tensor.detach().to(others[place.turn % 2]))
+
+
+def _converted_after(result: Any) -> str:
+    """Convert each part to what it may already be, or be taken for."""
+
+    def converted(text: str, tensor: torch.Tensor) -> str:
+        wider = f"{text}.double(), {text}.float()" if tensor.dtype.is_floating_point else text
+        return f"{text}, {wider}"
+
+    return _each(result, converted)
+
+
 def _zeros_before(text: str, tensor: torch.Tensor) -> str:
     return f"torch.zeros_like({text})" if tensor.dtype.is_floating_point else text
 
@@ -214,6 +232,12 @@ CONTEXTS: tuple[Context, ...] = (
         alike=True,
     ),
     Context("turning_points", "the ends of rules of activations, and ties", change=_turning, alike=True),
+    Context(
+        "two_dtypes",
+        "results whose dtype torch's rules promote where the kernel does not",
+        change=_other_dtype,
+        after=_converted_after,
+    ),
     Context("negative_index", "indices from the end", change=_negative_index, gradients=False),
     Context(UNSUPPORTED, "dtypes that eager has no kernel for", change=_as_it_is, gradients=False),
     Context("far_index", "errors that only data makes", change=_far_index, gradients=False),

@@ -270,7 +270,15 @@ _OF_NOTHING: Mapping[object, Callable[..., torch.Tensor]] = {  # of a first argu
     aten.repeat_interleave.Tensor: lambda repeats: repeats.new_empty(0),
 }
 # Of operands of several dtypes their kernels make one, torch's rules another.
-_ASKED = frozenset({aten.huber_loss.default, aten.soft_margin_loss.default, aten.addr.default, aten.ldexp.Tensor})
+_ASKED = frozenset(
+    {
+        aten.huber_loss.default,
+        aten.soft_margin_loss.default,
+        aten.addr.default,
+        aten.ldexp.Tensor,
+        aten.mse_loss_backward.default,
+    }
+)
 _OF_THEIR_OWN = frozenset({aten.index.Tensor, aten.nansum.default, *_ASKED, *_PART_WRITTEN, *_OF_NOTHING})
 _RULES: Mapping[object, DtypeRule] = {
     aten.native_batch_norm.default: _saved(slice(1, 5)),
