@@ -18,12 +18,17 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison. method: the left operand's, `__lt__`; reflected: the right operand's, `__gt__`."""
+    """A comparison. method: the left operand's, `__lt__`; turned: the symbol that says the same from the right, `>`."""
 
     symbol: str
     function: Callable[[Any, Any], Any]
     method: str
-    reflected: str
+    turned: str
+
+    @property
+    def reflected(self) -> str:
+        """The right operand's method."""
+        return COMPARISONS[self.turned].method
 
     @property
     def asks_equality(self) -> bool:
@@ -61,12 +66,12 @@ BINARY = {
 COMPARISONS = {
     record.symbol: record
     for record in (
-        Comparison("==", operator.eq, "__eq__", "__eq__"),
-        Comparison("!=", operator.ne, "__ne__", "__ne__"),
-        Comparison("<", operator.lt, "__lt__", "__gt__"),
-        Comparison("<=", operator.le, "__le__", "__ge__"),
-        Comparison(">", operator.gt, "__gt__", "__lt__"),
-        Comparison(">=", operator.ge, "__ge__", "__le__"),
+        Comparison("==", operator.eq, "__eq__", "=="),
+        Comparison("!=", operator.ne, "__ne__", "!="),
+        Comparison("<", operator.lt, "__lt__", ">"),
+        Comparison("<=", operator.le, "__le__", ">="),
+        Comparison(">", operator.gt, "__gt__", "<"),
+        Comparison(">=", operator.ge, "__ge__", "<="),
     )
 }
 UNARY = {

@@ -183,9 +183,12 @@ class Value:
     def answers_operator(self, other: "Value", name: str) -> bool:
         """Return whether the special method, written in C, has an answer, so that the other operand is not asked."""
         try:
-            return getattr(self.stand_in(), name)(other.stand_in()) is not NotImplemented
-        except (Break, Exception):  # where it raises, list + object, say, the other is asked first all the same
+            own, others = self.stand_in(), other.stand_in()
+            return getattr(type(own), name)(own, others) is not NotImplemented
+        except (Break, TypeError, AttributeError):
             return False
+        except Exception:  # a division by the zero that stands in, say
+            return True
 
     def binary(
         self, ctx: "CaptureContext", record: Binary, other: "Value", reflected: bool, inplace: bool

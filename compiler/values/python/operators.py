@@ -11,10 +11,13 @@ from ..constant import Constant, fold
 from ..identities import is_same
 from ..operator_table import BINARY, COMPARISONS, UNARY, Binary, Comparison
 from ..reasons import UNSUPPORTED_OPERATION, Break
-from ..value import CaptureContext, Value
+from ..value import CaptureContext, Value, defines
 from .objects.attributes import bind_raw, class_lookup
 from .objects.classes import ClassValue
 from .objects.instances import OF_OWN_CLASS, ObjectValue
+
+_OF_SEQUENCES = ("__add__", "__mul__")
+_KEEPS_TEXTS = type(type("Text", (str,), {})("a") % ()) is not str  # whether a text without `%` is given back as it is
 
 
 def binary(ctx: CaptureContext, symbol: str, left: Value, right: Value, *, inplace: bool = False) -> Value:
@@ -46,10 +49,12 @@ def _on_contents(ctx: CaptureContext, record: Binary, left: Value, right: Value,
     """Evaluate an operator that instances of a subclass inherit from the builtin type: on what they hold."""
     text = contents_of(left)
     if record.symbol == "%" and isinstance(text, Constant) and isinstance(text.value, str):
-        return text.call_method(ctx, "__mod__", [right], {})  # which names the right one's own class in its errors
-    if any(
-        contents_of(value) is not value and contents_of(value).python_type() in OF_OWN_CLASS for value in (left, right)
-    ):
+        filled = text.call_method(ctx, "__mod__", [right], {})  # which names the right one's own class in its errors
+        return left if _KEEPS_TEXTS and left is not text and "%" not in text.value else filled
+    kinds = {contents_of(value).python_type() for value in (left, right) if contents_of(value) is not value}
+    if record.symbol == "|":  # which has the class of the one that is asked first
+        kinds |= {contents_of(value).python_type() for value in (left, right)}
+    if not kinds.isdisjoint(OF_OWN_CLASS):
         raise Break(UNSUPPORTED_OPERATION, f"{left.describe()} {record.symbol} {right.describe()}")
     _refuse_by_name(ctx, record.symbol, record.assigning if inplace else record.function, left, right)
     result = binary(ctx, record.symbol, contents_of(left), contents_of(right), inplace=inplace)
@@ -96,8 +101,11 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     for owner, method_name, other in attempts:
         method = _method(ctx, owner, method_name)
         if method is None:
-            if owner is left and method_name == f"__{name}__" and _answers(left, right, method_name):
-                return None
+            if owner is left and method_name == f"__{name}__":
+                if _is_sequence(left.contents, method_name) and _method(ctx, left, f"__r{name}__") is not None:
+                    return _called_as_method(ctx, left, method_name, right)
+                if _answers(left, right, method_name):
+                    return None
             continue
         result = ctx.realize(ctx.call(method, [other], {}))
         if not _is_not_implemented(result):
@@ -105,12 +113,24 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
     return None
 
 
+def _is_sequence(contents: Value | None, method_name: str) -> bool:
+    """Return whether a method is one that sequences written in C have under the same name as numbers."""
+    kind = object if contents is None else contents.python_type()
+    return method_name in _OF_SEQUENCES and defines(kind, method_name) and hasattr(kind, "__contains__")
+
+
+def _called_as_method(ctx: CaptureContext, left: Value, method_name: str, right: Value) -> Value:
+    """Call `__add__` or `__mul__` of a sequence, as its class's `__radd__` or `__rmul__` makes Python do at once."""
+    _refuse_by_name(ctx, method_name, lambda own, other: getattr(own, method_name)(other), left, right)
+    return contents_of(left).call_method(ctx, method_name, [right], {})
+
+
 def _answers(left: Value, right: Value, method_name: str) -> bool:
     """Return whether the left operand answers by a method written in C, so that the right one is not asked."""
     if method_name == "__mod__" and issubclass(left.python_type(), str | bytes | bytearray):
         return True  # a text formats whatever it is given, or refuses it
-    if method_name == "__mul__" and hasattr(left.python_type(), "__contains__"):
-        return False  # a sequence repeats itself where no operand multiplies
+    if method_name in _OF_SEQUENCES and hasattr(left.python_type(), "__contains__"):
+        return False  # a sequence is joined or repeated where no operand adds or multiplies
     return contents_of(left).answers_operator(contents_of(right), method_name)
 
 
@@ -172,7 +192,13 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
         answer = right.compare(ctx, record, left, True) if right.precedes_methods else None
     if answer is None and (left.defines_operators() or right.defines_operators()):
         answer = _compared_by_method(ctx, record, left, right)
-    answer = answer or left.compare(ctx, record, right, False) or right.compare(ctx, record, left, True)
+    return answer or _compared_natively(ctx, record, left, right)
+
+
+def _compared_natively(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value:
+    """Evaluate a comparison that no method written in Python answers."""
+    symbol = record.symbol
+    answer = left.compare(ctx, record, right, False) or right.compare(ctx, record, left, True)
     if answer is not None:
         return answer
     if contents_of(left) is not left or contents_of(right) is not right:
@@ -188,13 +214,18 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
 
 
 def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, right: Value) -> Value | None:
-    """Ask the special methods written in Python; without `__ne__` Python turns the answer of `__eq__` round."""
-    attempts = [(left, record.method, right), (right, record.reflected, left)]
+    """Ask the operands in Python's order; None where neither answers.
+
+    An instance of a class derived from the other operand's comes first even where it inherits the method, so that the
+    operator is the reflected one. Without `__ne__` Python turns the answer of `__eq__` round.
+    """
+    attempts = [(left, record, right), (right, COMPARISONS[record.turned], left)]
     if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
         attempts.reverse()
-    for owner, name, other in attempts:
-        method = _method(ctx, owner, name)
-        equality = _method(ctx, owner, "__eq__") if method is None and name == "__ne__" else None
+    for owner, asked, other in attempts:
+        method = _method(ctx, owner, asked.method)
+        inherited = class_lookup(owner.python_type(), asked.method)[0] is object
+        equality = _method(ctx, owner, "__eq__") if inherited and asked.symbol == "!=" else None
         if equality is not None:
             equal_to_other = ctx.realize(ctx.call(equality, [other], {}))
             if not _is_not_implemented(equal_to_other):
@@ -203,8 +234,8 @@ def _compared_by_method(ctx: CaptureContext, record: Comparison, left: Value, ri
             result = ctx.realize(ctx.call(method, [other], {}))
             if not _is_not_implemented(result):
                 return result
-        elif equality is None and contents_of(owner) is not owner and _answers(owner, other, name):
-            return None  # the builtin type does, before the other operand is asked
+        elif equality is None and _answers(owner, other, asked.method):
+            return _compared_natively(ctx, asked, owner, other)  # before the other operand is asked
     return None
 
 

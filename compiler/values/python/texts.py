@@ -254,13 +254,14 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
 
 @string_method("format", "format_map", "__mod__")
 def _fill_in(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kwargs: Keywords) -> Value:
-    reals = [_operand(ctx, arg) for arg in args]
+    by_name = name == "format_map" or (name == "__mod__" and "%(" in str(text.value))
+    reals = [_operand(ctx, arg) if by_name else shown(ctx, arg) for arg in args]
     named = {key: shown(ctx, value) for key, value in kwargs.items()}
     return fold(ctx, getattr(text.value, name), *reals, **named)
 
 
 def _operand(ctx: CaptureContext, value: Value) -> object:
-    """Return what stands for the right side of `%`: mappings of the user's are asked item by item."""
+    """Return what stands for the right side of `%`, where it fills in by name: what a mapping holds."""
     value = ctx.realize(value)
     return shown(ctx, value.contents) if isinstance(value.contents, DictValue) else shown(ctx, value)
 

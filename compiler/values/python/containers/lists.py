@@ -150,10 +150,13 @@ class ListValue(SequenceValue):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Return an element or a slice; deques have no slices."""
-        index = self.index_of(ctx, key)
-        if isinstance(index, slice) and self.kind is collections.deque:
-            self.refuse(ctx, "subscript", lambda value: value[:])
-        return super().get_item(ctx, Constant(index))
+        return super().get_item(ctx, Constant(self.index_of(ctx, key)))
+
+    def index_of(self, ctx: CaptureContext, key: Value) -> int | slice:
+        """Return the known index; a deque refuses slices before it looks at their bounds."""
+        if self.kind is collections.deque and issubclass(ctx.realize(key).python_type(), slice):
+            self.refuse(ctx, "subscript", lambda deque: deque[:])
+        return super().index_of(ctx, key)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -165,8 +168,6 @@ class ListValue(SequenceValue):
         """Replace an element or a slice."""
         index, before = self.index_of(ctx, key), self.before()
         if isinstance(index, slice):
-            if self.kind is collections.deque:
-                self.refuse(ctx, "item assignment", lambda sequence: sequence.__setitem__(index, ()))
             if type(ctx.realize(value)).iterate is Value.iterate:
                 ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
             try:
@@ -185,8 +186,6 @@ class ListValue(SequenceValue):
         index = self.index_of(ctx, key)
         if isinstance(index, int) and not -len(self.items) <= index < len(self.items):
             ctx.throw(IndexError, "deque index out of range" if self.kind is collections.deque else _ASSIGNED_OUTSIDE)
-        if isinstance(index, slice) and self.kind is collections.deque:
-            self.refuse(ctx, "item deletion", lambda value: value.__delitem__(index))
         before = self.before()
         del self.items[index]
         self.changed(ctx, before)

@@ -430,6 +430,10 @@ class SequenceValue(Value):
 
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the methods that all sequences have."""
+        if name == "__add__" and len(args) == 1 and not kwargs:  # it does not ask the other side
+            other = ctx.realize(args[0])
+            joined = self.concatenate(ctx, other if other.contents is None else other.contents, False)
+            return joined or self.refuse(ctx, name, lambda own, other: own.__add__(other), other)
         if name in _DUNDERS and not kwargs:
             return call_dunder(ctx, self, name, args)
         demand_arity(ctx, self, _ARITY, name, args, kwargs)
