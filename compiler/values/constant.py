@@ -173,6 +173,12 @@ class RangeIterator(Value):
         return name
 
 
+def _sets_plainly(kind: type, name: str) -> bool:
+    """Return whether setting an attribute of a module of a class puts it into the namespace, and does no more."""
+    setter = look_up(kind, "__setattr__")[1]
+    return setter in (object.__setattr__, types.ModuleType.__setattr__) and look_up(kind, name)[1] is ABSENT
+
+
 _OF_MEMBERS = frozenset({"_name_", "_value_", "__objclass__", "_sort_order_"})  # of enumerations: never change
 
 
@@ -224,6 +230,8 @@ class Known(KnownObject):
         return ctx.known(attribute)
 
     def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
+        if name == "__dict__":
+            return ctx.wrap(vars(module), Attribute(Injected(module), name))
         written = ctx.effects.written_global(vars(module), name)
         if written is not None:
             if written[0] is None:
@@ -231,9 +239,8 @@ class Known(KnownObject):
             return ctx.realize(written[0])
         try:
             attribute = getattr(module, name)
-        except AttributeError as error:
-            if not is_stable_module(module):
-                ctx.guards.add(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
+        except AttributeError as error:  # one of torch's or Python's may be given attributes, too
+            ctx.guards.add(Attribute(Injected(module), "__dict__"), GuardKind.LACKS_KEY, name)
             ctx.throw(AttributeError, *error.args)
         if name not in vars(module) and type(attribute) in LITERAL_TYPES:  # computed: a flag of torch.backends, say
             return ctx.wrap(attribute, Attribute(Injected(module), name))
@@ -246,7 +253,7 @@ class Known(KnownObject):
 
     def set_attr(self, ctx: CaptureContext, name: str, value: Value) -> None:
         """Assign a global of a Python module."""
-        if not isinstance(self.value, types.ModuleType):
+        if not isinstance(self.value, types.ModuleType) or not _sets_plainly(type(self.value), name):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         ctx.effects.set_global(vars(self.value), name, value)
 

@@ -516,6 +516,10 @@ class SideEffects(ABC):
         """Return what was assigned to a global name in this capture, (None,) if it was deleted; None if neither."""
 
     @abstractmethod
+    def changed_names(self, namespace: dict[str, object]) -> dict[str, bool]:
+        """Return the global names that were assigned (True) or deleted in this capture."""
+
+    @abstractmethod
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign a global name; None deletes it."""
 

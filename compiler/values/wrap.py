@@ -250,11 +250,19 @@ def _tuple(ctx: CaptureContext, value: object, source: Source) -> Value:
     return result
 
 
+def _is_namespace(value: dict[Any, Any], source: Source) -> bool:
+    """Return whether a dictionary holds the globals of a module."""
+    if isinstance(source, Attribute) and isinstance(source.of, Injected):
+        module: object = source.of.value  # one that need not be among those imported
+    else:
+        module = sys.modules.get(value["__name__"]) if type(value.get("__name__")) is str else None
+    return isinstance(module, types.ModuleType) and vars(module) is value
+
+
 @wraps_type(dict, collections.OrderedDict, collections.defaultdict)
 def _dict(ctx: CaptureContext, value: object, source: Source) -> Value:
     assert isinstance(value, dict)
-    module = sys.modules.get(value["__name__"]) if type(value.get("__name__")) is str else None
-    if module is not None and vars(module) is value:
+    if _is_namespace(value, source):
         ctx.guards.add(source, GuardKind.IDENTITY, value)
         return GlobalsValue(value)
     ctx.guards.add(source, GuardKind.TYPE, type(value))

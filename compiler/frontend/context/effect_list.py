@@ -89,6 +89,11 @@ class EffectList(SideEffects):
         written = self.globals[key]
         return (written if isinstance(written, Value) else None,)
 
+    def changed_names(self, namespace: dict[str, object]) -> dict[str, bool]:
+        """Return the global names that were assigned (True) or deleted in this capture."""
+        changed = [(key, name) for key, (owner, name) in self.written_globals.items() if owner is namespace]
+        return {name: self.globals[key] is not None for key, name in changed}
+
     def set_global(self, namespace: dict[str, object], name: str, value: Value | None) -> None:
         """Assign or delete a global; replayed after the graph."""
         key = (id(namespace), name)

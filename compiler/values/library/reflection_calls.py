@@ -132,6 +132,9 @@ def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
         text = repr(names).replace("{", "{{").replace("}", "}}")
         ctx.guards.add(Injected(owner), GuardKind.EXPRESSION, f"dir({{0}}) == {text}")
+    if isinstance(owner, types.ModuleType):
+        changed = ctx.effects.changed_names(vars(owner))
+        names = sorted({*names, *changed} - {name for name, assigned in changed.items() if not assigned})
     return names
 
 
