@@ -31,7 +31,7 @@ from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
 from ..findings import FuzzSignature, TrialResult
 from ..generated_source import functions_of
-from .observation import Observer, difference, plain_text, without_addresses
+from .observation import PROGRAM_MODULE, Observer, difference, plain_text, without_addresses
 from .python_program import CALL, PythonProgram
 
 PLAIN_SECONDS = 3.0
@@ -97,17 +97,58 @@ def play(program: PythonProgram, wrap: Wrap, inside: Wrap, seconds: float) -> li
         if "step" not in namespace:
             return None
         namespace["step"] = wrap(namespace["step"])
-        records: list[CallRecord] = []
-        for statement in program.history:
-            if CALL in statement:
-                observed = _call(statement, namespace)
-                if observed is None:  # how far the program came before the stack was full is not its own doing
-                    return [*records, CallRecord(statement, _observed(("raises", RecursionError()), "", [], {}, ()))]
-                records.append(CallRecord(statement, observed))
-            else:
-                _change(statement, namespace)
-        records.append(CallRecord("the end", _observed(("nothing",), "", [], namespace, _random_states())))
-        return records
+        borrowed = _Borrowed(program.module)
+        try:
+            return _records(program, namespace, borrowed)
+        finally:
+            borrowed.put_back()
+
+
+def _records(program: PythonProgram, namespace: dict[str, Any], borrowed: "_Borrowed") -> list[CallRecord]:
+    """Run the history in the module of a program and return what each call left."""
+    records: list[CallRecord] = []
+    borrowed.look_at(namespace)
+    for statement in program.history:
+        if CALL in statement:
+            observed = _call(statement, namespace)
+            if observed is None:  # how far the program came before the stack was full is not its own doing
+                return [*records, CallRecord(statement, _observed(("raises", RecursionError()), "", [], {}, ()))]
+            records.append(CallRecord(statement, observed))
+        else:
+            _change(statement, namespace)
+            borrowed.look_at(namespace)
+    records.append(CallRecord("the end", _observed(("nothing",), "", [], namespace, _random_states())))
+    return records
+
+
+def _weakly(value: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(value)
+    except TypeError:  # a ufunc, which lives as long as its library
+        return lambda: value
+
+
+class _Borrowed:
+    """The objects of libraries in the globals of a program: what it sets on them, the next play would find there."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.owners: dict[int, tuple[Callable[[], Any], frozenset[str]]] = {}  # by id: the object, what it had before
+
+    def look_at(self, namespace: dict[str, Any]) -> None:
+        """Remember the attributes of the objects that were not there before; nothing is kept alive."""
+        for value in namespace.values():
+            kind = value if isinstance(value, type) else type(value)
+            if vars(kind).get("__module__") != PROGRAM_MODULE and hasattr(value, "__dict__"):
+                self.owners.setdefault(id(value), (_weakly(value), frozenset(vars(value))))
+
+    def put_back(self) -> None:
+        """Remove the attributes that the program has set."""
+        for reference, before in self.owners.values():
+            owner = reference()
+            for name in set() if owner is None else set(vars(owner)) - before:
+                if f".{name} = " in self.source:  # a library may have set others, for itself
+                    delattr(owner, name)
 
 
 _TOOLS = (

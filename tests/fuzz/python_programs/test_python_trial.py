@@ -2,7 +2,9 @@
 
 import runpy
 
+import numpy
 import pytest
+import torch
 
 import plumbline
 from plumbline.compiler.base.errors import UserError
@@ -190,3 +192,11 @@ def test_seeded_programs_are_plain_pythons(backend, numbers):
     for number in numbers:
         trial = try_python_program(draw_program(number), compiler, backend)
         assert trial.signature is None, f"program {number}: {trial.verdict.sentence}"
+
+
+def test_what_a_program_sets_on_libraries_is_not_there_in_the_next_play():
+    setup = "import numpy\nowner = torch.autograd.Function\nother = torch\nufunc = numpy.sin"
+    body = "for one in (owner, other, ufunc):\n    one.left_behind = 1\nreturn hasattr(torch.nn, 'left_behind'), x + 1"
+    program = program_of(body, "r0 = step(x0)", "other = torch.nn", "r1 = step(x0)", setup=setup)
+    assert try_python_program(program, OWN, "eager").signature is None
+    assert not any(hasattr(owner, "left_behind") for owner in (torch.autograd.Function, torch.nn, numpy.sin))
