@@ -16,7 +16,7 @@ from ..python.objects.attributes import class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
-from ..reasons import ATTRIBUTE
+from ..reasons import ATTRIBUTE, Break
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -117,8 +117,7 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
             return ListValue(sort_values(ctx, ctx.unpack(ctx.call(method, [], {})), {}))
         if class_lookup(value.kind, "__dir__")[0] is not object:
             value.unsupported("dir", ATTRIBUTE)
-        own = [entry.key.constant() for entry in value.namespace.read_all(ctx).values()]
-        return ctx.known(sorted({*_names_of(ctx, value.kind), *map(str, own)}))
+        return ListValue(sort_values(ctx, ctx.unpack(_names_of_object(ctx, [value], {})), {}))
     if isinstance(value, OwnAttributes):
         value.demand_no_attributes(ctx, "dir")
     if value.is_constant() and not isinstance(value.constant(), list | dict | set):
@@ -126,8 +125,28 @@ def _dir(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.known(dir(value.python_type()))
 
 
+@calls(object.__dir__)
+def _names_of_object(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    """Return the names in Python's order: the object's own, those of its class, those of each base in turn."""
+    value = ctx.realize(args[0])
+    if not isinstance(value, ObjectValue):
+        value.unsupported("object.__dir__", ATTRIBUTE)
+    names = dict.fromkeys(str(entry.key.constant()) for entry in value.namespace.read_all(ctx).values())
+    _names_of(ctx, value.kind)  # for the guard
+    _merge_names(names, value.kind)
+    return ctx.known(list(names))
+
+
+def _merge_names(names: dict[str, None], kind: type) -> None:
+    names.update(dict.fromkeys(vars(kind)))
+    for base in kind.__bases__:
+        _merge_names(names, base)
+
+
 def _names_of(ctx: CaptureContext, owner: object) -> list[str]:
     """Return the names of a class, a module or a literal, which are asked for again at every entry."""
+    if isinstance(owner, type) and not ctx.effects.class_changes.keys().isdisjoint(owner.__mro__):
+        raise Break(ATTRIBUTE, f"dir of {owner.__qualname__}, to which the call has given attributes")
     names = dir(owner)
     if isinstance(owner, types.ModuleType) or (isinstance(owner, type) and may_change(owner)):
         text = repr(names).replace("{", "{{").replace("}", "}}")

@@ -341,7 +341,7 @@ class ObjectValue(InstanceAttributes):
         if name in ("__lt__", "__le__", "__gt__", "__ge__"):
             return Constant(NotImplemented)
         if name == "__dir__":
-            return ctx.call(ctx.known(dir), [self], {})
+            return ctx.call(ctx.known(object.__dir__), [self], {})
         if name in ("__format__", "__str__", "__repr__") and method.kind is object and name != "__repr__":
             return ctx.call(ctx.known({"__format__": format, "__str__": repr}[name]), [self, *args], {})
         if name == "__hash__":
