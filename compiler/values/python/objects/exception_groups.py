@@ -156,7 +156,7 @@ def _derived(ctx: CaptureContext, group: GroupValue, members: list[ExceptionValu
     if not isinstance(derived, GroupValue):
         ctx.throw(TypeError, "derive must return an instance of BaseExceptionGroup")
     derived.raised, derived.raised_at, derived.traced = group.raised, group.raised_at, group.traced
-    derived.trace = group.trace
+    derived.trace, derived.whole = group.trace, group
     derived.cause, derived.context = group.cause, group.context
     derived.suppressed = True  # Python sets the cause, None too
     notes = group.namespace.entries.get("__notes__")

@@ -71,6 +71,7 @@ class ExceptionValue(ObjectValue):
         self.frames: list[LeftFrame] = []  # those that it has left: its traceback holds what their names held
         self.traced = 0  # how many frames its traceback shows: from where it was raised to where it was caught
         self.trace: object = None  # stands for the traceback: another one with every entry
+        self.whole: ExceptionValue | None = None  # the group of which it is a part
 
     def stand_in(self) -> object:
         """Return an exception of the class, or one of a class of the same name."""
@@ -231,11 +232,17 @@ class ExceptionValue(ObjectValue):
         for entry in self.namespace.entries.values():
             out.line(f"{name}.__dict__[{out.value(entry.key)}] = {out.value(entry.value)}")
         if self.raised_at is not None:
-            places = self.raised_at.chain()[-self.traced :]
-            kept = dict.fromkeys(out.value(value) for frame in self.frames for value in frame.kept_to_the_end())
-            held = "".join(f", {value}" for value in kept)
-            out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)}{held})")
+            self._rebuild_traceback(name, self.raised_at, out)
         return name
+
+    def _rebuild_traceback(self, name: str, raised_at: Origin, out: Rebuilder) -> None:
+        if self.whole is not None and self.trace is self.whole.trace:  # Python knows a part by its traceback
+            out.line(f"{name}.__traceback__ = {out.value(self.whole)}.__traceback__")
+            return
+        places = raised_at.chain()[-self.traced :]
+        kept = dict.fromkeys(out.value(value) for frame in self.frames for value in frame.kept_to_the_end())
+        held = "".join(f", {value}" for value in kept)
+        out.line(f"{out.inject(give_traceback)}({name}, {out.inject(places)}{held})")
 
 
 def _field_names(native: type) -> tuple[str, ...]:
