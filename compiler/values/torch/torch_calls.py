@@ -31,6 +31,7 @@ from ..guard import GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
 from ..python.containers.tuples import TupleValue
+from ..python.objects.attributes import NativeMethod
 from ..python.objects.classes import constructs
 from ..python.objects.exceptions import ExceptionValue
 from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD, DISABLED, EXPLICIT_BREAK, TORCH_CALL_FORM, Break
@@ -272,6 +273,8 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
             return Constant(None)
         if kind is object and name == "__init__":
             return Constant(None)
+        if owner.contents is not None and kind is not object:
+            return NativeMethod(owner, kind, name).call(ctx, args[1:], kwargs)
         if owner.contents is not None:
             return owner.contents.call_method(ctx, name, args[1:], kwargs)
         if kind is object:

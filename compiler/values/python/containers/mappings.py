@@ -3,11 +3,11 @@
 import collections
 import types
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, NoReturn
 
 from ...constant import Constant
 from ...operator_table import Binary, Comparison
-from ...reasons import BUILTIN_METHOD
+from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied
@@ -75,7 +75,7 @@ class DictValue(OwnAttributes, DictEntries):
         """Return a dictionary of the kind."""
         entries = self.read_all(ctx).values()
         factory: Any = None if self.factory is None else self.factory.constant()
-        mapping: Any = collections.defaultdict(factory) if self.kind is collections.defaultdict else {}
+        mapping: Any = _MirroredDefaults(factory) if self.kind is collections.defaultdict else {}
         mapping = collections.OrderedDict() if self.kind is collections.OrderedDict else mapping
         seen[id(self)] = mapping
         for entry in list(entries):
@@ -363,6 +363,16 @@ _ARITY = {
     "items": (0, 0),
 }
 _BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
+
+
+class _MirroredDefaults(collections.defaultdict[Any, Any]):
+    """A real defaultdict over what is evaluated: it has the text, but the items that it lacks the program makes."""
+
+    def __missing__(self, key: object) -> NoReturn:
+        raise Break(TEXT, f"a text with the item {key!r}, which a defaultdict has yet to make")
+
+
+_MirroredDefaults.__name__ = "defaultdict"
 
 
 class ProxyValue(Value):

@@ -270,11 +270,15 @@ class ObjectValue(InstanceAttributes):
             return element
         if self.contents is None or not defines(self.contents.python_type(), "__getitem__"):
             self.refuse(ctx, "subscript", operator.getitem, key)
-        if isinstance(self.contents, DictValue) and self.contents.find(ctx, key) is None:
+        return self._item_of_contents(ctx, self.contents, key)
+
+    def _item_of_contents(self, ctx: CaptureContext, contents: Value, key: Value) -> Value:
+        """Evaluate the `__getitem__` of the builtin type, which asks the class for the missing items of a dict."""
+        if isinstance(contents, DictValue) and contents.find(ctx, key) is None:
             missing = self._special(ctx, "__missing__", key)
             if missing is not None:
                 return missing
-        return self.contents.get_item(ctx, key)
+        return contents.get_item(ctx, key)
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
         """Evaluate `object[key] = value`."""
@@ -319,6 +323,8 @@ class ObjectValue(InstanceAttributes):
         if self.contents is not None and method.kind is not object:
             if name in ("copy", "__copy__") and self.contents.python_type() in OF_OWN_CLASS:
                 self.unsupported(f"method {name!r}", BUILTIN_METHOD)
+            if name == "__getitem__" and len(args) == 1 and not kwargs:
+                return self._item_of_contents(ctx, self.contents, ctx.realize(args[0]))
             result = self.contents.call_method(ctx, name, args, kwargs)
             return self if result is self.contents else result
         if name in ("__init__", "__init_subclass__"):
