@@ -11,11 +11,12 @@ from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue, pairs_of
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue
-from ...values.python.objects.functions import CellValue
+from ...values.python.objects.attributes import told_name
+from ...values.python.objects.functions import CellValue, FunctionValue
 from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
-from ...values.value import Value, defines
+from ...values.value import CaptureContext, Value, defines
 from ..context.frame import NULL, FrameState
 from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_noticed
@@ -502,7 +503,7 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
     target = frame.stack[-instruction.argument]
     merging = instruction.name == "DICT_MERGE"
     if not isinstance(value, DictValue) and not hasattr(value.python_type(), "keys"):
-        kind = value.python_type().__name__
+        kind = told_name(value.python_type())
         words = f"{called(frame, instruction.argument)} argument after ** must be a mapping, not {kind}"
         frame.ctx.throw(TypeError, words if merging else f"'{kind}' object is not a mapping")
     for key, item in pairs_of(frame.ctx, value):
@@ -517,12 +518,12 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
 def called(frame: FrameState, depth: int) -> str:
     """Return how Python names the callable that keywords are merged for; depth: of the keywords on the stack."""
     place = depth + (3 if sys.version_info >= (3, 13) else 2)
-    return function_words(frame.stack[-place]) if len(frame.stack) >= place else "function"
+    return function_words(frame.ctx, frame.stack[-place]) if len(frame.stack) >= place else "function"
 
 
-def function_words(value: Value) -> str:
+def function_words(ctx: CaptureContext, value: Value) -> str:
     """Return a callable as Python names it in errors about its arguments."""
-    name = getattr(value, "qualified_name", None)
+    name = value.told_name(ctx) if isinstance(value, FunctionValue) else getattr(value, "qualified_name", None)
     module = getattr(value, "namespace", {}).get("__name__") if name is not None else None
     real = value.constant() if name is None and value.is_constant() else None
     name = name or getattr(real, "__qualname__", None)

@@ -13,7 +13,7 @@ from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .containers.mappings import DictValue
 from .containers.tuples import TupleValue
-from .objects.attributes import MISSING, class_lookup, is_native, name_in_errors
+from .objects.attributes import MISSING, class_lookup, guard_description, is_native, name_in_errors, told_name
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue
 from .objects.exceptions import ExceptionValue, native_of
@@ -116,6 +116,7 @@ def made_of(kind: Any, contents: Any, *args: object) -> object:
 def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = None) -> Any:
     """Return a real object with the text of a value: the object itself, or one that asks the program."""
     value = ctx.realize(value)
+    guard_description(value.python_type(), "__name__")
     seen = {} if seen is None else seen
     if id(value) in seen:
         return seen[id(value)]
@@ -123,7 +124,13 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
         container = value.mirrored(lambda part: shown(ctx, part, seen), seen, ctx)
         if container is not None:
             return container
-    return value.constant() if value.is_constant() else _shown_object(ctx, value)
+    if not value.is_constant():
+        return _shown_object(ctx, value)
+    known = value.constant()
+    for part in (known, *(known.__args__ if isinstance(known, types.GenericAlias) else ())):
+        if isinstance(part, type):
+            guard_description(part, "__module__", "__qualname__")
+    return known
 
 
 def _has_native_text(kind: type) -> bool:
@@ -182,7 +189,7 @@ def _text_of_object(ctx: CaptureContext, value: ObjectValue, method_name: str) -
         if method is not None:
             answer = ctx.realize(ctx.call(method, [], {}))
             if not issubclass(answer.python_type(), str):
-                kind = answer.python_type().__name__
+                kind = told_name(answer.python_type())
                 ctx.throw(TypeError, f"{name} returned non-string (type {kind})")
             return answer
         if owner is not object and isinstance(value, ExceptionValue):
@@ -206,7 +213,7 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
         plural = "" if count == 1 else "s"
         return Constant(f"{formatted(ctx, value.args[0], '').constant()} ({count} sub-exception{plural})")
     if isinstance(value, GroupValue):
-        return Constant(f"{value.kind.__name__}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
+        return Constant(f"{told_name(value.kind)}({', '.join(repr(shown(ctx, arg)) for arg in value.args)})")
     if value.real is not MISSING and issubclass(value.kind, OSError | SyntaxError | UnicodeError):
         value.unsupported("the text of an exception from outside, whose fields may have been set", TEXT)
     number = value.native_fields(ctx).get("errno") if value.real is MISSING else None
@@ -220,7 +227,7 @@ def _exception_text(ctx: CaptureContext, value: ExceptionValue, method_name: str
     native = native_of(value.kind)
     if method_name == "__str__":
         return fold(ctx, lambda: str(native(*args)))
-    return fold(ctx, lambda: f"{value.kind.__name__}{repr(native(*args)).removeprefix(native.__name__)}")
+    return fold(ctx, lambda: f"{told_name(value.kind)}{repr(native(*args)).removeprefix(native.__name__)}")
 
 
 def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
@@ -230,7 +237,7 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
         if method is not None:
             answer = ctx.realize(ctx.call(method, [Constant(specification)], {}))
             if not issubclass(answer.python_type(), str):
-                ctx.throw(TypeError, f"__format__ must return a str, not {answer.python_type().__name__}")
+                ctx.throw(TypeError, f"__format__ must return a str, not {told_name(answer.python_type())}")
             return answer
         if not specification:
             return text_of(ctx, value, "__str__")

@@ -9,7 +9,7 @@ from ..constant import Constant
 from ..guard import GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
-from ..python.objects.attributes import MISSING, class_lookup
+from ..python.objects.attributes import MISSING, class_lookup, told_name
 from ..python.objects.instances import INSTANCES, ObjectValue
 from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break
 from ..rule_tables import calls
@@ -35,7 +35,7 @@ class ModuleValue(ObjectValue):
             holder = self.table(ctx, table)
             if holder is not None:
                 holder.find(ctx, Constant(name))
-        ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+        ctx.throw(AttributeError, f"'{told_name(self.kind)}' object has no attribute '{name}'")
 
     def table(self, ctx: CaptureContext, name: str) -> DictValue | None:
         """Return one of the three registries."""

@@ -12,7 +12,7 @@ from ..guard import ABSENT, GuardKind, look_up
 from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.sequences import SequenceIterator
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import bind_raw, class_lookup, was_added
+from ..python.objects.attributes import bind_raw, class_lookup, told_name, was_added
 from ..python.size_calls import flattens_first, select_item
 from ..reasons import (
     AUTOGRAD_CALL,
@@ -339,7 +339,7 @@ class TensorValue(Value):
         if look_up(self.kind, name)[1] is ABSENT:
             if self.source is not None and self.real is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
-            ctx.throw(AttributeError, f"'{self.kind.__name__}' object has no attribute '{name}'")
+            ctx.throw(AttributeError, f"'{told_name(self.kind)}' object has no attribute '{name}'")
         if callable(getattr(torch.Tensor, name, None)):
             return MethodOf(self, name)
         if name not in _SETTLED_ATTRIBUTES:

@@ -58,8 +58,23 @@ def name_in_errors(kind: type) -> str:
     of_python = issubclass(kind, type) or inherits_both or any(name in vars(base) for base in bases for name in names)
     written_in_c = is_native(kind) or not of_python or kind.__module__ in sys.builtin_module_names
     if not written_in_c or kind.__module__ == "builtins":
-        return kind.__name__
+        return told_name(kind)
+    guard_description(kind, "__module__", "__qualname__")
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def told_name(kind: type) -> str:
+    """Return the name of a class for a text, which holds until somebody renames the class."""
+    guard_description(kind, "__name__")
+    return kind.__name__
+
+
+def guard_description(kind: type, *names: str) -> None:
+    """Guard what a class that can change says of itself: the text that is made of it is a constant."""
+    ctx = _WATCH.ctx
+    for name in names if ctx is not None and may_change(kind) else ():
+        assert ctx is not None
+        ctx.guards.add(Attribute(Injected(kind), name), GuardKind.EQUALS, getattr(kind, name))
 
 
 class _Watch(threading.local):

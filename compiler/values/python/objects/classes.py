@@ -26,8 +26,10 @@ from .attributes import (
     bind_raw,
     class_lookup,
     demand_plain_reading,
+    guard_description,
     is_native,
     may_change,
+    told_name,
 )
 from .class_changes import change_class
 from .functions import BoundMethod
@@ -118,7 +120,7 @@ class ClassValue(KnownObject):
     def _description(self, ctx: CaptureContext, name: str) -> Value:
         """Return what every class says of itself; a user may rename a class, or give it other bases."""
         attribute = getattr(self.kind, name)
-        if may_change(self.kind) and isinstance(attribute, str | tuple | type):
+        if may_change(self.kind) and isinstance(attribute, str | tuple | type | None):
             how = GuardKind.IDENTITY if isinstance(attribute, type) else GuardKind.EQUALS
             ctx.guards.add(Attribute(Injected(self.kind), name), how, attribute)
         return ctx.known(attribute)
@@ -201,7 +203,8 @@ class ClassValue(KnownObject):
         return ctx.realize(ctx.call(bind_raw(ctx, raw, owner, name, self, type(self.kind)), list(args), {}))
 
     def stand_in(self) -> object:
-        """Return the class."""
+        """Return the class, whose errors tell its name."""
+        guard_description(self.kind, "__name__")
         return self.kind
 
     def iterate(self, ctx: CaptureContext) -> Value:
@@ -269,7 +272,7 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     elif instance.contents is not None and not isinstance(instance.contents, Constant):
         instance.contents.initialise_instance(ctx, args, kwargs)
     elif (args or kwargs) and maker is object.__new__:
-        ctx.throw(TypeError, f"{kind.__name__}() takes no arguments")
+        ctx.throw(TypeError, f"{told_name(kind)}() takes no arguments")
     return instance
 
 

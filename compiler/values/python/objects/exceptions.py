@@ -12,7 +12,7 @@ from ...traces import give_traceback
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.lists import ListValue
 from ..containers.tuples import TupleValue
-from .attributes import MISSING, NativeMethod, class_lookup, is_native
+from .attributes import MISSING, NativeMethod, class_lookup, is_native, told_name
 from .instances import INSTANCES, ObjectValue
 
 _CHAIN = {"__cause__": "cause", "__context__": "context"}
@@ -109,7 +109,7 @@ class ExceptionValue(ObjectValue):
                 **{name: real(value) for name, value in self.constructor_arguments[1].items()},
             )
         except TypeError as error:
-            ctx.throw(TypeError, *(str(arg).replace(native.__name__, self.kind.__name__) for arg in error.args))
+            ctx.throw(TypeError, *(str(arg).replace(native.__name__, told_name(self.kind)) for arg in error.args))
         if type(instance) is not native and self.kind is native:
             self.kind = type(instance)
         if isinstance(instance, OSError):
@@ -200,7 +200,7 @@ class ExceptionValue(ObjectValue):
             return self
         if method.name == "add_note" and len(args) == 1:
             if not issubclass(ctx.realize(args[0]).python_type(), str):
-                kind = ctx.realize(args[0]).python_type().__name__
+                kind = told_name(ctx.realize(args[0]).python_type())
                 ctx.throw(TypeError, f"note must be a str, not '{kind}'")
             notes = self.namespace.find(ctx, Constant("__notes__"))
             if notes is None:

@@ -138,6 +138,12 @@ class FunctionValue(AtomicValue):
         """Functions hash by identity."""
         return self.real if self.real is not None else self
 
+    def told_name(self, ctx: CaptureContext) -> str:
+        """Return the qualified name for a text, which holds until somebody renames the function."""
+        if self.source is not None and self.real is not None:
+            ctx.guards.add(Attribute(self.source, "__qualname__"), GuardKind.EQUALS, self.qualified_name)
+        return self.qualified_name
+
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate the body inside the capture."""
         return ctx.calls.inline(self, args, kwargs)
@@ -292,7 +298,7 @@ def wrap_function(ctx: CaptureContext, function: Function, source: Source) -> Fu
 
 def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments, kwargs: Keywords) -> dict[str, Value]:
     """Return the locals that a call starts with; raises the program's TypeError as Python does."""
-    code, name = function.code, function.qualified_name
+    code = function.code
     names = code.co_varnames
     positional, keyword_only = code.co_argcount, code.co_kwonlyargcount
     bound: dict[str, Value] = dict(zip(names[:positional], args, strict=False))
@@ -300,7 +306,7 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
     for parameter in names[code.co_posonlyargcount : positional + keyword_only]:
         if parameter in keywords:
             if parameter in bound:
-                ctx.throw(TypeError, f"{name}() got multiple values for argument '{parameter}'")
+                ctx.throw(TypeError, f"{function.told_name(ctx)}() got multiple values for argument '{parameter}'")
             bound[parameter] = keywords.pop(parameter)
     first_default = positional - len(function.defaults)
     for position in range(first_default, positional):
@@ -314,20 +320,22 @@ def bind_arguments(ctx: CaptureContext, function: FunctionValue, args: Arguments
         slot += 1
     elif len(args) > positional:
         by_keyword = sum(parameter in kwargs for parameter in names[positional:slot_end])
-        ctx.throw(TypeError, _too_many(name, positional, len(function.defaults), len(args), by_keyword))
+        ctx.throw(
+            TypeError, _too_many(function.told_name(ctx), positional, len(function.defaults), len(args), by_keyword)
+        )
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[slot]] = DictValue.of(ctx, [(Constant(key), value) for key, value in keywords.items()])
     elif keywords:
         only_positional = [key for key in names[: code.co_posonlyargcount] if key in keywords]
         if only_positional:
             words = "got some positional-only arguments passed as keyword arguments"
-            ctx.throw(TypeError, f"{name}() {words}: '{', '.join(only_positional)}'")
-        ctx.throw(TypeError, f"{name}() got an unexpected keyword argument '{next(iter(keywords))}'")
+            ctx.throw(TypeError, f"{function.told_name(ctx)}() {words}: '{', '.join(only_positional)}'")
+        ctx.throw(TypeError, f"{function.told_name(ctx)}() got an unexpected keyword argument '{next(iter(keywords))}'")
     for group, kind in ((names[:positional], "positional"), (names[positional:slot_end], "keyword-only")):
         missing = [repr(parameter) for parameter in group if parameter not in bound]
         if missing:
             _guard_defaults(ctx, function)
-            ctx.throw(TypeError, _missing(name, kind, missing))
+            ctx.throw(TypeError, _missing(function.told_name(ctx), kind, missing))
     return bound
 
 

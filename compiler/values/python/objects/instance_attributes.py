@@ -10,7 +10,7 @@ from ...reasons import ATTRIBUTE, UNSUPPORTED_OBJECT
 from ...source import Attribute, Injected, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from ..containers.mappings import DictValue
-from .attributes import MISSING, bind_raw, class_lookup, name_in_errors, refused_by_property
+from .attributes import MISSING, bind_raw, class_lookup, guard_description, name_in_errors, refused_by_property
 
 # Special methods that Python does not call where they are None: the class does not have what they stand for.
 REFUSED_BY_NONE = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__copy__", "__deepcopy__"})
@@ -235,6 +235,7 @@ class InstanceAttributes(Value):
 
 def _full_name(kind: type) -> str:
     """Return a class's name in the words of Python 3.13: with its module, unless that goes without saying."""
+    guard_description(kind, "__module__", "__qualname__")
     plain = kind.__module__ in ("builtins", "__main__")
     return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
 

@@ -22,7 +22,7 @@ from ..containers.lists import ListValue
 from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.sets import SetValue
-from .attributes import NativeMethod, class_lookup, is_native, name_in_errors
+from .attributes import NativeMethod, class_lookup, is_native, name_in_errors, told_name
 from .instance_attributes import InstanceAttributes
 
 OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultdict)  # what they make has their class
@@ -181,7 +181,7 @@ class ObjectValue(InstanceAttributes):
         known = answer.constant()
         if type(known) is _ANSWERS[name] and (name not in _LENGTHS or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
             return Constant(hash(known)) if name == "__hash__" else answer
-        return fold(ctx, function, type(self.kind.__name__, (), {name: lambda *args: known})())
+        return fold(ctx, function, type(told_name(self.kind), (), {name: lambda *args: known})())
 
     def as_index(self, ctx: CaptureContext) -> Value:
         """Evaluate `operator.index(object)`."""
@@ -221,7 +221,7 @@ class ObjectValue(InstanceAttributes):
         iterator = self._special(ctx, "__iter__")
         if iterator is not None:
             if not hasattr(iterator.python_type(), "__next__"):
-                ctx.throw(TypeError, f"iter() returned non-iterator of type '{iterator.python_type().__name__}'")
+                ctx.throw(TypeError, f"iter() returned non-iterator of type '{told_name(iterator.python_type())}'")
             return iterator
         if class_lookup(self.kind, "__iter__")[1] is None:
             self.refuse(ctx, "iteration", iter)
