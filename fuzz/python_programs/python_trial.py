@@ -190,7 +190,10 @@ def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...] | None:
             return None
         except Exception as error:
             outcome = ("raises", error.with_traceback(None))
-    return _observed(outcome, printed.getvalue(), warned, namespace, _random_states())
+    try:
+        return _observed(outcome, printed.getvalue(), warned, namespace, _random_states())
+    finally:
+        del outcome  # the frames that the context of an error holds know this one, and would live as long as it
 
 
 def _observed(

@@ -200,3 +200,10 @@ def test_what_a_program_sets_on_libraries_is_not_there_in_the_next_play():
     program = program_of(body, "r0 = step(x0)", "other = torch.nn", "r1 = step(x0)", setup=setup)
     assert try_python_program(program, OWN, "eager").signature is None
     assert not any(hasattr(owner, "left_behind") for owner in (torch.autograd.Function, torch.nn, numpy.sin))
+
+
+def test_what_an_error_holds_ends_with_the_call():
+    body = "try:\n    raise ValueError\nfinally:\n    next(numbers)\n    {}[1]"
+    setup = "numbers = (number for number in range(9))"
+    history = ("given = x0 + 1", "watched = reference(given)", "r0 = step(given)", "del given")
+    assert try_python_program(program_of(body, *history, setup=setup), OWN, "eager").signature is None
