@@ -63,6 +63,9 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
         ctx.throw(AttributeError, name)
     if value is None and name not in changes.raw:
         class_lookup(kind, name)  # guards that there is something to delete
+    before = changes.raw.get(name, vars(kind).get(name, MISSING))
+    if before is not MISSING:
+        ctx.effects.let_go(None, [before.value if isinstance(before, ValueHolder) else before])
     changes.values[name] = value
     changes.raw[name] = MISSING if value is None else as_raw(ctx, value)
     ctx.effects.mutated(changes)
