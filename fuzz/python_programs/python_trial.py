@@ -14,6 +14,7 @@ import random
 import re
 import signal
 import sys
+import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -128,6 +129,9 @@ def _weakly(value: Any) -> Callable[[], Any]:
         return lambda: value
 
 
+_SHARED = (type, types.ModuleType, numpy.ufunc, type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor))
+
+
 class _Borrowed:
     """The objects of libraries in the globals of a program: what it sets on them, the next play would find there."""
 
@@ -138,8 +142,7 @@ class _Borrowed:
     def look_at(self, namespace: dict[str, Any]) -> None:
         """Remember the attributes of the objects that were not there before; nothing is kept alive."""
         for value in namespace.values():
-            kind = value if isinstance(value, type) else type(value)
-            if vars(kind).get("__module__") != PROGRAM_MODULE and hasattr(value, "__dict__"):
+            if isinstance(value, _SHARED) and vars(value).get("__module__") != PROGRAM_MODULE:
                 self.owners.setdefault(id(value), (_weakly(value), frozenset(vars(value))))
 
     def put_back(self) -> None:
