@@ -155,7 +155,9 @@ class Value:
         self.refuse(ctx, f"setting attribute {name!r}", lambda owner: setattr(owner, name, None), reason=ATTRIBUTE)
 
     def del_attr(self, ctx: "CaptureContext", name: str) -> None:
-        """Evaluate `del self.name`."""
+        """Evaluate `del self.name`; an object with a `__dict__` may have the attribute though its stand-in lacks it."""
+        if self.python_type().__dictoffset__:
+            self.unsupported(f"deleting attribute {name!r}", ATTRIBUTE)
         self.refuse(ctx, f"deleting attribute {name!r}", lambda owner: delattr(owner, name), reason=ATTRIBUTE)
 
     def call(self, ctx: "CaptureContext", args: Arguments, kwargs: Keywords) -> "Value":

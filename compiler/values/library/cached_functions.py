@@ -226,6 +226,11 @@ class MadeCache(Value):
         """Keep an attribute."""
         self.attributes[name] = value
 
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute that was set here."""
+        if self.attributes.pop(name, None) is None:
+            super().del_attr(ctx, name)
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the attributes set on it, and the methods of caches."""
         if name in self.attributes:
@@ -254,6 +259,9 @@ class MadeCache(Value):
         name = out.fresh()
         maker = f"{out.inject(functools.lru_cache)}({self.maximum}, {self.typed})"
         out.line(f"{name} = {maker}({out.value(self.function)})")
+        out.bind(self, name)
+        for key, value in self.attributes.items():
+            out.line(f"{out.inject(setattr)}({name}, {key!r}, {out.value(value)})")
         return name
 
 

@@ -9,7 +9,7 @@ import types
 from ...reasons import CLASS_DEFINITION, Break
 from ...source import Injected
 from ...value import CaptureContext, Rebuilder, Value
-from .attributes import MISSING, ValueHolder, class_lookup, may_change
+from .attributes import MISSING, ValueHolder, class_lookup, may_change, told_name
 from .functions import FunctionValue
 
 
@@ -60,7 +60,10 @@ def change_class(ctx: CaptureContext, kind: type, name: str, value: Value | None
     changes = ctx.effects.class_changes.setdefault(kind, ClassChanges(kind))
     assert isinstance(changes, ClassChanges)
     if value is None and changes.raw.get(name, kind.__dict__.get(name, MISSING)) is MISSING:
-        ctx.throw(AttributeError, name)
+        try:
+            delattr(type(told_name(kind), (), {}), name)
+        except AttributeError as error:
+            ctx.throw(AttributeError, *error.args)
     if value is None and name not in changes.raw:
         class_lookup(kind, name)  # guards that there is something to delete
     before = changes.raw.get(name, vars(kind).get(name, MISSING))

@@ -51,6 +51,13 @@ class PartialValue(Value):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         self.attributes[name] = value
 
+    def del_attr(self, ctx: CaptureContext, name: str) -> None:
+        """Delete an attribute that was set here; others the partial may have from outside."""
+        if self.source is not None:
+            self.unsupported(f"deleting attribute {name!r}", ATTRIBUTE)
+        if self.attributes.pop(name, None) is None:
+            super().del_attr(ctx, name)
+
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give func, args and keywords, and attributes set here."""
         if name in self.attributes:
