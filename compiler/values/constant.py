@@ -313,7 +313,10 @@ class Known(KnownObject):
 
     def get_item(self, ctx: CaptureContext, key: Value) -> Value:
         """Subscript typing constructs and enum members that are text."""
-        if key.is_constant() and (isinstance(self.value, enum.Enum) or type(self.value).__module__ == "typing"):
+        of_typing = type(self.value).__module__ == "typing"
+        if of_typing and not key.is_constant():
+            self.unsupported("subscript", UNSUPPORTED_OBJECT)  # it refuses what would stand in for the key
+        if of_typing or (key.is_constant() and isinstance(self.value, enum.Enum)):
             return fold(ctx, lambda: self.value[key.constant()])  # type: ignore[index]  # as Python, may raise
         return super().get_item(ctx, key)
 

@@ -197,7 +197,9 @@ def _tensor_is(value: TensorValue, kind: type) -> bool:
 
 @calls(issubclass)
 def _issubclass(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    kind = ctx.realize(args[0])
+    kind, classes = ctx.realize(args[0]), ctx.realize(args[1])
+    if all(value.is_constant() and type(value.constant()).__module__ == "typing" for value in (kind, classes)):
+        return fold(ctx, issubclass, kind.constant(), classes.constant())  # `typing.List` answers for `typing.Iterable`
     return Constant(any(_is_subclass(ctx, kind, candidate) for candidate in _classes(ctx, kind, args[1], issubclass)))
 
 
