@@ -148,6 +148,12 @@ add_rows("pointwise", "invert", "~{i}")
 # Half precision: each operation rounds, so a chain in registers differs from one in memory.
 add_rows("cast", "half_chain", "({f}.half() * {k} + {g}.half()).float() * 3")
 add_rows("cast", "bfloat16_chain", "(({f}.bfloat16() + {k}) * {f}.bfloat16()).to({fdtype})")
+# Which steps are rounded to half precision shows in quotients, remainders and sums with one number.
+for _half in ("half", "bfloat16"):
+    add_rows("cast", f"{_half}_floordiv", f"({{f}}.{_half}() // {{divisor}})")
+    add_rows("cast", f"{_half}_mod", f"({{f}}.{_half}() % {{divisor}})")
+    add_rows("cast", f"{_half}_div", f"torch.div({{f}}.{_half}(), {{divisor}}, rounding_mode={{rounding}})")
+    add_rows("cast", f"{_half}_sum", f"(({{k}} - {{f}}.{_half}()) * {{k2}})")
 add_rows("cast", "half_and_bfloat16", "{f}.half() + {g}.bfloat16()")
 add_rows("cast", "half_mean", "{f}.half().mean() + {f}.bfloat16().sum()")
 add_rows("cast", "chain_of_casts", "{f}.to({fdtype}).to({fdtype2}).add({k}).to({f}.dtype)")

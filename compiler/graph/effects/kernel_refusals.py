@@ -192,6 +192,22 @@ def _demand_length(x: object, dimension: object, size: int, *_: object, **_named
         raise RuntimeError(f"size is {size} but must be >= 0")
 
 
+def _demand_boundaries(boundaries: torch.Tensor, values: object, *_: object, **_named: object) -> None:
+    """Raise what eager raises for a search in one number, or for one number in rows of several dimensions."""
+    if boundaries.dim() == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    alone = values.dim() == 0 if isinstance(values, torch.Tensor) else True
+    if alone and boundaries.dim() != 1:
+        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries have one dimension")
+
+
+def _demand_row_of_boundaries(values: object, boundaries: torch.Tensor, *_: object, **_named: object) -> None:
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+
+
 _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its arguments, given as they are
     "aten::native_batch_norm": _demand_elements_in_training,
     "aten::_native_batch_norm_legit": _demand_elements_in_training,
@@ -209,6 +225,8 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
     "aten::squeeze_": _demand_dimensions_once,
     "aten::logsumexp": _demand_kept_dimensions,
     "aten::unfold": _demand_length,
+    "aten::searchsorted": _demand_boundaries,
+    "aten::bucketize": _demand_row_of_boundaries,
 }
 
 
