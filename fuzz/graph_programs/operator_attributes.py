@@ -92,7 +92,10 @@ def _number(choice: AttributeChoice) -> str:
 
 def _divisor(choice: AttributeChoice) -> str:
     """Return a number, none so small that the remainder depends on the library that eager's kernel calls."""
-    return _number(choice).replace("1e-40", "1e-3")
+    number = _number(choice).replace("1e-40", "1e-3")
+    if any(name in number for name in choice.numbers):
+        return f"({number} if abs({number}) > 1e-3 or {number} == 0 else 2)"
+    return number
 
 
 def _exponent(choice: AttributeChoice) -> str:
