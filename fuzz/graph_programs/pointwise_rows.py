@@ -153,6 +153,7 @@ for _half in ("half", "bfloat16"):
     add_rows("cast", f"{_half}_floordiv", f"({{f}}.{_half}() // {{divisor}})")
     add_rows("cast", f"{_half}_mod", f"({{f}}.{_half}() % {{divisor}})")
     add_rows("cast", f"{_half}_div", f"torch.div({{f}}.{_half}(), {{divisor}}, rounding_mode={{rounding}})")
+    add_rows("cast", f"{_half}_trunc", f"torch.div(({{f}} * 100).{_half}(), {{divisor}}, rounding_mode='trunc')")
     add_rows("cast", f"{_half}_sum", f"(({{k}} - {{f}}.{_half}()) * {{k2}})")
 add_rows("cast", "half_and_bfloat16", "{f}.half() + {g}.bfloat16()")
 add_rows("cast", "half_mean", "{f}.half().mean() + {f}.bfloat16().sum()")
