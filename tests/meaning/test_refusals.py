@@ -80,6 +80,7 @@ TAKEN = {
     "one element of half precision": lambda x: torch.full((1,), 70000, dtype=torch.float16),
     "infinity": lambda x: torch.full((2,), float("inf"), dtype=torch.float16),
     "the greatest": lambda x: x.half().masked_fill(x > 0, 65504),
+    "a tensor without memory": lambda x: x + torch.full((2,), 300, dtype=torch.uint8, device="meta").numel(),
     "negative bytes": lambda x: torch.full((2,), -255, dtype=torch.uint8),
 }
 

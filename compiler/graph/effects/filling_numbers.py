@@ -16,7 +16,7 @@ _Ask = Callable[[int, torch.dtype, _Number], object]  # elements (two stand for 
 
 
 def _scatter(count: int, dtype: torch.dtype, number: _Number) -> object:
-    return torch.zeros(2, dtype=dtype, device="cpu").scatter_(0, torch.tensor([0]), number)
+    return torch.zeros(2, dtype=dtype, device="cpu").scatter_(0, torch.tensor([0], device="cpu"), number)
 
 
 def _fill(count: int, dtype: torch.dtype, number: _Number) -> object:
@@ -48,8 +48,9 @@ def puts_numbers(operator: OpOverload) -> bool:
 def demand_fitting_numbers(operator: OpOverload, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
     """Raise what eager raises for a number that a dtype does not hold; one that varies is compared with its limits."""
     named = dict(zip((argument.name for argument in operator._schema.arguments), args, strict=False)) | dict(kwargs)
-    name = operator._schema.name
-    dtype = _dtype_of(named)
+    name, dtype = operator._schema.name, _dtype_of(named)
+    if _is_meta(named):
+        return
     if name in _RANGES:
         ends = [named.get("start", 0), named.get("end", 0)]
         error = _refusal_of_range(name.removeprefix("aten::"), dtype, *map(_known, ends)) if dtype else None
@@ -74,6 +75,14 @@ def _dtype_of(named: Mapping[str, object]) -> torch.dtype | None:
     if isinstance(dtype, torch.dtype):
         return dtype
     return tensor.dtype if isinstance(tensor, torch.Tensor) else None
+
+
+def _is_meta(named: Mapping[str, object]) -> bool:
+    """Return whether there is no kernel: tensors that a program makes on the device `meta`."""
+    device, tensor = named.get("device"), named.get("self")
+    if device is None and isinstance(tensor, torch.Tensor):
+        device = tensor.device
+    return isinstance(device, torch.device) and device.type == "meta"
 
 
 def _inferred(number: object) -> torch.dtype:

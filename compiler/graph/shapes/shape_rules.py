@@ -235,7 +235,9 @@ def _tensors(args: Sequence[object]) -> list[torch.Tensor]:
 def _dtype_by_kernel(target: OpOverload, args: tuple[object, ...]) -> torch.dtype:
     """Return the dtype that a kernel gives; args: tensors as (dtype, rank), others as they are."""
     with without_dispatch_modes(), torch.no_grad():
-        ones = [torch.ones((1,) * arg[1], dtype=arg[0]) if isinstance(arg, tuple) else arg for arg in args]
+        ones = [
+            torch.ones((1,) * arg[1], dtype=arg[0], device="cpu") if isinstance(arg, tuple) else arg for arg in args
+        ]
         result: torch.Tensor = target(*ones)
     return result.dtype
 
