@@ -116,7 +116,7 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
     if target is aten.nansum.default:
         return _reduced_over_all(args, result)
     if target in _ASKED:
-        return _of_dtype(result, _asked_dtype(target, args))
+        result = _of_dtype(result, _asked_dtype(target, args))
     if target in _OF_NOTHING and _is_empty(args[0]):
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
