@@ -42,7 +42,7 @@ def test_no_false_alarm_on_a_right_compiler():
 @pytest.mark.parametrize("name", [*OPERATOR_FAULTS, *STRUCTURAL])
 def test_a_planted_fault_is_found_and_shrunk(name):
     compiler = STRUCTURAL[name]() if name in STRUCTURAL else faulty_operator(name)
-    report = hunt(compiler, 5000, 1)
+    report = hunt(compiler, 5000, 2)
     (found,) = report.failures
     assert found.signature.kind == "WRONG"
     assert found.repeats
