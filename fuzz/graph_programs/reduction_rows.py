@@ -19,9 +19,8 @@ add_rows("reduction", "var_mean std_mean", "torch.NAME(torch.nan_to_num({f}).cla
 add_rows("reduction", "max min", "torch.NAME({x}, {dim}, keepdim={keep})", results=2)
 add_rows("reduction", "aminmax", "torch.aminmax({x}, dim={dim})", results=2)
 # Each element is converted first: what its dtype does not hold is infinite, and two infinities are no number.
-add_rows(
-    "reduction", "opposites", "torch.sum(torch.stack([{f}.double() * 1e39, {f}.double() * -1e39]), dtype={fdtype})"
-)
+_HUGE = "{f}.double().sign() * 2.0**130"  # which cancels without rounding
+add_rows("reduction", "opposites", f"torch.sum(torch.stack([{_HUGE}, -({_HUGE})]), dtype={{fdtype}})")
 add_rows("reduction", "logsumexp", "torch.logsumexp({f}, {dims}, keepdim={keep})")
 add_rows("reduction", "vector_norm", "torch.linalg.vector_norm({f}, {ord}, {dims}, keepdim={keep})")
 add_rows("reduction", "norm", "{f}.norm()")
