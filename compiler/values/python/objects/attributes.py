@@ -72,8 +72,9 @@ def told_name(kind: type) -> str:
 def guard_description(kind: type, *names: str) -> None:
     """Guard what a class that can change says of itself: the text that is made of it is a constant."""
     ctx = _WATCH.ctx
-    for name in names if ctx is not None and may_change(kind) else ():
-        assert ctx is not None
+    if ctx is None or not may_change(kind):
+        return
+    for name in names:
         ctx.guards.add(Attribute(Injected(kind), name), GuardKind.EQUALS, getattr(kind, name))
 
 
