@@ -2,9 +2,10 @@
 
 Run `python benchmarks/net_mutation.py [--minutes 10] [--fault WORDS] [--nets graphs,programs] [--jobs 2] [--json TO]`.
 A fault is a piece of source text that is replaced while plumbline is imported, in a process of its own; nothing on
-disk changes.  A net runs its default ten minutes, or goes through the operators that the row names, and ends at the
-first finding that is the fault's: it fails with the fault, and passes when it is tried again without.  A finding that
-fails without the fault too is an open fault; the net goes on past three of those.  The bar is 95 % of the faults.
+disk changes.  A net runs its default ten minutes (of processor time, so that other work on the machine does not tell),
+or goes through the operators that the row names, and ends at the first finding that is the fault's: it fails with the
+fault, and passes when it is tried again without.  A finding that fails without the fault too is an open fault; the net
+goes on past three of those.  The bar is 95 % of the faults.
 """
 
 import argparse
@@ -30,7 +31,8 @@ NETS = ("sweep", "guards", "programs", "transforms", "graphs")  # the quickest f
 BACKEND = "inductor"
 FOUND = "found"
 OPEN_FAULTS = 3  # findings without the fault, past which a net goes on
-GRACE = 120.0  # seconds that a net may take beyond its minutes
+GRACE = 120.0  # seconds in which one program must be tried again
+LOADED = 8  # how many times slower than its processor time a net may be on a loaded machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,19 @@ def read_faults() -> list[Fault]:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How a net is run.  minutes: at most.  seed: of what it draws.  kept: where scripts of open faults are left."""
+    """How a net is run.
+
+    minutes: of processor time, at most.  seed: of what it draws.  kept: where scripts of open faults are left.
+    """
 
     minutes: float
     seed: int
     kept: Path | None = None
+
+    def end_if_spent(self, seconds: float) -> None:
+        """Raise KeyboardInterrupt, which ends a net, when it has had its minutes."""
+        if seconds > 60 * self.minutes:
+            raise KeyboardInterrupt
 
     def words(self) -> list[str]:
         """Return it as arguments of a command."""
@@ -158,9 +168,15 @@ def _campaign(findings: _Findings, net: str, search: Search) -> str:
         assert failure.file is not None
         findings.take(failure.file)
 
-    settings = CampaignSettings(sys.maxsize, search.seed, findings.folder, shrink_tries=0, seconds=60 * search.minutes)
-    compiler = find_compiler("plumbline", BACKEND)
-    report = run_campaign(find_fuzzer(net), compiler, BACKEND, settings, on_failure=take)
+    settings = CampaignSettings(sys.maxsize, search.seed, findings.folder, shrink_tries=0)
+    report = run_campaign(
+        find_fuzzer(net),
+        find_compiler("plumbline", BACKEND),
+        BACKEND,
+        settings,
+        on_failure=take,
+        on_progress=lambda report: search.end_if_spent(report.cpu_seconds),
+    )
     return findings.answer(report.progress())
 
 
@@ -177,8 +193,15 @@ def _sweep(findings: _Findings, operators: str, search: Search) -> str:
     tasks = tasks_of(SweepCommand(operators))
     findings.folder.mkdir(parents=True, exist_ok=True)
     with RowStore(findings.folder / "rows.jsonl", {}, resume=False) as rows:
-        settings = SweepSettings(tasks, seed=search.seed, minutes=search.minutes)
-        summary = Sweep(settings, rows, known_deviations(), on_finding=take).run().summary()
+        settings = SweepSettings(tasks, seed=search.seed)
+        sweep = Sweep(
+            settings,
+            rows,
+            known_deviations(),
+            on_finding=take,
+            progress=lambda report, now: search.end_if_spent(report.cpu_seconds),
+        )
+        summary = sweep.run().summary()
     return findings.answer(summary.splitlines()[0])
 
 
@@ -188,7 +211,8 @@ def run_net(fault: Fault, net: str, search: Search) -> tuple[str, float]:
     with tempfile.TemporaryDirectory(prefix="plumbline-net-") as name:
         folder = Path(name)
         words = ["--planted", fault.name, net, fault.operators, str(folder / "found"), *search.words()]
-        ended = _run([str(Path(__file__).resolve()), *words], folder, 60 * search.minutes + (OPEN_FAULTS + 2) * GRACE)
+        patience = LOADED * 60 * search.minutes + (OPEN_FAULTS + 2) * GRACE
+        ended = _run([str(Path(__file__).resolve()), *words], folder, patience)
     seconds = time.monotonic() - started
     if ended is None:
         return f"{net} did not end", seconds
@@ -222,7 +246,7 @@ def row_of(fault: Fault, nets: Sequence[str], search: Search) -> dict[str, objec
 def main() -> None:
     """Print a line per fault and the share that was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0, help="of each net, for each fault")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of processor time, of each net, for each fault")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--fault", default="", help="only faults whose name or stage contains this")
     parser.add_argument("--nets", default=",".join(NETS), help="only these nets")

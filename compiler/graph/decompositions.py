@@ -45,7 +45,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.log_sigmoid_backward.default,
     aten.mish.default,
     aten.mish_backward.default,
-    aten.mse_loss.default,
     aten.mse_loss_backward.default,
     aten.rsub.Scalar,
     aten.rsub.Tensor,
@@ -55,8 +54,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.softplus.default,
     aten.softplus_backward.default,
     aten.softshrink.default,
-    aten.std.correction,
-    aten.std_mean.correction,
     aten.trace.default,
     aten.tril.default,
     aten.triu.default,
@@ -165,6 +162,14 @@ def decompose_log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
         return LEFT_WHOLE
     results: tuple[Tensor, Tensor] = rule(x.contiguous())
     return results
+
+
+@decomposes(aten.mse_loss.default)
+def decompose_mse_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
+    """Squared differences; the kernel rounds half precision at every step."""
+    difference = x - target
+    squares = difference * difference
+    return squares if reduction == 0 else squares.mean() if reduction == 1 else squares.sum()
 
 
 @decomposes(aten.huber_loss.default)
@@ -277,7 +282,7 @@ def _variance_and_mean(
         return None
     dims = list(dim) if dim else list(range(x.dim()))
     count = math.prod(x.shape[d] for d in dims)
-    wide = _widen(x)
+    wide = x.to(torch.float64)  # as eager's kernels, whose squares neither vanish nor overflow
     mean = wide.sum(dims, keepdim=True) / count
     centred = wide - mean
     divisor = max(count - (1 if correction is None else correction), 0) if count else math.nan

@@ -178,11 +178,10 @@ def lower_prod(call: LoweringCall) -> LoopTensor:
     )
 
 
-def moments(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...]) -> tuple[LoopTensor, torch.dtype]:
-    """Append the loop of the mean, dims kept; returns it with the dtype it is in."""
-    inside = opmath(source.dtype)
+def _mean(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], inside: torch.dtype) -> LoopTensor:
+    """Append the loop of the mean, dims kept, in dtype `inside`; returns it."""
     count = product(source.shape[dim] for dim in dims)
-    mean = call.writer.reduce(
+    return call.writer.reduce(
         Reduction(
             source.shape,
             dims,
@@ -194,7 +193,6 @@ def moments(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...]) -> tu
         dtype=inside,
         name=f"{call.name}_mean",
     )
-    return mean, inside
 
 
 def _squares(b: B, index: Index, source: LoopTensor, mean: LoopTensor, dims: tuple[int, ...]) -> Scalar:
@@ -214,7 +212,8 @@ def _variance(call: LoweringCall, *, root: bool, result: int = 0) -> tuple[LoopT
         raise NoLowering("variance with a correction that is no whole number")
     if count == 0 or count - int(freedom) <= 0:
         raise NoLowering("variance of too few elements")
-    mean, inside = moments(call, source, dims)
+    inside = torch.float64  # as eager's kernels, whose squares neither vanish nor overflow
+    mean = _mean(call, source, dims, inside)
 
     def finish(b: B, total: Scalar) -> Scalar:
         value = b.op("div", total, b.constant(count - int(freedom), inside))
@@ -242,7 +241,17 @@ def lower_std(call: LoweringCall) -> LoopTensor:
 @lowers(aten.var_mean.correction)
 def lower_var_mean(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
     """Variance and mean."""
-    spread, mean = _variance(call, root=False)
+    return _with_mean(call, *_variance(call, root=False))
+
+
+@lowers(aten.std_mean.correction)
+def lower_std_mean(call: LoweringCall) -> tuple[LoopTensor, LoopTensor]:
+    """Square root of the variance, and mean."""
+    return _with_mean(call, *_variance(call, root=True))
+
+
+def _with_mean(call: LoweringCall, spread: LoopTensor, mean: LoopTensor) -> tuple[LoopTensor, LoopTensor]:
+    """Return a spread and the mean as the second result of the call."""
     dims = dimensions(call, "dim", len(call.tensor("self").shape))
     shown = call.results[1]
     shape = call.read.sizes(shown.shape)
@@ -408,7 +417,7 @@ def lower_layer_norm(call: LoweringCall) -> tuple[LoopTensor, ...]:
     if 0 in source.shape or call.dtype != source.dtype:
         raise NoLowering("layer norm of nothing")
     statistics = call.results[1].dtype  # of half tensors with float32 parameters they are float32
-    mean, _ = moments(call, source, dims)
+    mean = _mean(call, source, dims, inside)
     count = product(source.shape[dim] for dim in dims)
 
     def finish(b: B, total: Scalar) -> Scalar:

@@ -1,8 +1,9 @@
 """What ATen calls give where that follows from the expressions of the sizes: rules of our own, in place of torch's.
 
 A rule decides by identity only: equal expressions are equal sizes, and a tensor is row-major if each stride is the
-product of the sizes behind it.  What needs an assumption, an error or another order of dimensions is left to torch's
-rules, which know all of these calls too, at ten times the cost.  Dtypes are what torch says of tiny tensors.
+product of the sizes behind it; only `unbind` demands that a size is what it is, for that counts its results.  What
+needs another assumption, an error or another order of dimensions is left to torch's rules, which know all of these
+calls too, at ten times the cost.  Dtypes are what torch says of tiny tensors.
 tests/compiler/graph/shapes/test_metadata_rules.py holds every rule against the kernels and against torch's rules.
 """
 

@@ -122,6 +122,19 @@ def selected(call: SizedCall) -> torch.Tensor:
     return call.view(operand, [operand.sizes[n] for n in kept], [operand.strides[n] for n in kept], offset)
 
 
+@gives(aten.unbind.int)
+def unbound(call: SizedCall) -> tuple[torch.Tensor, ...]:
+    """Each element of a dimension, whose size is demanded to be what it is; torch's rule slices for each of them."""
+    operand = call.operand("self")
+    if not operand.sizes:
+        raise Undecided
+    place = _place(call.value("dim"), len(operand.sizes))
+    kept = [n for n in range(len(operand.sizes)) if n != place]
+    sizes, strides = [operand.sizes[n] for n in kept], [operand.strides[n] for n in kept]
+    offset, step = operand.tensor.storage_offset(), operand.strides[place]
+    return tuple(call.view(operand, sizes, strides, offset + n * step) for n in range(int(operand.sizes[place])))
+
+
 @gives(aten.view.default, aten._unsafe_view.default)
 def viewed(call: SizedCall) -> torch.Tensor:
     """The elements of a row-major tensor in other dimensions, of which one may be left open."""
