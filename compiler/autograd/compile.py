@@ -48,6 +48,7 @@ from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation
 from .function import CompiledBackward, CompiledPair, Pattern
 from .gradient_paths import GradientPaths, gradient_paths
+from .independent_results import Part, kept_for, parts_of
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
@@ -321,6 +322,7 @@ class CompiledCall:
             layouts=tangent_layouts(traced),
             backward_for=backwards,
             unreached=paths.unreached,
+            parts=backwards.parts,
         )
 
     def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
@@ -345,9 +347,15 @@ class _Backwards:
     traced: Traced
     cut: Partition
     validation: FormValidation | None
+    parts: tuple[Part, ...] = field(init=False)
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
     folder: Path | None = field(default_factory=open_folder)
     lock: ForkedLock = field(default_factory=ForkedLock)
+
+    def __post_init__(self) -> None:
+        groups = self.traced.independent
+        at_once = len(groups) < 2 and all(frees for _, frees in groups)
+        self.parts = () if at_once else parts_of(self.cut.backward.graph, len(self.cut.kept), groups)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:
         """Return the backward for the tangents that exist and for these dynamic sizes."""
@@ -373,7 +381,8 @@ class _Backwards:
             fits = traced.sizes.condition()
             joint = self.owner._simplified(traced.joint, "joint with fewer tangents")
             known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
-            indexed = [(index, known[stamp]) for index, stamp in enumerate(self.cut.stamps) if stamp in known]
+            held = kept_for(self.parts, pattern, len(self.cut.kept))
+            indexed = [(index, known[self.cut.stamps[index]]) for index in held if self.cut.stamps[index] in known]
             graph = backward_graph(joint, [node for _, node in indexed])
             reads = tuple(index for index, _ in indexed)
             stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))

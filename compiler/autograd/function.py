@@ -1,15 +1,16 @@
 """The torch.autograd.Function that ties a compiled forward to its compiled backward."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from ..base.errors import Unsupported
-from ..base.torch_facts import apply_function
+from ..base.torch_facts import apply_function, keeps_graph
 from .call_signature import CallSignature
 from .call_wrappers import run_plain
+from .independent_results import Part, parts_with
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
@@ -24,7 +25,8 @@ class CompiledPair:
     forward(*inputs, *constants, *dynamic sizes) -> returned values, then extra kept ones.  kept: where kept values are
     found (see partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward
     was traced with, in that order, given the dynamic sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
-    inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.
+    inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.  parts: of the results, where
+    backward may run for one after the other (see independent_results); none where it may not.
     """
 
     signature: CallSignature
@@ -35,6 +37,7 @@ class CompiledPair:
     layouts: Callable[[Sizes], tuple[Layout, ...]]
     backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
     unreached: frozenset[int] = frozenset()
+    parts: tuple[Part, ...] = ()
     apply: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
@@ -84,10 +87,12 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
-            *kept, anchor = ctx.saved_tensors
+            goes_on = torch.is_grad_enabled()
+            kept, anchor = _kept(ctx, pair, gradients, with_anchor=goes_on)
             with torch.no_grad():
                 results = _backward(ctx, pair, kept, gradients)
-            return (None, *(_refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
+            _free(ctx, pair, gradients)
+            return (None, *(_refuse_second(anchor, gradients, results) if goes_on else results))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -99,12 +104,61 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     returned = [_own(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
-    ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
+    kept = [sources[kind][index] for kind, index in pair.kept]
+    ctx.save_for_backward(*(() if pair.parts else kept), anchor)
+    ctx.held = [_held([kept[place] for place in part.kept]) for part in pair.parts]
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
     ctx.input_count, ctx.sizes = len(tensors), sizes
     return (*returned, anchor)
+
+
+class _Holder(torch.autograd.Function):
+    """A step of history that never runs: it holds tensors as autograd does, and knows when they were written to."""
+
+    @staticmethod
+    def forward(ctx: Any, seed: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+        """Save the tensors."""
+        ctx.save_for_backward(*tensors)
+        return seed.new_empty(0)
+
+
+_SEED = torch.empty(0, device="cpu", requires_grad=True)  # autograd saves nothing where nothing requires a gradient
+
+
+def _held(tensors: Values) -> Any:
+    """Return a step that holds the tensors; without their histories, for the step is part of that of results."""
+    with torch.enable_grad():
+        return apply_function(_Holder, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
+
+
+def _kept(
+    ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...], *, with_anchor: bool
+) -> tuple[Mapping[int, torch.Tensor], torch.Tensor | None]:
+    """Return the kept values by place, and the anchor; raise eager's error if what the gradients need was freed."""
+    if not pair.parts:
+        *values, anchor = ctx.saved_tensors
+        return dict(enumerate(values)), anchor
+    pattern = [gradients[index] is not None for index in pair.tangents]
+    freed = [part for part, held in zip(pair.parts, ctx.held, strict=True) if held is None]
+    again = with_anchor or parts_with(freed, pattern)
+    anchor = ctx.saved_tensors[-1] if again else None  # after a backward that frees, torch raises here
+    kept: dict[int, torch.Tensor] = {}
+    for part, held in zip(pair.parts, ctx.held, strict=True):
+        if held is not None and parts_with([part], pattern):
+            kept.update(zip(part.kept, held.saved_tensors, strict=True))
+    return kept, anchor
+
+
+def _free(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> None:
+    """Let go of what was kept for these gradients, unless the program keeps the graph."""
+    if not pair.parts or keeps_graph():
+        return
+    pattern = [gradients[index] is not None for index in pair.tangents]
+    for place, part in enumerate(pair.parts):
+        if part.frees and parts_with([part], pattern):
+            ctx.held[place] = None
 
 
 def _apart(value: object) -> object:
@@ -138,14 +192,14 @@ class _SecondBackward(torch.autograd.Function):
 
 
 def _refuse_second(
-    anchor: torch.Tensor, tangents: tuple[torch.Tensor | None, ...], found: tuple[Any, ...]
+    anchor: torch.Tensor | None, tangents: tuple[torch.Tensor | None, ...], found: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Return gradients that depend on all inputs and tangents: the engine walks only towards what is asked for.
 
     Without the way there, `torch.autograd.grad(..., allow_unused=True)` would say that there is no dependence.
     """
     present = [index for index, value in enumerate(found) if value is not None]
-    sources = [anchor, *(tangent for tangent in tangents if tangent is not None)]
+    sources = [value for value in (anchor, *tangents) if value is not None]
     handed = apply_function(_SecondBackward, len(present), *(found[index] for index in present), *sources)
     results = list(found)
     for index, value in zip(present, handed, strict=True):
@@ -154,7 +208,7 @@ def _refuse_second(
 
 
 def _backward(
-    ctx: Any, pair: CompiledPair, kept: Values, gradients: tuple[torch.Tensor | None, ...]
+    ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], gradients: tuple[torch.Tensor | None, ...]
 ) -> tuple[Any, ...]:
     pattern = tuple(gradients[index] is not None for index in pair.tangents)
     gradients_by_input: list[torch.Tensor | None] = [None] * ctx.input_count

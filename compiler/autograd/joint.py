@@ -49,6 +49,7 @@ from .analyze import Analysis, TracedCall, analyze, leaves_behind
 from .call_signature import CallSignature
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
+from .independent_results import independent_results
 from .partition import JointGraph
 from .value_graph import ValueGraph
 
@@ -71,6 +72,7 @@ class Traced:
     the forward, to tell whether two traces ran the same program.  sizes: the dynamic ones.
     recorded: the calls as they were recorded, writes and all, with the outputs of `joint`; kept where the program asks.
     visited: inputs that histories of the values lead to, with a gradient or without.
+    independent: groups of the values with a gradient (see independent_results).
     """
 
     joint: JointGraph
@@ -81,6 +83,7 @@ class Traced:
     sizes: TracedSizes
     recorded: fx.GraphModule | None = None
     visited: frozenset[int] = frozenset()
+    independent: tuple[tuple[frozenset[int], bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +324,7 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     needs = analysis.signature.requires_grad
     chosen = [index for index, need in enumerate(needs) if need] if tangents is None else list(tangents)
     visited = run.visited(analysis, chosen)
+    independent = independent_results([analysis.objects[index] for index in chosen]) if tangents is None else ()
     wanted, found = run.gradients(analysis, chosen) if chosen else ([], [])
     recorded = run.recorded(analysis, found) if program.keeps_recorded else None
     gradients = [None if node is None else run.worker.value_after(node) for node in found]
@@ -339,7 +343,15 @@ def _trace_call(program: JointProgram, tangents: Sequence[int] | None) -> Traced
     constants = tuple(run.recorder.constants[name] for name in names)
     ordered = _ordered(joint, worker)
     return Traced(
-        ordered, analysis.signature, constants, tuple(wanted), targets, run.sizes, recorded=recorded, visited=visited
+        ordered,
+        analysis.signature,
+        constants,
+        tuple(wanted),
+        targets,
+        run.sizes,
+        recorded=recorded,
+        visited=visited,
+        independent=independent,
     )
 
 

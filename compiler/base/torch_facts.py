@@ -83,6 +83,7 @@ __all__ = [
     "inference_block",
     "is_operator",
     "jit_is_tracing",
+    "keeps_graph",
     "kept_from_stock",
     "lazy_class_property",
     "lazy_module",
@@ -516,6 +517,11 @@ def running_gradient_number() -> int | None:
     """Return the number of the autograd node that runs now, None outside a backward (as above)."""
     node = torch._C._current_autograd_node()
     return None if node is None else int(node._sequence_nr())
+
+
+def keeps_graph() -> bool:
+    """Return whether the backward that runs now was told to keep what its steps have saved."""
+    return bool(torch._C._autograd._get_current_graph_task_keep_graph())
 
 
 def below_autograd() -> Any:

@@ -1,0 +1,138 @@
+"""Backwards of several results of one graph, one after the other, as eager allows and refuses them."""
+
+import gc
+import itertools
+import weakref
+
+import pytest
+import torch
+
+import plumbline
+from plumbline.compiler.autograd.independent_results import independent_results
+
+TWICE = "Trying to backward through the graph a second time"
+
+
+def apart(x, w):
+    return (x * x).sum(), (w * w * w).sum()
+
+
+def nothing_saved(x, w):
+    return x + 1, w.sum(), x - 2
+
+
+def shared(x, w):
+    square = x * x
+    return square.sum(), (square * w).sum(), w.exp()
+
+
+def shared_without_saving(x, w):
+    both = x + w
+    return (both * both).sum(), (both**3).sum(), both
+
+
+def one(x, w):
+    return (x + w,)
+
+
+PROGRAMS = [apart, nothing_saved, shared, shared_without_saving, one]
+
+
+def leaves():
+    return torch.arange(6.0).requires_grad_(), (torch.arange(6.0) + 0.5).requires_grad_()
+
+
+def outcome(function, order, retain):
+    """Return the gradients after each backward, or the error."""
+    given = leaves()
+    results, found = function(*given), []
+    for place in order:
+        try:
+            results[place].sum().backward(retain_graph=retain and not found)
+            found.append([None if leaf.grad is None else leaf.grad.tolist() for leaf in given])
+        except RuntimeError as error:
+            return [*found, str(error)]  # what eager has added to gradients until then is not compared
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_backwards_one_after_the_other(program):
+    compiled = plumbline.compile(program, backend="aot_eager")
+    count = len(program(*leaves()))
+    for order, retain in itertools.product(itertools.product(range(count), repeat=3), (False, True)):
+        assert outcome(compiled, order, retain) == outcome(program, order, retain), (order, retain)
+
+
+def groups(*values):
+    return [(sorted(places), frees) for places, frees in independent_results(values)]
+
+
+def test_groups_share_steps_that_save():
+    x, w = leaves()
+    a, b = x * x, w.exp()
+    assert groups(a.sum(), b.sum(), (a + 1).sum()) == [([0, 2], True), ([1], True)]
+    assert groups(a + b, a, b) == [([0, 1, 2], True)]
+    assert groups(a, b, a + b) == [([0, 1, 2], True)]
+    assert groups(x + 1, w.sum(), x * x) == [([0, 1], False), ([2], True)]
+    deep = x
+    for _ in range(3000):
+        deep = deep + 1
+    assert groups(deep, (deep * 2).sum(), deep.sin()) == [([0], False), ([1], True), ([2], True)]
+
+
+def test_a_part_is_freed_when_its_backward_has_run():
+    def program(x, w):
+        return x.exp().sum(), w.sigmoid().sum()
+
+    kept = []
+
+    class Noted:
+        def __init__(self, tensor):
+            self.tensor = tensor
+            kept.append(weakref.ref(self))
+
+    with torch.autograd.graph.saved_tensors_hooks(Noted, lambda noted: noted.tensor):
+        first, second = plumbline.compile(program, backend="aot_eager")(*leaves())
+    before = len([ref for ref in kept if ref() is not None and ref().tensor.numel()])
+    first.backward()
+    gc.collect()
+    between = len([ref for ref in kept if ref() is not None and ref().tensor.numel()])
+    second.backward()
+    gc.collect()
+    assert before > between > 0 == len([ref for ref in kept if ref() is not None and ref().tensor.numel()])
+
+
+@pytest.mark.parametrize("written", [0, 1])
+def test_what_was_saved_and_then_overwritten_is_refused(written):
+    def program(x, w):
+        return (x * x).sum(), w.exp(), (w.sigmoid() * w).sum()
+
+    def run(function):
+        given = leaves()
+        results = function(*given)
+        with torch.no_grad():
+            (given[0] if written == 0 else results[1]).add_(1)
+        found = []
+        for result in results:
+            try:
+                result.sum().backward()
+                found.append([None if leaf.grad is None else leaf.grad.tolist() for leaf in given])
+            except RuntimeError as error:
+                found.append("modified by an inplace operation" in str(error))
+        return found
+
+    compiled = plumbline.compile(program, backend="aot_eager")
+    assert True in run(program)
+    assert run(compiled) == run(program)
+
+
+def test_results_die_with_what_is_kept_for_them():
+    x, w = leaves()
+    results = plumbline.compile(lambda x, w: (x.exp(), w.exp()), backend="aot_eager")(x, w)
+    refs = [weakref.ref(result) for result in results]
+    gc.disable()
+    try:
+        del results
+        assert [ref() for ref in refs] == [None, None]
+    finally:
+        gc.enable()
