@@ -48,7 +48,7 @@ from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation
 from .function import CompiledBackward, CompiledPair, Pattern
 from .gradient_paths import GradientPaths, gradient_paths
-from .independent_results import Part, kept_for, parts_of
+from .independent_results import ResultPart, kept_for, parts_of
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
 
@@ -347,7 +347,7 @@ class _Backwards:
     traced: Traced
     cut: Partition
     validation: FormValidation | None
-    parts: tuple[Part, ...] = field(init=False)
+    parts: tuple[ResultPart, ...] = field(init=False)
     made: dict[Pattern, list[tuple[Fits | None, CompiledBackward]]] = field(default_factory=dict)
     folder: Path | None = field(default_factory=open_folder)
     lock: ForkedLock = field(default_factory=ForkedLock)

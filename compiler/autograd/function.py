@@ -10,7 +10,7 @@ from ..base.errors import Unsupported
 from ..base.torch_facts import apply_function, keeps_graph
 from .call_signature import CallSignature
 from .call_wrappers import run_plain
-from .independent_results import Part, parts_with
+from .independent_results import ResultPart, parts_with
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
@@ -37,7 +37,7 @@ class CompiledPair:
     layouts: Callable[[Sizes], tuple[Layout, ...]]
     backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
     unreached: frozenset[int] = frozenset()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
     apply: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
@@ -114,7 +114,7 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     return (*returned, anchor)
 
 
-class _Holder(torch.autograd.Function):
+class _KeptValues(torch.autograd.Function):
     """A step of history that never runs: it holds tensors as autograd does, and knows when they were written to."""
 
     @staticmethod
@@ -130,7 +130,7 @@ _SEED = torch.empty(0, device="cpu", requires_grad=True)  # autograd saves nothi
 def _held(tensors: Values) -> Any:
     """Return a step that holds the tensors; without their histories, for the step is part of that of results."""
     with torch.enable_grad():
-        return apply_function(_Holder, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
+        return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
 
 
 def _kept(

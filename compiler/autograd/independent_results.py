@@ -17,7 +17,7 @@ from ..graph.node_values import outputs, placeholders
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ResultPart:
     """Results that share saved tensors in eager.
 
     tangents: their places among the results with a gradient.  kept: which kept values their backward reads.
@@ -94,7 +94,7 @@ def _names_of_saved(kind: type) -> tuple[str, ...]:
     return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
-def parts_of(backward: fx.Graph, kept: int, groups: Iterable[tuple[frozenset[int], bool]]) -> tuple[Part, ...]:
+def parts_of(backward: fx.Graph, kept: int, groups: Iterable[tuple[frozenset[int], bool]]) -> tuple[ResultPart, ...]:
     """Return the groups of results with the kept values that the backward graph reads for each of them.
 
     kept: how many of the first inputs of the graph are kept values; the others are tangents.
@@ -123,17 +123,17 @@ def parts_of(backward: fx.Graph, kept: int, groups: Iterable[tuple[frozenset[int
         bits = always
         for place in places:
             bits |= read[place]
-        found.append(Part(places, tuple(place for place in range(kept) if bits >> place & 1), frees))
+        found.append(ResultPart(places, tuple(place for place in range(kept) if bits >> place & 1), frees))
     return tuple(found)
 
 
-def kept_for(parts: Sequence[Part], pattern: Sequence[bool], kept: int) -> list[int]:
+def kept_for(parts: Sequence[ResultPart], pattern: Sequence[bool], kept: int) -> list[int]:
     """Return which of the kept values are held for the tangents that exist; all where there are no parts."""
     if not parts:
         return list(range(kept))
     return sorted({place for part in parts_with(parts, pattern) for place in part.kept})
 
 
-def parts_with(parts: Iterable[Part], pattern: Sequence[bool]) -> list[Part]:
+def parts_with(parts: Iterable[ResultPart], pattern: Sequence[bool]) -> list[ResultPart]:
     """Return the parts of which a tangent exists."""
     return [part for part in parts if any(pattern[place] for place in part.tangents)]

@@ -5,40 +5,81 @@ by what the rule says. tests/meaning/test_stride_rules.py holds the table agains
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 
 import torch
 
+from ...base import dense_order
 from ..dynamic_sizes import is_symbolic
 from .indexed_layout import dense_strides
 
 aten = torch.ops.aten
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 _HALF = frozenset({torch.float16, torch.bfloat16})
 Layout = Callable[[torch.Tensor, Sequence[object]], torch.Tensor]  # result by torch's rule, arguments -> with strides
 
 
 def _as_operands(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
-    """Follow the operands as TensorIterator does; rules in Python miss the order where dimensions are broadcast."""
-    shape, tensors = result.shape, [value for value in args if isinstance(value, torch.Tensor)]
+    """Follow the operands as TensorIterator does; a number is an operand without dimensions."""
+    numbers = any(isinstance(value, int | float | complex) for value in args)
+    return _as_iterated(result, [value for value in args if isinstance(value, torch.Tensor)], numbers)
+
+
+def _as_tensors(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """Follow the operands, of which numbers are none; a call that reduces them says itself how its result lies."""
+    return _as_iterated(result, [value for value in args if isinstance(value, torch.Tensor)], numbers=False)
+
+
+def _as_iterated(result: torch.Tensor, tensors: Sequence[torch.Tensor], numbers: bool) -> torch.Tensor:
+    shape = result.shape
     if _have_symbols((result, *tensors)):
         return _as_their_sum(result, tensors)
-    if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel():
+    if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel() or not shape:
         return result
-    strides = dense_strides(tuple(shape), [_broadcast(tensor, shape) for tensor in tensors])
-    alone = [tensor for tensor in tensors if tensor.shape == shape]
-    if len(alone) == len(args) and _used(shape, strides) == _used(shape, result.stride()):
-        return result  # kernels take a shorter way for operands of one shape, and leave the stride of a size of 1
+    laid = [_converted(tensor, _common_dtype(result, tensors)) for tensor in tensors]
+    alike = all(tensor.shape == shape for tensor in laid) and not numbers
+    strides = _of_one_shape(shape, laid) if alike else None
+    if strides is None:
+        strides = dense_strides(tuple(shape), [_broadcast(tensor, shape) for tensor in laid])
     if strides == result.stride():
         return result
     return torch.empty_strided(shape, strides, dtype=result.dtype, device=result.device)
 
 
+def _of_one_shape(shape: torch.Size, tensors: Sequence[torch.Tensor]) -> tuple[int, ...] | None:
+    """Return the strides by the short way of TensorIterator for operands of one shape, None where it is not taken."""
+    if all(tensor.is_contiguous() for tensor in tensors):
+        return dense_order.dense_strides(shape, range(len(shape)))
+    order = _CHANNELS_LAST.get(len(shape))
+    if order is not None and all(tensor.is_contiguous(memory_format=order) for tensor in tensors):
+        return dense_order.dense_strides(shape, (0, *range(2, len(shape)), 1))
+    first = tensors[0].stride()
+    return first if _is_dense(shape, first) and all(tensor.stride() == first for tensor in tensors) else None
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    step = 1
+    for stride, size in sorted((stride, size) for size, stride in zip(shape, strides, strict=True) if size > 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def _common_dtype(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> torch.dtype:
+    """Return the dtype that operands are converted to: theirs together, or that of a result that is always a float."""
+    common = reduce(torch.promote_types, (tensor.dtype for tensor in tensors))
+    floats = result.dtype.is_floating_point or result.dtype.is_complex
+    return result.dtype if floats and not common.is_floating_point and not common.is_complex else common
+
+
+def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return a tensor that lies as an operand does when it is converted: kernels convert before they look."""
+    return tensor if tensor.dtype == dtype else torch.empty_like(tensor, dtype=dtype)
+
+
 def _have_symbols(tensors: Sequence[torch.Tensor]) -> bool:
     return any(is_symbolic(number) for tensor in tensors for number in (*tensor.shape, *tensor.stride()))
-
-
-def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """Return the strides of the dimensions that have more than one place."""
-    return [stride for size, stride in zip(shape, strides, strict=True) if size != 1]
 
 
 def _as_their_sum(result: torch.Tensor, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -57,6 +98,15 @@ def _as_swapped_operands(result: torch.Tensor, args: Sequence[object]) -> torch.
     return _as_operands(result, (args[1], args[0]))
 
 
+def _into_one_like_the_first(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """The kernel is given a result that lies like the first operand, if that has the right sizes."""
+    first = args[0]
+    assert isinstance(first, torch.Tensor)
+    if first.shape != result.shape or _have_symbols((first,)) or not _is_dense(first.shape, first.stride()):
+        return _as_first(result, args) if first.shape == result.shape else _as_tensors(result, args)
+    return torch.empty_strided(first.shape, first.stride(), dtype=result.dtype, device=result.device)
+
+
 def _broadcast(tensor: torch.Tensor, shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of an operand over the dimensions of the result, 0 where it does not move."""
     missing = len(shape) - tensor.dim()
@@ -65,9 +115,9 @@ def _broadcast(tensor: torch.Tensor, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _as_scaled(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
-    """The first argument meets a power of the second, which is row-major."""
+    """The first argument meets a power of the second, which is row-major except in half precision."""
     assert isinstance(args[1], torch.Tensor)
-    return _as_operands(result, (args[0], _row_major(args[1], ())))
+    return _as_operands(result, (args[0], args[1] if args[1].dtype in _HALF else _row_major(args[1], ())))
 
 
 def _row_major(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
@@ -91,7 +141,7 @@ def _channels_last_or_row_major(result: torch.Tensor, args: Sequence[object]) ->
     first = args[0]
     if not isinstance(first, torch.Tensor) or result.dim() != first.dim() or any(map(is_symbolic, first.stride())):
         return result
-    order = {4: torch.channels_last, 5: torch.channels_last_3d}.get(first.dim())
+    order = _CHANNELS_LAST.get(first.dim())
     if order is None or not _has_channels_last(first.shape, first.stride()):
         order = torch.contiguous_format
     return torch.empty_like(result, memory_format=order)
@@ -119,13 +169,16 @@ LAYOUTS: Mapping[object, Layout] = {
     aten._native_batch_norm_legit_functional.default: _channels_last_or_row_major,
     aten.native_batch_norm.default: _channels_last_or_row_major,
     aten.angle.default: _row_major_of_complex,
-    aten.binary_cross_entropy.default: _as_operands,
+    aten.binary_cross_entropy.default: _into_one_like_the_first,
     aten.channel_shuffle.default: _channels_last_or_row_major,
     aten.complex.default: _as_operands,
     aten.copysign.Tensor: _as_operands,
     aten.div.Tensor_mode: _as_operands,
     aten.floor_divide.default: _as_operands,
+    aten.fmod.Tensor: _as_operands,
     aten.heaviside.default: _as_operands,
+    aten.huber_loss.default: _into_one_like_the_first,
+    aten.isclose.default: _as_tensors,
     aten.isin.Tensor_Tensor: _row_major,
     aten.ldexp.Tensor: _as_scaled,
     aten.log_sigmoid_forward.default: _row_major,
@@ -135,14 +188,21 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.logical_or.default: _as_operands,
     aten.logical_xor.default: _as_operands,
     aten.max_unpool2d.default: _channels_last_or_row_major,
+    aten.mse_loss.default: _as_tensors,
     aten.native_dropout_backward.default: _as_first,
     aten.normal.Tensor_Tensor: _row_major,
     aten.polar.default: _as_operands,
     aten.pow.Scalar: _row_major,
     aten.reflection_pad3d.default: _channels_last_or_row_major,
     aten.replication_pad3d.default: _channels_last_or_row_major,
+    aten.remainder.Scalar_Tensor: _as_operands,
+    aten.remainder.Tensor: _as_operands,
     aten.rsub.Tensor: _as_swapped_operands,
+    aten.sigmoid_backward.default: _as_operands,
+    aten.smooth_l1_loss.default: _as_tensors,
     aten.special_xlog1py.default: _as_operands,
+    aten.tanh_backward.default: _as_operands,
+    aten.threshold_backward.default: _as_swapped_operands,
     aten.xlogy.Tensor: _as_operands,
 }
 
