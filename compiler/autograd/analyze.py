@@ -107,14 +107,15 @@ class _Outputs:
         if len(self._members[id(handle.region)]) == 1:
             return OutputFact(OutputKind.RETURNED, self._return(self._read(item), item), (), item.requires_grad)
         base = self._call.object_of(handle.region.root)
-        steps = handle.steps()
+        steps, value = handle.steps(), self._base(handle.region, base)
         _demand_same_history(item, base, steps)
-        return OutputFact(OutputKind.RETURNED, self._base(handle.region, base), steps, item.requires_grad)
+        return OutputFact(OutputKind.RETURNED, value, steps, item.requires_grad)
 
     def _from_input(self, item: torch.Tensor, handle: Handle, source: int) -> OutputFact:
         owner = self._call.inputs[source]
         if item is owner:
             return OutputFact(OutputKind.INPUT, source, (), item.requires_grad)
+        self._demand_its_sizes(owner)
         steps = handle.steps()
         _demand_same_history(item, owner, steps)
         return OutputFact(OutputKind.INPUT, source, steps, item.requires_grad)
@@ -131,10 +132,14 @@ class _Outputs:
 
     def _base(self, region: Region, item: torch.Tensor) -> int:
         if id(region) not in self._bases:
-            if self._handle(item).steps():
-                raise Unsupported("the memory behind several outputs changed its sizes", hint=_FALL_BACK)
+            self._demand_its_sizes(item)
             self._bases[id(region)] = self._return(region.value, item)
         return self._bases[id(region)]
+
+    def _demand_its_sizes(self, base: torch.Tensor) -> None:
+        """Require that views can be taken of a tensor again: that the program has not changed its own sizes."""
+        if self._handle(base).steps():
+            raise Unsupported("the memory behind several outputs changed its sizes", hint=_FALL_BACK)
 
 
 def _demand_same_history(item: torch.Tensor, base: torch.Tensor, steps: tuple[ViewStep, ...]) -> None:

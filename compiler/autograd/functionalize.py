@@ -33,6 +33,14 @@ from .view_writes import ViewStep, Write, write_through
 
 aten = torch.ops.aten
 _READS_STORAGE = frozenset({aten.as_strided.default, aten.as_strided_copy.default, aten.as_strided_scatter.default})
+_WITH_A_PART_REPLACED = frozenset(
+    {
+        aten.slice_scatter.default,
+        aten.select_scatter.default,
+        aten.diagonal_scatter.default,
+        aten.as_strided_scatter.default,
+    }
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -120,6 +128,9 @@ class Functionalizer:
     def _take_value(self, node: fx.Node, target: OpOverload) -> None:
         if target in _READS_STORAGE:
             self._demand_plain_memory(node)
+        source = argument(node, 0) if target in _WITH_A_PART_REPLACED else None
+        if isinstance(source, fx.Node) and overlaps_itself(tensor_of(source)):  # eager copies its memory as it is
+            raise Unsupported("a write to a copy of memory that overlaps itself", hint="expected: it runs eagerly")
         new = self.result.emit(target, self._read_args(node.args), self._read_args(node.kwargs), value_of(node))
         if is_tensor(node):
             self._new_region(node, new)
