@@ -87,12 +87,13 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
             """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
-            goes_on = torch.is_grad_enabled()
-            kept, anchor = _kept(ctx, pair, gradients, with_anchor=goes_on)
+            pattern = tuple(gradients[index] is not None for index in pair.tangents)
+            kept, anchor = _kept(ctx, pair, pattern)
             with torch.no_grad():
                 results = _backward(ctx, pair, kept, gradients)
-            _free(ctx, pair, gradients)
-            return (None, *(_refuse_second(anchor, gradients, results) if goes_on else results))
+            if pair.parts and not keeps_graph():
+                _keep_others(ctx, pair, kept, pattern)
+            return (None, *(_refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -104,9 +105,8 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     returned = [_own(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
-    kept = [sources[kind][index] for kind, index in pair.kept]
-    ctx.save_for_backward(*(() if pair.parts else kept), anchor)
-    ctx.held = [_held([kept[place] for place in part.kept]) for part in pair.parts]
+    ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
+    ctx.held = None
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
@@ -133,32 +133,28 @@ def _held(tensors: Values) -> Any:
         return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
 
 
-def _kept(
-    ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...], *, with_anchor: bool
-) -> tuple[Mapping[int, torch.Tensor], torch.Tensor | None]:
-    """Return the kept values by place, and the anchor; raise eager's error if what the gradients need was freed."""
-    if not pair.parts:
-        *values, anchor = ctx.saved_tensors
+def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[Mapping[int, torch.Tensor], torch.Tensor | None]:
+    """Return the kept values by place, and the anchor; raise eager's error where what is needed was freed."""
+    held = ctx.held
+    freed = [part for place, part in enumerate(pair.parts) if held is not None and held[place] is None]
+    if held is None or parts_with(freed, pattern) or torch.is_grad_enabled():
+        *values, anchor = ctx.saved_tensors  # when they were freed, torch raises here
         return dict(enumerate(values)), anchor
-    pattern = [gradients[index] is not None for index in pair.tangents]
-    freed = [part for part, held in zip(pair.parts, ctx.held, strict=True) if held is None]
-    again = with_anchor or parts_with(freed, pattern)
-    anchor = ctx.saved_tensors[-1] if again else None  # after a backward that frees, torch raises here
     kept: dict[int, torch.Tensor] = {}
-    for part, held in zip(pair.parts, ctx.held, strict=True):
-        if held is not None and parts_with([part], pattern):
-            kept.update(zip(part.kept, held.saved_tensors, strict=True))
-    return kept, anchor
+    for part, holder in zip(pair.parts, held, strict=True):
+        if holder is not None and parts_with([part], pattern):
+            kept.update(zip(part.kept, holder.saved_tensors, strict=True))
+    return kept, None
 
 
-def _free(ctx: Any, pair: CompiledPair, gradients: tuple[torch.Tensor | None, ...]) -> None:
-    """Let go of what was kept for these gradients, unless the program keeps the graph."""
-    if not pair.parts or keeps_graph():
-        return
-    pattern = [gradients[index] is not None for index in pair.tangents]
-    for place, part in enumerate(pair.parts):
-        if part.frees and parts_with([part], pattern):
-            ctx.held[place] = None
+def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], pattern: Pattern) -> None:
+    """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
+    spent = parts_with(pair.parts, pattern)
+    others = [None if part.frees and part in spent else part for part in pair.parts]
+    if ctx.held is None and any(others):
+        ctx.held = [part and _held([kept[place] for place in part.kept]) for part in others]
+    elif ctx.held is not None:
+        ctx.held = [holder if part else None for holder, part in zip(ctx.held, others, strict=True)]
 
 
 def _apart(value: object) -> object:
