@@ -1,5 +1,6 @@
 """The torch.autograd.Function that ties a compiled forward to its compiled backward."""
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,12 +56,15 @@ class CompiledPair:
             return self._run(tensors, sizes)
 
     def _run(self, tensors: Sequence[object], sizes: Sizes) -> Values:
-        results: Values = self.apply(sizes, *tensors)[:-1]  # the last one is the anchor
+        *results, anchor = self.apply(sizes, *tensors)
         if self.several:
             for value, needs in zip(results, self.signature.requires_grad, strict=False):
                 if needs and not value.is_complex():  # torch has no such step for complex numbers
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
+        anchor.grad_fn.parts = [
+            _part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts
+        ]
         return results
 
 
@@ -106,7 +110,7 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
-    ctx.held = None
+    ctx.freed, ctx.parts = False, []
     ctx.set_materialize_grads(False)
     plain = [value for value, need in zip(returned, pair.signature.requires_grad, strict=True) if not need]
     ctx.mark_non_differentiable(*plain)
@@ -127,6 +131,27 @@ class _KeptValues(torch.autograd.Function):
 _SEED = torch.empty(0, device="cpu", requires_grad=True)  # autograd saves nothing where nothing requires a gradient
 
 
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class _PartOfHistory:
+    """What the context keeps for some results. It lives as long as these: their steps hold it, the context does not.
+
+    holder: the step that holds what their backward reads, once another backward has freed what the context saved.
+    freed: their own backward has run.
+    """
+
+    holder: Any = None
+    freed: bool = False
+
+
+def _part_of_history(results: Values) -> "weakref.ref[_PartOfHistory]":
+    """Return what the context knows of some results; their steps hold it."""
+    part = _PartOfHistory()
+    for value in results:
+        if value.grad_fn is not None:
+            value.grad_fn.metadata[_PartOfHistory] = part
+    return weakref.ref(part)
+
+
 def _held(tensors: Values) -> Any:
     """Return a step that holds the tensors; without their histories, for the step is part of that of results."""
     with torch.enable_grad():
@@ -135,26 +160,28 @@ def _held(tensors: Values) -> Any:
 
 def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[Mapping[int, torch.Tensor], torch.Tensor | None]:
     """Return the kept values by place, and the anchor; raise eager's error where what is needed was freed."""
-    held = ctx.held
-    freed = [part for place, part in enumerate(pair.parts) if held is not None and held[place] is None]
-    if held is None or parts_with(freed, pattern) or torch.is_grad_enabled():
+    kept: dict[int, torch.Tensor] = {}
+    wanted = parts_with(pair.parts, pattern) if ctx.freed else ()
+    histories = [ref() for part, ref in zip(pair.parts, ctx.parts, strict=True) if part in wanted]
+    if not histories or torch.is_grad_enabled() or any(one is None or one.freed for one in histories):
         *values, anchor = ctx.saved_tensors  # when they were freed, torch raises here
         return dict(enumerate(values)), anchor
-    kept: dict[int, torch.Tensor] = {}
-    for part, holder in zip(pair.parts, held, strict=True):
-        if holder is not None and parts_with([part], pattern):
-            kept.update(zip(part.kept, holder.saved_tensors, strict=True))
+    for part, history in zip(wanted, histories, strict=True):
+        kept.update(zip(part.kept, history.holder.saved_tensors, strict=True))
     return kept, None
 
 
 def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
-    spent = parts_with(pair.parts, pattern)
-    others = [None if part.frees and part in spent else part for part in pair.parts]
-    if ctx.held is None and any(others):
-        ctx.held = [part and _held([kept[place] for place in part.kept]) for part in others]
-    elif ctx.held is not None:
-        ctx.held = [holder if part else None for holder, part in zip(ctx.held, others, strict=True)]
+    ctx.freed, spent = True, parts_with(pair.parts, pattern)
+    for part, ref in zip(pair.parts, ctx.parts, strict=True):
+        history = ref()
+        if history is None:
+            continue
+        if part.frees and part in spent:
+            history.freed, history.holder = True, None
+        elif history.holder is None and not history.freed:
+            history.holder = _held([kept[place] for place in part.kept])
 
 
 def _apart(value: object) -> object:

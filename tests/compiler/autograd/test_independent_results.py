@@ -125,6 +125,24 @@ def test_what_was_saved_and_then_overwritten_is_refused(before):
     assert run(plumbline.compile(program, backend="aot_eager")) == run(program)
 
 
+def test_what_is_kept_for_a_result_dies_with_it():
+    """A loss that a program keeps must not keep what was saved for a result that it has dropped."""
+    kept = []
+
+    class Noted:
+        def __init__(self, tensor):
+            self.tensor = tensor
+            kept.append(weakref.ref(self))
+
+    with torch.autograd.graph.saved_tensors_hooks(Noted, lambda noted: noted.tensor):
+        loss, other = plumbline.compile(lambda x, w: (x.exp().sum(), w.sigmoid()), backend="aot_eager")(*leaves())
+        loss.backward()
+        del other
+        gc.collect()
+        assert loss.grad_fn is not None
+        assert [noted for ref in kept if (noted := ref()) is not None and noted.tensor.numel()] == []
+
+
 def test_results_die_with_what_is_kept_for_them():
     x, w = leaves()
     results = plumbline.compile(lambda x, w: (x.exp(), w.exp()), backend="aot_eager")(x, w)
