@@ -7,11 +7,11 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .builtin_arguments import BUILTIN_ARGUMENTS
 from .guard import ABSENT, GuardKind, look_up
 from .known_object import KnownObject
 from .operator_table import Binary, Comparison
 from .reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, COPY, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from .refused_arguments import demand_arguments, demand_method_arguments, refuse_arguments
 from .source import Attribute, Injected, Item, Source
 from .value import Arguments, CaptureContext, Keywords, Rebuilder, Value, defines
 
@@ -87,6 +87,8 @@ class Constant(KnownObject):
         rule = _STRING_METHODS.get(name) if isinstance(self.value, str) else None
         if rule is not None:
             return rule(ctx, self, name, args, kwargs)
+        if name == "__iter__":
+            return self.iterate(ctx)
         return fold_call(ctx, self, name, args, kwargs)
 
     def iterate(self, ctx: CaptureContext) -> Value:
@@ -353,6 +355,7 @@ class MethodOf(Value):
         self.owner = owner
         self.name = name
         self.source = source
+        self.bound = True  # not where one instruction loads a method to call it: Python binds none there
 
     def python_type(self) -> type:
         """Return the type of such a bound method: slots of C types are wrapped, some of torch's are Python's."""
@@ -383,15 +386,19 @@ class MethodOf(Value):
         return Constant(same == (record.symbol == "=="))
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give `__name__` and `__self__`."""
+        """Give the names, the documentation and `__self__`."""
         if name == "__name__":
             return Constant(self.name)
         if name == "__self__":
             return self.owner
+        if name in ("__qualname__", "__module__", "__doc__", "__text_signature__"):
+            return fold(ctx, getattr, getattr(self.owner.stand_in(), self.name), name)
         self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Call the method of the owner."""
+        method = look_up(self.owner.python_type(), self.name)[1]
+        demand_method_arguments(ctx, self.owner, method, args, kwargs, bound=self.bound)
         return self.owner.call_method(ctx, self.name, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -399,24 +406,6 @@ class MethodOf(Value):
         name = out.fresh()
         out.line(f"{name} = ({out.value(self.owner)}).{self.name}")
         return name
-
-
-def demand_arguments(ctx: CaptureContext, function: object, args: Arguments, kwargs: Keywords) -> None:
-    """Raise the TypeError of a builtin that does not take arguments of this form; rules look at those they know."""
-    form = BUILTIN_ARGUMENTS.get(function) if isinstance(function, type | types.BuiltinFunctionType) else None
-    if form is not None and not form.fit(len(args), kwargs):
-        refuse_arguments(ctx, function, args, kwargs)
-
-
-def refuse_arguments(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> None:
-    """Raise the TypeError that Python raises for arguments too few, too many or unknown, if it does."""
-    try:
-        function(*(ctx.realize(arg).stand_in() for arg in args), **dict.fromkeys(kwargs))
-    except TypeError as error:
-        if error.__traceback__ is None or error.__traceback__.tb_next is None:  # of the call, not of what it calls
-            ctx.throw(TypeError, *error.args)
-    except (Exception, Break):
-        return
 
 
 def is_stable_module(module: types.ModuleType) -> bool:
@@ -456,6 +445,8 @@ def fold(ctx: CaptureContext, function: object, *args: object, **kwargs: object)
         if type(error).__module__ != "builtins":  # one of a library may hold more than its arguments
             raise Break(UNKNOWN_CALLEE, f"an operation that raises {type(error).__qualname__}") from None
         ctx.throw(type(error), *error.args)
+    if hasattr(type(result), "__next__") and make() is not result:
+        raise Break(UNKNOWN_CALLEE, f"a call that makes a {type(result).__qualname__}, which each call has to make")
     value = ctx.known(result)
     return MadeObject(result, make) if type(value) is Known and make() is not result else value
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...bytecode.instruction import Instruction
+from ...values.constant import MethodOf
+from ...values.python.objects.attributes import NativeMethod
 from ...values.python.objects.functions import BoundMethod, FunctionValue
 from ...values.reasons import CANNOT_RESUME, SkipFrame
 from ...values.torch.modules import ModuleValue
@@ -245,7 +247,10 @@ def _call(frame: FrameState, instruction: Instruction, out: Residual, compile_ca
     callee = frame.ctx.realize(callee)
     parts = [out.value(arg) for arg in args]
     parts += [f"{name}={out.value(value)}" for name, value in kwargs.items()]
-    function = compile_callee(callee, _operand(out, callee), out)
+    if isinstance(callee, MethodOf | NativeMethod) and not callee.bound:
+        function = f"{_operand(out, callee.owner)}.{callee.name}"  # as the program calls it: errors tell the difference
+    else:
+        function = compile_callee(callee, _operand(out, callee), out)
     name = out.fresh()
     return Operation((f"{name} = {function}({', '.join(parts)})",), (Branch("", (name,), instruction.index + 1),))
 

@@ -8,7 +8,7 @@ from ...bytecode.instruction import Instruction
 from ...values.constant import Known
 from ...values.python.containers.mappings import DictValue
 from ...values.python.containers.tuples import TupleValue
-from ...values.python.objects.attributes import told_name
+from ...values.python.objects.attributes import name_in_errors
 from ...values.python.objects.functions import CellValue, FunctionValue
 from ...values.python.operators import unary
 from ...values.reasons import UNSUPPORTED_BYTECODE, SkipFrame
@@ -67,7 +67,7 @@ def do_CALL_FUNCTION_EX(frame: FrameState, instruction: Instruction) -> None:
     callee, args, kwargs = split_star_call(frame, instruction)
     kind = args.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
-        words = f"{function_words(frame.ctx, callee)} argument after * must be an iterable, not {told_name(kind)}"
+        words = f"{function_words(frame.ctx, callee)} argument after * must be an iterable, not {name_in_errors(kind)}"
         frame.ctx.throw(TypeError, words)
     positional, named = frame.ctx.realize(args).gathered(frame.ctx), keywords_of(frame, kwargs)
     frame.push(frame.ctx.calls.call_and_push(callee, positional, named))

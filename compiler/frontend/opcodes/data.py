@@ -4,19 +4,19 @@ import importlib.util
 import sys
 
 from ...bytecode.instruction import Instruction
-from ...values.constant import Constant, fold
+from ...values.constant import Constant, MethodOf, fold
 from ...values.identities import is_same
 from ...values.library.builtin_calls import make_slice
 from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue, pairs_of
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue
-from ...values.python.objects.attributes import told_name
-from ...values.python.objects.functions import CellValue, FunctionValue
+from ...values.python.objects.attributes import NativeMethod, told_name
+from ...values.python.objects.functions import CellValue
 from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
 from ...values.reasons import TEXT, UNSUPPORTED_OPERATION, Break
-from ...values.value import CaptureContext, Value, defines
+from ...values.value import CaptureContext, Raised, Value, defines
 from ..context.frame import NULL, FrameState
 from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_noticed
@@ -242,7 +242,7 @@ def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:
     owner = frame.pop()
     value = owner.get_attr(frame.ctx, _name(instruction))
     if sys.version_info >= (3, 12) and instruction.argument & 1:
-        push_callable(frame, value)
+        push_callable(frame, _to_be_called(owner, value))
     else:
         frame.push(value)
 
@@ -253,7 +253,14 @@ def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:
     owner = frame.pop()
     value = owner.get_attr(frame.ctx, _name(instruction))
     frame.stack.append(NULL)
-    frame.push(value)
+    frame.push(_to_be_called(owner, value))
+
+
+def _to_be_called(owner: Value, method: Value) -> Value:
+    """Return a method that is loaded to be called: Python binds none in C to the object for that."""
+    if isinstance(method, MethodOf | NativeMethod) and method.owner is owner and method.source is None:
+        method.bound = False
+    return method
 
 
 @opcode("STORE_ATTR")
@@ -523,14 +530,21 @@ def called(frame: FrameState, depth: int) -> str:
 
 def function_words(ctx: CaptureContext, value: Value) -> str:
     """Return a callable as Python names it in errors about its arguments."""
-    name = value.told_name(ctx) if isinstance(value, FunctionValue) else getattr(value, "qualified_name", None)
-    module = getattr(value, "namespace", {}).get("__name__") if name is not None else None
-    real = value.constant() if name is None and value.is_constant() else None
-    name = name or getattr(real, "__qualname__", None)
-    module = module or getattr(real, "__module__", None)
+    name, module = (_description(ctx, value, attribute) for attribute in ("__qualname__", "__module__"))
     if name is None:
         raise Break(TEXT, f"the name of {value.describe()} in an error")
     return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
+
+
+def _description(ctx: CaptureContext, value: Value, attribute: str) -> object:
+    """Return what a callable says of itself, None if it says nothing."""
+    try:
+        said = ctx.realize(value.get_attr(ctx, attribute))
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return None
+        raise
+    return said.constant()
 
 
 @opcode("LIST_TO_TUPLE", last=(3, 11))

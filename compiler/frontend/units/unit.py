@@ -121,6 +121,8 @@ class Family:
         wrapper = self.wrappers.get(function)
         known = wrapper[1]() if wrapper is not None and wrapper[0] is function.__code__ else None
         if known is not None:
+            if compiled_original(known) is None:  # else the program has it, and may have renamed it itself
+                _name_after(known, function)
             return known
         defaults = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
         key = (function.__code__, id(function.__globals__), defaults)
@@ -129,6 +131,7 @@ class Family:
                 unit = self.unit_of(function)
                 self.templates[key] = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
         entry = self.templates[key](function.__closure__ or (), function)
+        _name_after(entry, function)
         entry.__defaults__ = (DEFAULT,) * defaults[0] or None
         entry.__kwdefaults__ = dict.fromkeys(defaults[1], DEFAULT) or None
         self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
@@ -185,6 +188,11 @@ class Family:
             units = list(self.units.values())
         for unit in units:  # not under the family's lock, which captures take while they hold their unit's
             unit.forget()
+
+
+def _name_after(entry: types.FunctionType, function: types.FunctionType) -> None:
+    """Give what stands for a function the function's names: Python's errors about its arguments tell them."""
+    entry.__name__, entry.__qualname__, entry.__module__ = function.__name__, function.__qualname__, function.__module__
 
 
 def _has_call_path(module: torch.nn.Module) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Union
 
 import torch
 
-from ..constant import Constant, RangeIterator, fold
+from ..constant import Constant, MethodOf, RangeIterator, fold
 from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
@@ -591,8 +591,7 @@ def dictionary_from_keys_rule(function: object) -> CallRule | None:
     kind = function.__self__
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        default = args[1] if len(args) > 1 else NONE
-        return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], kind)
+        return MethodOf(DictValue(kind), "fromkeys").call(ctx, args, kwargs)
 
     return rule
 

@@ -3,12 +3,13 @@
 import functools
 import operator
 
-from ..constant import Constant, refuse_arguments
+from ..constant import Constant
 from ..identities import is_same
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.objects.partials import make_partial
 from ..python.operators import binary, compare, unary
+from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 

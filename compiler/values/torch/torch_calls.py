@@ -34,7 +34,16 @@ from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import NativeMethod
 from ..python.objects.classes import constructs
 from ..python.objects.exceptions import ExceptionValue
-from ..reasons import ARGUMENT_NOT_KNOWN, BUILTIN_METHOD, DISABLED, EXPLICIT_BREAK, TORCH_CALL_FORM, Break
+from ..reasons import (
+    ARGUMENT_NOT_KNOWN,
+    BUILTIN_METHOD,
+    DISABLED,
+    EXPLICIT_BREAK,
+    TORCH_CALL_FORM,
+    UNKNOWN_CALLEE,
+    Break,
+)
+from ..refused_arguments import demand_method_arguments, refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
@@ -265,16 +274,18 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
     name, kind = function.__name__, function.__objclass__
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        if not args or not issubclass(ctx.realize(args[0]).python_type(), kind):
+            refuse_arguments(ctx, function, args, kwargs)
+            raise Break(UNKNOWN_CALLEE, f"{kind.__qualname__}.{name} of another object")
         owner = ctx.realize(args[0])
-        if not issubclass(owner.python_type(), kind):
-            ctx.throw(TypeError, f"descriptor '{name}' requires a '{kind.__name__}' object")
+        demand_method_arguments(ctx, owner, function, args[1:], kwargs, bound=False)
         if kind is object and name == "__setattr__" and hasattr(owner, "set_plain"):
             owner.set_plain(ctx, str(ctx.realize(args[1]).constant()), args[2])
             return Constant(None)
         if kind is object and name == "__init__":
             return Constant(None)
         if owner.contents is not None and kind is not object:
-            return NativeMethod(owner, kind, name).call(ctx, args[1:], kwargs)
+            return owner.call_native(ctx, NativeMethod(owner, kind, name), args[1:], kwargs)
         if owner.contents is not None:
             return owner.contents.call_method(ctx, name, args[1:], kwargs)
         if kind is object:

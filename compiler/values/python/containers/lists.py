@@ -1,6 +1,7 @@
 """Lists and deques: their methods and changes, sorting."""
 
 import collections
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
-from .sequences import ElementIterator, ReversedIterator, SequenceValue, demand_arity
+from .sequences import ElementIterator, ReversedIterator, SequenceValue
 
 
 class DequeIterator(ElementIterator):
@@ -195,7 +196,6 @@ class ListValue(SequenceValue):
         rule = _LIST_METHODS.get(name)
         if rule is None or (self.kind is list and name in _DEQUE_ONLY):
             return super().call_method(ctx, name, args, kwargs)
-        demand_arity(ctx, self, _ARITY, name, args, kwargs)
         return rule(self, ctx, args, kwargs)
 
     def before(self) -> list[Value]:
@@ -279,7 +279,7 @@ def _whole_number(self: ListValue, ctx: CaptureContext, name: str, value: Value,
     """Return a known argument that has to be a whole number."""
     value = ctx.realize(value).as_index(ctx)
     number = value.constant() if value.is_constant() else None
-    if not isinstance(number, int):
+    if not isinstance(number, int) or not -sys.maxsize <= number <= sys.maxsize:
         self.refuse(
             ctx,
             f"method {name!r}",
@@ -414,20 +414,6 @@ _LIST_METHODS = {
     "__init__": _initialise,
 }
 _DEQUE_ONLY = frozenset({"appendleft", "popleft", "rotate", "extendleft"})
-_ARITY = {
-    "append": (1, 1),
-    "appendleft": (1, 1),
-    "extend": (1, 1),
-    "insert": (2, 2),
-    "pop": (0, 1),
-    "popleft": (0, 0),
-    "remove": (1, 1),
-    "clear": (0, 0),
-    "reverse": (0, 0),
-    "copy": (0, 0),
-    "rotate": (0, 1),
-    "extendleft": (1, 1),
-}
 _ASSIGNED_OUTSIDE = "list assignment index out of range"
 _NO_ITERABLE = "can only assign an iterable"
 _NO_ITERABLE_STEP = "must assign iterable to extended slice"

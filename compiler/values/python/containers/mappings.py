@@ -169,15 +169,8 @@ class DictValue(OwnAttributes, DictEntries):
             return ctx.call(own, args, kwargs)
         rule = _DICT_METHODS.get(name)
         if rule is not None:
-            fits = name not in _ARITY or (_ARITY[name][0] <= len(args) <= _ARITY[name][1])
-            if not fits or not hasattr(self.kind, name) or (kwargs and name not in _BY_NAME):
-                self.refuse(
-                    ctx,
-                    f"method {name!r}",
-                    lambda value, *rest: getattr(value, name)(*rest, **kwargs),
-                    *args,
-                    reason=BUILTIN_METHOD,
-                )
+            if not hasattr(self.kind, name):
+                self.refuse(ctx, f"method {name!r}", lambda value: getattr(value, name), reason=BUILTIN_METHOD)
             return rule(self, ctx, args, kwargs)
         if name == "__init__":
             return _update(self, ctx, args, kwargs)
@@ -210,13 +203,22 @@ def _get(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords
     return value if value is not None else (ctx.realize(args[1]) if len(args) > 1 else Constant(None))
 
 
+def _missing_here(self: DictValue, ctx: CaptureContext, key: Value) -> NoReturn:
+    """Raise KeyError; an ordered dictionary's C takes the key for the arguments of the error, if it is a tuple."""
+    if self.kind is not collections.OrderedDict:
+        missing(ctx, key)
+    arguments = key.elements(ctx) if isinstance(key, TupleValue) else [] if _is_none(key) else [key]
+    raise Raised(ctx.call(ctx.known(KeyError), arguments, {}))
+
+
 def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    args = args or [kwargs["key"]]
     value = self.find(ctx, args[0])
     default = args[1] if len(args) > 1 else kwargs.get("default")
     if value is None:
         if default is not None:
             return ctx.realize(default)
-        missing(ctx, args[0])
+        _missing_here(self, ctx, ctx.realize(args[0]))
     self.del_item(ctx, args[0])
     return value
 
@@ -236,6 +238,7 @@ def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keyw
 
 
 def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    args = args or [kwargs["key"]]
     value = self.find(ctx, args[0])
     if value is None:
         value = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
@@ -303,21 +306,22 @@ def _dict_copy(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Ke
 def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     last = ctx.realize(args[1] if len(args) > 1 else kwargs.get("last", Constant(True))).truth(ctx)
     self.read_all(ctx)
-    token = ctx.realize(args[0]).hash_token(ctx)
+    key = ctx.realize(args[0] if args else kwargs["key"])
+    token = key.hash_token(ctx)
     if token not in self.entries:
-        missing(ctx, args[0])
+        _missing_here(self, ctx, key)
     entry = self.entries.pop(token)
     self.entries = {**self.entries, token: entry} if last else {token: entry, **self.entries}
     self.resized = True
     if self.table is not None:
         self.table.move(entry, last=last)
-    self.write(ctx, "end" if last else "front", ctx.realize(args[0]), None)
+    self.write(ctx, "end" if last else "front", key, None)
     return Constant(None)
 
 
 def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    default = args[1] if len(args) > 1 else Constant(None)
-    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(args[0])], self.kind)
+    keys, default, *_ = [*args, *(kwargs[name] for name in ("iterable", "value") if name in kwargs), Constant(None)]
+    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(keys)], self.kind)
 
 
 def _reversed(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -348,21 +352,6 @@ _DICT_METHODS: dict[str, _Rule] = {
     "items": _view("items"),
     "__reversed__": _reversed,
 }
-_ARITY = {
-    "get": (1, 2),
-    "pop": (1, 2),
-    "popitem": (0, 1),
-    "setdefault": (1, 2),
-    "update": (0, 1),
-    "clear": (0, 0),
-    "copy": (0, 0),
-    "move_to_end": (1, 2),
-    "fromkeys": (1, 2),
-    "keys": (0, 0),
-    "values": (0, 0),
-    "items": (0, 0),
-}
-_BY_NAME = frozenset({"update", "pop", "popitem", "setdefault", "move_to_end"})
 
 
 class _MirroredDefaults(collections.defaultdict[Any, Any]):

@@ -2,13 +2,14 @@
 
 import collections
 import operator
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from ...constant import Constant, Known
-from ...operator_table import Comparison
+from ...operator_table import COMPARISONS, Comparison
 from ...reasons import ATTRIBUTE, BUILTIN_METHOD, CANNOT_REBUILD, DATA_DEPENDENT_VALUE, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
@@ -38,8 +39,8 @@ _OPERATORS: dict[str, Callable[..., object]] = {
     "__repr__": repr,
     "__str__": str,
 }
+_COMPARISONS = {record.method: record for record in COMPARISONS.values()}
 _REPEATS = frozenset({"__mul__", "__rmul__", "__imul__"})  # the methods refuse in other words than the operator
-_ARITY = {"index": (1, 3), "count": (1, 1)}  # least and most arguments
 _DUNDERS = frozenset({"__len__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__iter__", *_OPERATORS})
 
 
@@ -63,37 +64,18 @@ def call_dunder(ctx: CaptureContext, value: Value, name: str, args: Arguments) -
         value.unsupported(f"method {name!r}", BUILTIN_METHOD)
     try:
         answer = getattr(value.stand_in(), name)(*(ctx.realize(arg).stand_in() for arg in args))
-    except TypeError:
+    except Exception:
         answer = None
         if name in _REPEATS and not hasattr(ctx.realize(args[0]).python_type(), "__index__"):
             value.refuse(ctx, name, lambda container, count: getattr(container, name)(count), args[0])
     if answer is NotImplemented:
         return Constant(NotImplemented)
+    if name in _COMPARISONS:  # the method does not ask the other side, whatever its class
+        other = ctx.realize(args[0])
+        compared = value.compare(ctx, _COMPARISONS[name], other if other.contents is None else other.contents, False)
+        if compared is not None:
+            return compared
     return ctx.call(ctx.known(_OPERATORS[name]), [value, *args], {})
-
-
-def demand_arity(
-    ctx: CaptureContext,
-    value: Value,
-    arity: Mapping[str, tuple[int, int]],
-    name: str,
-    args: Arguments,
-    kwargs: Keywords,
-) -> None:
-    """Raise what Python raises for a method called with too few or too many arguments, or with keywords.
-
-    arity: the least and most arguments of the methods that take no keywords; others are not looked at.
-    """
-    least, most = arity.get(name, (0, len(args)))
-    if least <= len(args) <= most and not (kwargs and name in arity):
-        return
-    value.refuse(
-        ctx,
-        f"method {name!r}",
-        lambda owner, *others: getattr(owner, name)(*others, **kwargs),
-        *args,
-        reason=BUILTIN_METHOD,
-    )
 
 
 def _family(value: Value) -> type:
@@ -361,6 +343,10 @@ class SequenceValue(Value):
             count.refuse(ctx, "*", operator.imul if inplace else operator.mul, self)
         if not isinstance(times, int):
             self.refuse(ctx, "repetition", operator.mul, number)
+        try:
+            (None,) * (len(self.items) * max(times, 0))
+        except (OverflowError, MemoryError) as error:
+            ctx.throw(type(error), *error.args)
         return times
 
     def compare(self, ctx: CaptureContext, record: Comparison, other: Value, reflected: bool) -> Value | None:
@@ -404,7 +390,7 @@ class SequenceValue(Value):
         index = key.constant()
         if not isinstance(index, int | slice) and hasattr(type(index), "__index__"):
             index = operator.index(index)  # type: ignore[arg-type]  # it has the method
-        if not isinstance(index, int | slice):
+        if not isinstance(index, int | slice) or (isinstance(index, int) and not -sys.maxsize <= index <= sys.maxsize):
             self.refuse(ctx, "subscript", operator.getitem, key)
         if isinstance(index, slice):
             try:
@@ -436,7 +422,6 @@ class SequenceValue(Value):
             return joined or self.refuse(ctx, name, lambda own, other: own.__add__(other), other)
         if name in _DUNDERS and not kwargs:
             return call_dunder(ctx, self, name, args)
-        demand_arity(ctx, self, _ARITY, name, args, kwargs)
         if name == "index":
             return self._index(ctx, args)
         if name == "count":
@@ -444,8 +429,11 @@ class SequenceValue(Value):
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def _index(self, ctx: CaptureContext, args: Arguments) -> Value:
-        bounds = [ctx.realize(arg).constant() for arg in args[1:]]
-        for position in range(*slice(*[*bounds, None, None][:2]).indices(len(self.items))):
+        bounds = [ctx.realize(arg).as_index(ctx) for arg in args[1:]]
+        if any(not issubclass(bound.python_type(), int) for bound in bounds):
+            self.refuse(ctx, "method 'index'", lambda own, *rest: own.index(None, *rest), *bounds)
+        known: list[Any] = [bound.constant() for bound in bounds]
+        for position in range(*slice(*[*known, None, None][:2]).indices(len(self.items))):
             if ctx.same_or_equal(self.element(ctx, position), args[0]):
                 return Constant(position)
         item = ctx.realize(args[0])

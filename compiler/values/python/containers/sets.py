@@ -220,6 +220,8 @@ class SetValue(SetOperand):
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
             self.unsupported(f"method {name!r}", BUILTIN_METHOD)
+        if name == "copy" and self.kind is frozenset:
+            return self
         pool, reals = TokenPool(ctx, self), [self.tokens]
         reals += [pool.real(ctx.realize(arg)) for arg in args]
         return pool.result(lambda: getattr(reals[0], name)(*reals[1:]))

@@ -16,6 +16,7 @@ import torch
 from ...constant import Constant, fold
 from ...guard import ABSENT, Answer, GuardKind, Member, look_up, member_found
 from ...reasons import UNSUPPORTED_OBJECT, Break
+from ...refused_arguments import demand_method_arguments
 from ...source import Attribute, Injected
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from .functions import BoundMethod
@@ -28,7 +29,6 @@ C_DESCRIPTORS = (
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
     types.ClassMethodDescriptorType,
-    types.BuiltinFunctionType,
 )
 
 
@@ -295,6 +295,7 @@ class NativeMethod(Value):
         self.owner = owner
         self.kind = kind
         self.name = name
+        self.bound = True  # not where one instruction loads a method to call it: Python binds none there
 
     def python_type(self) -> type:
         """Return the type of such a bound method: a slot of a C type is wrapped."""
@@ -307,6 +308,7 @@ class NativeMethod(Value):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate what the owner knows of it."""
+        demand_method_arguments(ctx, self.owner, self.kind.__dict__.get(self.name), args, kwargs, bound=self.bound)
         return self.owner.call_native(ctx, self, args, kwargs)
 
     def rebuild(self, out: Rebuilder) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 import torch
 
-from ...constant import Constant, demand_arguments, fold, refuse_arguments
+from ...constant import Constant, fold
 from ...guard import ABSENT, GuardKind, Member
 from ...known_object import KnownObject
 from ...reasons import ATTRIBUTE, CONSTRUCTION, UNKNOWN_CALLEE, UNSUPPORTED_OBJECT, Break
+from ...refused_arguments import demand_arguments, refuse_arguments
 from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value

@@ -341,14 +341,19 @@ class ObjectValue(InstanceAttributes):
             if attribute_value is None:
                 ctx.throw(AttributeError, f"'{name_in_errors(self.kind)}' object has no attribute '{attribute}'")
             return attribute_value
-        if name in ("__eq__", "__ne__"):
+        if name == "__eq__" or (name == "__ne__" and self.method(ctx, "__eq__") is None):
             same = self.identity() is ctx.realize(args[0]).identity()
             return Constant(same == (name == "__eq__")) if same else Constant(NotImplemented)
+        if name == "__ne__":
+            equal = ctx.realize(self.call_method(ctx, "__eq__", args, {}))
+            return equal if equal.identity() is NotImplemented else Constant(not equal.truth(ctx))
         if name in ("__lt__", "__le__", "__gt__", "__ge__"):
             return Constant(NotImplemented)
         if name == "__dir__":
             return ctx.call(ctx.known(object.__dir__), [self], {})
-        if name in ("__format__", "__str__", "__repr__") and method.kind is object and name != "__repr__":
+        if name == "__format__" and method.kind is object and not issubclass(ctx.realize(args[0]).python_type(), str):
+            self.refuse(ctx, name, object.__format__, *args)
+        if name in ("__format__", "__str__") and method.kind is object:
             return ctx.call(ctx.known({"__format__": format, "__str__": repr}[name]), [self, *args], {})
         if name == "__hash__":
             return ctx.call(ctx.known(object.__hash__), [self], {})
