@@ -1,6 +1,7 @@
 """How many arguments Python's builtins take, and which keywords: what they refuse before they look at any argument."""
 
 import collections
+import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -49,5 +50,18 @@ BUILTIN_ARGUMENTS: dict[object, BuiltinArguments] = {
     **dict.fromkeys((dict, collections.OrderedDict), BuiltinArguments(0, 1, None)),
     collections.deque: _row(0, 2, "iterable maxlen"),
     property: _row(0, 4, "fget fset fdel doc"),
+    **dict.fromkeys((itertools.cycle, itertools.pairwise), _row(1, 1)),
+    **dict.fromkeys((itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap), _row(2, 2)),
+    **dict.fromkeys((itertools.combinations, itertools.combinations_with_replacement), _row(2, 2, "iterable r")),
+    itertools.permutations: _row(1, 2, "iterable r"),
+    itertools.compress: _row(2, 2, "data selectors"),
+    itertools.chain: _row(0, None),
+    itertools.islice: _row(2, 4),
+    itertools.product: _row(0, None, "repeat"),
+    itertools.zip_longest: _row(0, None, "fillvalue"),
+    itertools.repeat: _row(1, 2, "object times"),
+    itertools.count: _row(0, 2, "start step"),
+    itertools.accumulate: _row(1, 2, "iterable func initial"),
+    itertools.groupby: _row(1, 2, "iterable key"),
 }
 """Builtin -> the form of its arguments.  Rules of those that are left out count by themselves."""

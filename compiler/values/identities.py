@@ -51,28 +51,28 @@ class _Token(tuple[object, ...]):
     """What stands for the number as a dict key."""
 
 
-def key_among(ctx: CaptureContext, container: Value, key: Value) -> Value:
-    """Return the key to look up in a container: among numbers from outside, that of a module is known.
+def key_among(ctx: CaptureContext, container: Value, key: Value) -> tuple[Value, Hashable]:
+    """Return the key to look up in a container, and its token: among numbers from outside, that of a module is known.
 
     Such a module is guarded to be this very one. Raises Break for other objects: they may be others at the next call.
     """
     token = key.hash_token(ctx)
     if container.source is None or not _is_new(token):
-        return key
+        return key, token
     known = _known_keys(ctx, container)
     if token in known or all(_is_new(other) or isinstance(other, str) for other in known):
-        return key  # an empty container, or one of names, cannot have the number
+        return key, token  # an empty container, or one of names, cannot have the number
     owner = key.owner if isinstance(key, IdentityValue) else None
     module = owner.identity() if owner is not None else None
     if owner is None or owner.source is None or not isinstance(module, torch.nn.Module):
         raise Break(IDENTITY_NUMBER, "id(), looked up among keys from outside")
     ctx.guards.add(owner.source, GuardKind.IDENTITY, module)  # which keeps it alive, so the number stays its own
-    return Constant(id(module))
+    return Constant(id(module)), id(module)
 
 
 def token_among(ctx: CaptureContext, container: Value, key: Value) -> Hashable:
     """Return the token of a key that is looked up in a container; see `key_among`."""
-    return key_among(ctx, container, key).hash_token(ctx)
+    return key_among(ctx, container, key)[1]
 
 
 def _known_keys(ctx: CaptureContext, container: Value) -> Collection[Hashable]:

@@ -91,11 +91,18 @@ def demand_arguments(ctx: CaptureContext, function: object, args: Arguments, kwa
 
 
 def _refuse_form(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> None:
-    """Raise the TypeError that Python raises before it looks at any argument: what stands for them does not matter."""
+    """Raise the TypeError that Python raises for the form; what stands for the arguments hardly matters."""
     try:
-        function(*(None for _ in args), **dict.fromkeys(kwargs))
+        function(*(_stand_in(ctx, arg) for arg in args), **dict.fromkeys(kwargs))
     except TypeError as error:
         ctx.throw(TypeError, *error.args)
+
+
+def _stand_in(ctx: CaptureContext, value: Value) -> object:
+    try:
+        return ctx.realize(value).stand_in()
+    except Break:
+        return None
 
 
 def refuse_arguments(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Keywords) -> None:

@@ -2,7 +2,7 @@
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from types import CodeType
 from typing import NoReturn
 
@@ -255,6 +255,20 @@ class Value:
             if len(elements) > _MOST_ELEMENTS:
                 raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
 
+    def each(self, ctx: "CaptureContext", *, hinted: bool = False) -> Iterator["Value"]:
+        """Evaluate `iter(value)` now, and give the elements one by one, as they are asked for.
+
+        What a consumer does with one element may be seen by the code that gives the next. hinted: the consumer asks for
+        a hint of the length first.
+        """
+        iterator = ctx.realize(self.iterate(ctx))
+        if hinted:
+            self.ask_hint(ctx)
+        return elements_of(ctx, iterator)
+
+    def ask_hint(self, ctx: "CaptureContext") -> None:
+        """Ask for a hint of the length, as containers do that are filled: only code of the program notices."""
+
     def gathered(self, ctx: "CaptureContext") -> list["Value"]:
         """Evaluate `list(value)` as Python's containers do: they ask for a hint of the length when they have begun."""
         return self.unpacked(ctx)
@@ -335,6 +349,19 @@ class Value:
     def replay(self, out: Rebuilder) -> list[str]:
         """Return the statements that make the original object, reached by `source`, look like this value."""
         self.unsupported("replaying a change", CANNOT_REBUILD)
+
+
+def elements_of(ctx: "CaptureContext", iterator: Value) -> Iterator[Value]:
+    """Give the elements of an iterator value one by one."""
+    for _ in range(_MOST_ELEMENTS):
+        try:
+            element = ctx.realize(iterator.next(ctx))
+        except Raised as raised:
+            if issubclass(raised.value.python_type(), StopIteration):
+                return
+            raise
+        yield element
+    raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
 
 
 def unless_refused(ctx: "CaptureContext", ask: Callable[["CaptureContext"], Value | None]) -> Value | None:

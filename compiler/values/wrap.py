@@ -30,7 +30,7 @@ from .python.objects.exception_groups import GroupValue
 from .python.objects.exceptions import ExceptionValue
 from .python.objects.functions import BoundMethod, CellValue, wrap_function
 from .python.objects.instances import ObjectValue, OpaqueValue
-from .python.objects.partials import PartialValue
+from .python.objects.partials import PartialValue, holds_dictionary
 from .rule_tables import WRAP_RULES, WrapRule, wraps_type
 from .source import Attribute, BaseContents, BaseItem, Injected, Item, ListedItem, Referent, Source
 from .torch.modes import DeviceBlock
@@ -328,7 +328,9 @@ def _partial(ctx: CaptureContext, value: object, source: Source) -> Value:
     args = ctx.wrap(value.args, Attribute(source, "args"))
     assert isinstance(args, TupleValue)
     keywords = ctx.lazy(value.keywords, Attribute(source, "keywords"))
-    return PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args, keywords, source)
+    partial = PartialValue(ctx.wrap(value.func, Attribute(source, "func")), args, keywords, source)
+    partial.has_dictionary = holds_dictionary(value)
+    return partial
 
 
 def _is_empty(cell: Any) -> bool:

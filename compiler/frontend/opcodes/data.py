@@ -1,7 +1,9 @@
 """Rules of the opcodes that load, store, build, unpack and subscript."""
 
 import importlib.util
+import itertools
 import sys
+from collections.abc import Iterator
 
 from ...bytecode.instruction import Instruction
 from ...values.constant import Constant, MethodOf, fold
@@ -553,20 +555,20 @@ def do_LIST_TO_TUPLE(frame: FrameState, instruction: Instruction) -> None:
     frame.push(TupleValue(list(frame.ctx.unpack(frame.pop()))))
 
 
-def _unpacked(frame: FrameState) -> list[Value]:
-    """Take a value off the stack and return its elements."""
+def _unpacked(frame: FrameState) -> Iterator[Value]:
+    """Take a value off the stack and give its elements one by one."""
     value = frame.pop()
     kind = value.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
         frame.ctx.throw(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
-    return frame.ctx.unpack(value)
+    return value.each(frame.ctx)
 
 
 @opcode("UNPACK_SEQUENCE")
 def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
     """Unpack exactly n values."""
-    items = _unpacked(frame)
     size = instruction.argument
+    items = list(itertools.islice(_unpacked(frame), size + 1))
     if len(items) > size:
         frame.ctx.throw(ValueError, f"too many values to unpack (expected {size})")
     if len(items) < size:
@@ -579,7 +581,7 @@ def do_UNPACK_SEQUENCE(frame: FrameState, instruction: Instruction) -> None:
 def do_UNPACK_EX(frame: FrameState, instruction: Instruction) -> None:
     """Unpack with a starred target."""
     before, after = instruction.argument & 255, instruction.argument >> 8
-    items = _unpacked(frame)
+    items = list(_unpacked(frame))
     if len(items) < before + after:
         message = f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
         frame.ctx.throw(ValueError, message)

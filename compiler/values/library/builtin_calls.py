@@ -1,17 +1,18 @@
 """Python's builtins as a table of small rules: constructors, type questions, attributes, reductions, iterators."""
 
 import collections
+import itertools
 import operator
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, Union
 
 import torch
 
 from ..constant import Constant, MethodOf, RangeIterator, fold
-from ..python.containers.iterators import IteratorValue, called_until, elements_of, enumerated, filtered, mapped, zipped
+from ..python.containers.iterators import IteratorValue, called_until, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
 from ..python.containers.sequences import ElementIterator, SliceValue
@@ -30,7 +31,7 @@ from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..source import Injected
 from ..torch.tensor import TensorValue
-from ..value import Arguments, CaptureContext, Keywords, Raised, Value
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value, elements_of
 from .conversion_calls import known_argument
 
 NONE = Constant(None)
@@ -316,16 +317,17 @@ def _extreme(name: str, symbol: str) -> Callable[[CaptureContext, Arguments, Key
         if len(args) != 1 and (not args or "default" in kwargs):
             operands = [ctx.realize(arg).stand_in() for arg in args]
             fold(ctx, {"max": max, "min": min}[name], *operands, **dict.fromkeys(kwargs))
-        items = _in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.realize(arg) for arg in args]
-        if not items:
+        items = iter(_in_any_order(ctx, args[0], kwargs) if len(args) == 1 else [ctx.realize(arg) for arg in args])
+        best = next(items, None)
+        if best is None:
             if "default" in kwargs:
                 return ctx.realize(kwargs["default"])
             fold(ctx, {"max": max, "min": min}[name], ())
+        assert best is not None
         key = ctx.realize(kwargs.get("key", NONE))
         by_key = not (isinstance(key, Constant) and key.value is None)
-        best = items[0]
         best_key = ctx.realize(ctx.call(key, [best], {})) if by_key else best
-        for item in items[1:]:
+        for item in items:
             item_key = ctx.realize(ctx.call(key, [item], {})) if by_key else item
             if ctx.realize(compare(ctx, symbol, item_key, best_key)).truth(ctx):
                 best, best_key = item, item_key
@@ -341,12 +343,20 @@ calls(min)(_extreme("min", "<"))
 @calls(sum)
 def _sum(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     total = ctx.realize(args[1] if len(args) > 1 else kwargs.get("start", Constant(0)))
-    items = ctx.unpack(args[0])
-    if total.is_constant() and all(isinstance(item, Constant) for item in items):
-        return fold(ctx, sum, [item.constant() for item in items], total.constant())
-    for item in items:
-        total = ctx.realize(binary(ctx, "+", total, item))
-    return total
+    if issubclass(total.python_type(), str | bytes | bytearray):
+        fold(ctx, sum, (), total.stand_in())
+    numbers: list[object] = []  # which Python adds more exactly than one by one
+    for item in ctx.realize(args[0]).each(ctx):
+        if _is_number(total) and _is_number(item):
+            numbers.append(item.constant())
+            continue
+        total = ctx.realize(binary(ctx, "+", fold(ctx, sum, numbers, total.constant()) if numbers else total, item))
+        numbers = []
+    return fold(ctx, sum, numbers, total.constant()) if numbers else total
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, Constant) and type(value.value) in (int, float, complex, bool)
 
 
 @calls(any)
@@ -364,7 +374,7 @@ def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(vars(collections)["_count_elements"])
 def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     mapping = ctx.realize(args[0])
-    for element in ctx.unpack(args[1]):
+    for element in ctx.realize(args[1]).each(ctx):
         before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
         mapping.set_item(ctx, element, ctx.realize(binary(ctx, "+", before, Constant(1))))
     return NONE
@@ -379,17 +389,17 @@ def _len(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _sorted(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     given = ctx.realize(args[0])
     items = given.gathered(ctx) if isinstance(given, ObjectValue) else _in_any_order(ctx, given, kwargs)
-    return ListValue(sort_values(ctx, items, kwargs))
+    return ListValue(sort_values(ctx, list(items), kwargs))
 
 
-def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> list[Value]:
-    """Return the elements for a rule that gives the same in whatever order they come: known ones have a total order."""
+def _in_any_order(ctx: CaptureContext, value: Value, kwargs: Keywords) -> Iterable[Value]:
+    """Give the elements for a rule that gives the same in whatever order they come: known ones have a total order."""
     value = ctx.realize(value)
     if isinstance(value, SetValue) and "key" not in kwargs:
         members = list(value.members.values())
         if all(isinstance(member, Constant) and type(member.value) in (int, str, bool) for member in members):
             return members
-    return ctx.unpack(value)
+    return value.each(ctx)
 
 
 # --- containers
@@ -434,10 +444,10 @@ def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args:
 
 @constructs(dict, collections.OrderedDict)
 def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    pairs = pairs_of(ctx, ctx.realize(args[0]), kind) if args else []
-    pairs += [(Constant(name), value) for name, value in kwargs.items()]
+    pairs = pairs_of(ctx, ctx.realize(args[0]), kind) if args else iter(())
+    named = [(Constant(name), value) for name, value in kwargs.items()]
     dictionary = DictValue.of(ctx, [], kind)
-    for key, value in pairs:
+    for key, value in itertools.chain(pairs, named):
         dictionary.set_item(ctx, key, value)
     return dictionary
 
@@ -468,7 +478,7 @@ def _set(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
     value = ctx.realize(args[0])
     if isinstance(value, SetValue):
         return copy_of_set(value, kind)
-    members = SetValue.of(ctx, ctx.unpack(value), kind)
+    members = SetValue.of(ctx, value.each(ctx), kind)
     if isinstance(value, DictValue):
         members.tokens = kind(dict.fromkeys(members.members))  # Python lays it out at once
     return members

@@ -49,10 +49,33 @@ def _fold_rule(function: Callable[..., object]) -> Callable[[CaptureContext, Arg
         symbolic = size_call(ctx, function, args)
         if symbolic is not None:
             return symbolic
-        known = [known_argument(ctx, arg, name) for arg in args]
-        return fold(ctx, function, *known, **{key: known_argument(ctx, value, name) for key, value in kwargs.items()})
+        given = [_filled(ctx, arg, name) for arg in args] if name in _OF_ITERABLES else args
+        return folded(ctx, function, given, kwargs)
 
     return rule
+
+
+_OF_ITERABLES = ("fsum", "dist", "sumprod")
+
+
+def _filled(ctx: CaptureContext, value: Value, what: str) -> Value:
+    """Return a list of what a function takes out of an iterable."""
+    value = ctx.realize(value)
+    if value.is_constant() or not isinstance(value, _NEVER_NUMBERS):
+        return value
+    return Constant([known_argument(ctx, element, what) for element in value.each(ctx)])
+
+
+def folded(ctx: CaptureContext, function: Callable[..., object], args: Arguments, kwargs: Keywords) -> Value:
+    """Run a pure function on arguments that have to be known; what is refused for its type alone may be anything."""
+    name = getattr(function, "__name__", str(function))
+    known = [known_argument(ctx, arg, name) for arg in args]
+    result = fold(ctx, function, *known, **{key: known_argument(ctx, value, name) for key, value in kwargs.items()})
+    for value in (*args, *kwargs.values()):
+        real = ctx.realize(value)
+        if isinstance(real, _NEVER_NUMBERS) and not real.is_constant():
+            raise Break(ARGUMENT_NOT_KNOWN, f"{name} of {real.describe()}")  # it was not refused
+    return result
 
 
 _MATH = [getattr(math, name) for name in dir(math) if callable(getattr(math, name)) and not name.startswith("_")]
@@ -69,7 +92,7 @@ def _square_root(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
 @calls(math.prod)
 def _product(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     result = ctx.realize(kwargs.get("start", Constant(1)))
-    for item in ctx.unpack(args[0]):
+    for item in ctx.realize(args[0]).each(ctx):
         result = ctx.realize(binary(ctx, "*", result, item))
     return result
 
@@ -103,8 +126,7 @@ def _number(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
         symbolic = size_call(ctx, kind, args)
         if symbolic is not None:
             return symbolic
-    known = [known_argument(ctx, value, kind.__name__) for value in values]
-    return fold(ctx, kind, *known, **{key: known_argument(ctx, value, key) for key, value in kwargs.items()})
+    return folded(ctx, kind, values, kwargs)
 
 
 constructs(int, float, complex)(_number)
@@ -117,6 +139,8 @@ def _bytes(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
         names = [name for name in _OF_BYTES if class_lookup(value.kind, name)[1] not in (None, MISSING)]
         if names and names[0] in ("__iter__", "__getitem__"):
             return fold(ctx, bytes, [known_argument(ctx, element, "bytes") for element in value.gathered(ctx)])
+    if value is not None:
+        return _number(ctx, kind, [_filled(ctx, value, "bytes")], kwargs)
     return _number(ctx, kind, args, kwargs)
 
 

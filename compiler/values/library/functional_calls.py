@@ -11,7 +11,7 @@ from ..python.objects.partials import make_partial
 from ..python.operators import binary, compare, unary
 from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule, calls
-from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value, elements_of, unless_refused
 
 
 @constructs(functools.partial)
@@ -21,13 +21,14 @@ def _partial(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords)
 
 @calls(functools.reduce)
 def _reduce(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    items = ctx.unpack(args[1])
-    if len(args) > 2:
-        items = [args[2], *items]
-    if not items:
+    items = unless_refused(ctx, lambda ctx: ctx.realize(args[1]).iterate(ctx))
+    if items is None:
+        ctx.throw(TypeError, "reduce() arg 2 must support iteration")
+    steps = elements_of(ctx, ctx.realize(items))
+    total = args[2] if len(args) > 2 else next(steps, None)
+    if total is None:
         ctx.throw(TypeError, "reduce() of empty iterable with no initial value")
-    total = items[0]
-    for item in items[1:]:
+    for item in steps:
         total = ctx.call(args[0], [total, item], {})
     return ctx.realize(total)
 

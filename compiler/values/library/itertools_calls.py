@@ -3,15 +3,24 @@
 import itertools
 import types
 from collections.abc import Iterator
+from typing import Any
 
 from ..constant import Constant
-from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, elements_of, filtered
+from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, filtered
 from ..python.containers.tuples import TupleValue
 from ..python.objects.classes import constructs
 from ..python.operators import binary
 from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
-from ..value import Arguments, CaptureContext, Keywords, Value
+from ..value import Arguments, CaptureContext, Keywords, Value, elements_of
+
+
+def _demand(ctx: CaptureContext, kind: Any, *args: object, **kwargs: object) -> None:
+    """Raise what Python raises for the known arguments of an iterator."""
+    try:
+        kind(*args, **kwargs)
+    except (TypeError, ValueError, OverflowError) as error:
+        ctx.throw(type(error), *error.args)
 
 
 def _iterator(ctx: CaptureContext, value: Value) -> Value:
@@ -37,12 +46,16 @@ def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyw
     if kind is itertools.product:
         pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)
         rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
-    elif kind is itertools.permutations:
-        rows = itertools.permutations(ctx.unpack(args[0]), _number(ctx, args[1], 0) if len(args) > 1 else None)
-    elif kind is itertools.combinations:
-        rows = itertools.combinations(ctx.unpack(args[0]), _number(ctx, args[1], 0))
     else:
-        rows = itertools.combinations_with_replacement(ctx.unpack(args[0]), _number(ctx, args[1], 0))
+        iterable, count, *_ = [*args, *(kwargs[name] for name in ("iterable", "r") if name in kwargs), Constant(None)]
+        items: list[Any] = ctx.unpack(iterable)
+        if kind is itertools.permutations and ctx.realize(count).identity() is None:
+            rows = itertools.permutations(items)
+        else:
+            number = _number(ctx, count, 0)
+            _demand(ctx, kind, (), number)
+            chosen: Any = kind  # checked by the entry above
+            rows = chosen(items, number)
     return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
 
 
@@ -52,6 +65,7 @@ def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
     numbers = [bound for bound in bounds if bound is None or isinstance(bound, int)]
     if len(numbers) != len(bounds):
         raise Break(ARGUMENT_NOT_KNOWN, "islice with bounds that are not whole numbers")
+    _demand(ctx, kind, (), *numbers)
     start, stop, step = (None, numbers[0], None) if len(numbers) == 1 else (*numbers, None)[:3]
     return IteratorValue(kind, itertools.islice(elements_of(ctx, _iterator(ctx, args[0])), start, stop, step), ctx)
 
@@ -59,14 +73,15 @@ def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 @constructs(itertools.zip_longest)
 def _zip_longest(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     fill = kwargs.get("fillvalue", Constant(None))
-    rows = itertools.zip_longest(*(ctx.unpack(arg) for arg in args), fillvalue=fill)
-    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+    rows = itertools.zip_longest(*[elements_of(ctx, _iterator(ctx, arg)) for arg in args], fillvalue=fill)
+    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx)
 
 
 @constructs(itertools.repeat)
 def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     times = kwargs.get("times", args[1] if len(args) > 1 else None)
-    steps = itertools.repeat(args[0]) if times is None else itertools.repeat(args[0], _number(ctx, times, 0))
+    element = args[0] if args else kwargs["object"]
+    steps = itertools.repeat(element) if times is None else itertools.repeat(element, _number(ctx, times, 0))
     return IteratorValue(kind, steps, ctx)
 
 
@@ -74,9 +89,11 @@ def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     start = args[0] if args else kwargs.get("start")
     step = args[1] if len(args) > 1 else kwargs.get("step")
-    numbers = [ctx.realize(value) for value in (start, step) if value is not None]
-    try:
-        itertools.count(*(number.stand_in() for number in numbers))  # which refuses what is not a number
+    try:  # it refuses what is not a number
+        itertools.count(
+            *(ctx.realize(arg).stand_in() for arg in args),
+            **{name: ctx.realize(value).stand_in() for name, value in kwargs.items()},
+        )
     except TypeError as error:
         ctx.throw(TypeError, *error.args)
     except Break:
@@ -115,7 +132,8 @@ def _accumulate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywor
     def add(left: Value, right: Value) -> Value:
         return binary(ctx, "+", left, right) if function is None else ctx.call(function, [left, right], {})
 
-    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, args[0]), add, initial), ctx)
+    iterable = args[0] if args else kwargs["iterable"]
+    return IteratorValue(kind, accumulated(ctx, _iterator(ctx, iterable), add, initial), ctx)
 
 
 @constructs(itertools.filterfalse)
@@ -136,7 +154,8 @@ def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 @constructs(itertools.compress)
 def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    data, selectors = elements_of(ctx, _iterator(ctx, args[0])), elements_of(ctx, _iterator(ctx, args[1]))
+    given = [*args, *(kwargs[name] for name in ("data", "selectors") if name in kwargs)]
+    data, selectors = (elements_of(ctx, _iterator(ctx, given[place])) for place in (0, 1))
     chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.realize(keep).truth(ctx))
     return IteratorValue(kind, chosen, ctx)
 

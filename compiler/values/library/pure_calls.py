@@ -15,7 +15,7 @@ from ..python.containers.tuples import TupleValue
 from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
 from ..value import Arguments, CaptureContext, Keywords, Value
-from .conversion_calls import known_argument
+from .conversion_calls import folded, known_argument
 
 _PURE: list[Callable[..., object]] = [
     *(function for name, function in vars(cmath).items() if callable(function) and not name.startswith("_")),
@@ -53,21 +53,20 @@ _BOUND = {
 _FROZEN = (re.Pattern, re.Match)  # objects without state that changes; their methods are pure
 
 
-def _plain_argument(ctx: CaptureContext, value: Value, what: str) -> object:
-    """Return the real object of an argument; Break for an instance of a subclass, which the result may hold."""
+def _demand_plain(ctx: CaptureContext, value: Value, what: str) -> None:
+    """Raise Break for an instance of a subclass, which the result may hold."""
     value = ctx.realize(value)
     if value.contents is not None:
         raise Break(ARGUMENT_NOT_KNOWN, f"{what} of {value.describe()}")
-    return known_argument(ctx, value, what)
 
 
 def _rule(function: Callable[..., object]) -> CallRule:
     name = getattr(function, "__name__", "call")
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [_plain_argument(ctx, arg, name) for arg in args]
-        named = {key: _plain_argument(ctx, value, name) for key, value in kwargs.items()}
-        return fold(ctx, function, *known, **named)
+        for value in (*args, *kwargs.values()):
+            _demand_plain(ctx, value, name)
+        return folded(ctx, function, args, kwargs)
 
     return rule
 
@@ -77,8 +76,10 @@ def _iterator_rule(function: Callable[..., Any]) -> CallRule:
     name = getattr(function, "__name__", "call")
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        known = [_plain_argument(ctx, arg, name) for arg in args]
-        named = {key: _plain_argument(ctx, value, name) for key, value in kwargs.items()}
+        for value in (*args, *kwargs.values()):
+            _demand_plain(ctx, value, name)
+        known = [known_argument(ctx, arg, name) for arg in args]
+        named = {key: known_argument(ctx, value, name) for key, value in kwargs.items()}
 
         def make() -> tuple[object, ...]:
             return tuple(function(*known, **named))

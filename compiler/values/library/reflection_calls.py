@@ -16,7 +16,7 @@ from ..python.objects.attributes import class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
-from ..reasons import ATTRIBUTE, Break
+from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, Break
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -35,7 +35,9 @@ def _signature(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         if "__wrapped__" in target.attributes:
             return _signature(ctx, [target.attributes["__wrapped__"]], kwargs)
         return fold(ctx, inspect.signature, _plain_copy(target))
-    return fold(ctx, inspect.signature, known_argument(ctx, target, "signature"))
+    if not target.is_constant():
+        raise Break(ARGUMENT_NOT_KNOWN, f"signature of {target.describe()}")
+    return fold(ctx, inspect.signature, target.constant())
 
 
 def _plain_copy(function: FunctionValue) -> types.FunctionType:

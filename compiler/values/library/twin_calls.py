@@ -14,9 +14,11 @@ import sys
 import types
 
 from ...base.locks import ForkedLock
-from ..constant import Constant
+from ..constant import Constant, fold
+from ..python.containers.lists import ListValue
 from ..python.objects.instances import ObjectValue
 from ..reasons import UNSUPPORTED_OPERATION, Break
+from ..refused_arguments import refuse_arguments
 from ..rule_tables import CallRule
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value, defines
@@ -57,6 +59,8 @@ def _rule(module: str, name: str) -> CallRule:
         if name in _CONCATENATING and not (args and issubclass(args[0].python_type(), _SEQUENCES)):
             raise Break(UNSUPPORTED_OPERATION, f"operator.{name} of what is not a builtin sequence")
         given = [ctx.realize(arg) for arg in args]
+        if module == "heapq":
+            _demand_heap(ctx, name, given)
         default = given[1] if len(given) == 2 else Constant(0)
         plain = isinstance(default, Constant) and type(default.value) is int
         if name == "length_hint" and plain and given and isinstance(given[0], ObjectValue):
@@ -67,6 +71,16 @@ def _rule(module: str, name: str) -> CallRule:
         return ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
 
     return rule
+
+
+def _demand_heap(ctx: CaptureContext, name: str, args: Arguments) -> None:
+    """Raise what the function in C raises for what is no list, or for an empty one: it words that otherwise."""
+    function = getattr(heapq, name)
+    heap = args[0].contents or args[0] if args else None
+    if not isinstance(heap, ListValue) or heap.kind is not list:
+        refuse_arguments(ctx, function, args, {})
+    elif not heap.items and ("pop" in name or "replace" in name):
+        fold(ctx, function, *([] if arg is args[0] else None for arg in args))
 
 
 _NAMES = {

@@ -415,7 +415,10 @@ def _limits(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 
 @constructs(torch.Size)
 def _size(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    return TupleValue(ctx.unpack(args[0]) if args else [], kind=torch.Size)
+    sizes = [size.as_index(ctx) for size in ctx.unpack(args[0])] if args else []
+    if any(not issubclass(size.python_type(), int) for size in sizes):
+        raise Break(UNKNOWN_CALLEE, "torch.Size of what are no whole numbers")
+    return TupleValue(sizes, kind=torch.Size)
 
 
 @calls(torch.nn.functional.one_hot)

@@ -90,8 +90,9 @@ class DictEntries(MappingValue):
 
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:
         """Return the value under a key, None if there is none; guards only this key."""
-        key = key_among(ctx, self, ctx.realize(key))
-        token = key.hash_token(ctx)
+        return self._found(ctx, *key_among(ctx, self, ctx.realize(key)))
+
+    def _found(self, ctx: CaptureContext, key: Value, token: Hashable) -> Value | None:
         entry = self.entries.get(token)
         if entry is not None:
             entry.value = ctx.realize(entry.value)
@@ -100,7 +101,7 @@ class DictEntries(MappingValue):
             return None
         if not key.is_constant():
             self.read_all(ctx)
-            return self.find(ctx, key)
+            return self._found(ctx, key, token)
         assert self.source is not None
         real_key = key.constant()
         if real_key not in self.unread:
@@ -112,14 +113,15 @@ class DictEntries(MappingValue):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Return whether a key is there; guards the key, not its value."""
-        key = key_among(ctx, self, ctx.realize(item))
-        token = key.hash_token(ctx)
+        return self._has(ctx, *key_among(ctx, self, ctx.realize(item)))
+
+    def _has(self, ctx: CaptureContext, key: Value, token: Hashable) -> bool:
         if self.unread is not None and key.is_constant() and token not in self.entries and token not in self.deleted:
             assert self.source is not None
             present = key.constant() in self.unread
             ctx.guards.add(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
             return present
-        return self.find(ctx, key) is not None
+        return self._found(ctx, key, token) is not None
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has entries."""
@@ -136,9 +138,8 @@ class DictEntries(MappingValue):
         """Set a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
-        key = key_among(ctx, self, ctx.realize(key))
-        token = key.hash_token(ctx)
-        if self.unread is not None and self.ordered and (token in self.deleted or not self.contains(ctx, key)):
+        key, token = key_among(ctx, self, ctx.realize(key))
+        if self.unread is not None and self.ordered and (token in self.deleted or not self._has(ctx, key, token)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
         lost = known.value if known is not None else self._unread_value(key)
@@ -158,10 +159,9 @@ class DictEntries(MappingValue):
         """Delete a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item deletion", operator.delitem, key)
-        if self.find(ctx, key) is None:
+        key, token = key_among(ctx, self, ctx.realize(key))
+        if self._found(ctx, key, token) is None:
             missing(ctx, key)
-        key = key_among(ctx, self, ctx.realize(key))
-        token = key.hash_token(ctx)
         ctx.effects.let_go(self, [self.entries[token]])
         entry = self.entries.pop(token)
         self.resized = self.gaps = True

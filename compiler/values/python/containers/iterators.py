@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from ...constant import Constant
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
 from ...type_attributes import type_attribute
-from ...value import CaptureContext, Raised, Rebuilder, Value, unless_refused
+from ...value import CaptureContext, Raised, Rebuilder, Value, elements_of, unless_refused
 from .tuples import TupleValue
 
 
@@ -72,9 +72,13 @@ class IteratorValue(Value):
 
     def gathered(self, ctx: CaptureContext) -> list[Value]:
         """Evaluate `list(iterator)`."""
+        self.ask_hint(ctx)
+        return self.unpacked(ctx)
+
+    def ask_hint(self, ctx: CaptureContext) -> None:
+        """Ask whose elements it gives."""
         if self.owner is not None:
             unless_refused(ctx, self.owner.length)
-        return self.unpacked(ctx)
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Return a method."""
@@ -108,18 +112,6 @@ class IteratorValue(Value):
         name = out.fresh()
         out.line(f"{name} = {out.inject(self.kind)}({', '.join(arguments)})")
         return name
-
-
-def elements_of(ctx: CaptureContext, iterator: Value) -> Iterator[Value]:
-    """Give the elements of an iterator value one by one."""
-    while True:
-        try:
-            element = iterator.next(ctx)
-        except Raised as raised:
-            if is_stop(raised):
-                return
-            raise
-        yield element
 
 
 def is_stop(raised: Raised) -> bool:

@@ -139,10 +139,6 @@ class ListValue(SequenceValue):
         """Return an iterator from the start."""
         return DequeIterator(self, iter) if self.kind is collections.deque else super().iterate(ctx)
 
-    def given(self, ctx: CaptureContext, value: Value) -> list[Value]:
-        """Return the elements of what it is extended by; a deque asks for no hint of their number."""
-        return ctx.unpack(value) if self.kind is collections.deque else ctx.realize(value).gathered(ctx)
-
     def sliced(self, items: list[Value]) -> Value:
         """Return a new list, or a deque."""
         sequence = ListValue(list(items), kind=self.kind, maximum=self.maximum)
@@ -258,10 +254,15 @@ def _append_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 
 def _extend(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = self.before()
-    self.items.extend(self.given(ctx, args[0]))
-    self.trim(left=False)
-    self.changed(ctx, before)
+    given = ctx.realize(args[0])
+    if isinstance(given, SequenceValue):
+        before = self.before()
+        self.items.extend(given.elements(ctx))
+        self.trim(left=False)
+        self.changed(ctx, before)
+        return Constant(None)
+    for item in given.each(ctx, hinted=self.kind is list):  # a deque asks for no hint of their number
+        _append(self, ctx, [item], {})
     return Constant(None)
 
 
@@ -384,17 +385,16 @@ def _rotate(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywo
 
 
 def _extend_left(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    for item in ctx.unpack(args[0]):
+    given = ctx.realize(args[0])
+    for item in list(given.elements(ctx)) if isinstance(given, SequenceValue) else given.each(ctx):
         _append_left(self, ctx, [item], {})
     return Constant(None)
 
 
 def _initialise(self: ListValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    before = self.before()
-    self.items[:] = self.given(ctx, args[0]) if args else []
-    self.trim(left=False)
-    self.changed(ctx, before)
-    return Constant(None)
+    given = list(args)  # a list may be filled with its own elements, which are gone by then
+    _clear(self, ctx, [], {})
+    return _extend(self, ctx, given, {}) if given else Constant(None)
 
 
 _LIST_METHODS = {

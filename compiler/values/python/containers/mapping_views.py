@@ -150,7 +150,7 @@ class DictView(SetOperand):
         if name == "__reversed__":
             return MappingIterator(ctx, self, reversed)
         if name == "isdisjoint" and len(args) == 1:
-            return Constant(not any(self.contains(ctx, item) for item in ctx.unpack(args[0])))
+            return Constant(not any(self.contains(ctx, item) for item in ctx.realize(args[0]).each(ctx)))
         if hasattr(self.python_type(), name):
             return call_dunder(ctx, self, name, args)
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)

@@ -2,7 +2,7 @@
 
 import collections
 import types
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from ...constant import Constant
@@ -25,7 +25,7 @@ class DictValue(OwnAttributes, DictEntries):
     equal_by_identity = True  # with another dictionary `compare` has answered
 
     @classmethod
-    def of(cls, ctx: CaptureContext, pairs: list[tuple[Value, Value]], kind: type = dict) -> "DictValue":
+    def of(cls, ctx: CaptureContext, pairs: Iterable[tuple[Value, Value]], kind: type = dict) -> "DictValue":
         """Return a new dictionary with the pairs."""
         dictionary = cls(kind)
         for key, value in pairs:
@@ -274,18 +274,17 @@ def _pair(ctx: CaptureContext, kind: type, position: int, element: Value) -> lis
     ctx.throw(ValueError, few if size < 2 else "too many values to unpack (expected 2)")
 
 
-def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> list[tuple[Value, Value]]:
-    """Return the pairs that `dict(value)` would take, or the update of a dictionary of another kind."""
+def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> Iterator[tuple[Value, Value]]:
+    """Give the pairs that `dict(value)` takes, or the update of a dictionary of another kind, one by one."""
     if isinstance(value, DictValue):
-        return [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
-    if hasattr(value.python_type(), "keys"):
-        keys = ctx.unpack(value.call_method(ctx, "keys", [], {}))
-        return [(key, value.get_item(ctx, key)) for key in keys]
-    pairs = []
-    for position, item in enumerate(ctx.unpack(value)):
-        parts = _pair(ctx, kind, position, ctx.realize(item))
-        pairs.append((parts[0], parts[1]))
-    return pairs
+        yield from [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
+    elif hasattr(value.python_type(), "keys"):
+        for key in ctx.unpack(value.call_method(ctx, "keys", [], {})):
+            yield key, value.get_item(ctx, key)
+    else:
+        for position, item in enumerate(value.each(ctx)):
+            first, second = _pair(ctx, kind, position, item)
+            yield first, second
 
 
 def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -321,7 +320,7 @@ def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: 
 
 def _fromkeys(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     keys, default, *_ = [*args, *(kwargs[name] for name in ("iterable", "value") if name in kwargs), Constant(None)]
-    return DictValue.of(ctx, [(key, default) for key in ctx.unpack(keys)], self.kind)
+    return DictValue.of(ctx, ((key, default) for key in ctx.realize(keys).each(ctx)), self.kind)
 
 
 def _reversed(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:

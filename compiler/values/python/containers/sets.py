@@ -17,7 +17,7 @@ from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
-from .sequences import TableIterator, call_dunder
+from .sequences import SequenceValue, TableIterator, call_dunder
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
 _TRIES = 1000
@@ -216,6 +216,8 @@ class SetValue(SetOperand):
                 self.unsupported("pop of a set whose layout is not known", UNSUPPORTED_OBJECT)
             if name == "clear" and not args:
                 return self.change(ctx, _clear, args)
+            if name == "update":
+                return self._update(ctx, args)
             one = name in ("add", "discard", "remove")
             return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
         if name.startswith("__"):
@@ -226,6 +228,17 @@ class SetValue(SetOperand):
         reals += [pool.real(ctx.realize(arg)) for arg in args]
         return pool.result(lambda: getattr(reals[0], name)(*reals[1:]))
 
+    def _update(self, ctx: CaptureContext, args: Arguments) -> Value:
+        """Add the members of sets at once, and what code of the program gives one by one: it may look at this set."""
+        for arg in args:
+            value = ctx.realize(arg)
+            if isinstance(value, SetOperand | SequenceValue | Constant):
+                self.change(ctx, lambda tokens, other: tokens.update(other), [value])
+                continue
+            for item in value.each(ctx):
+                self.change(ctx, lambda tokens, token: tokens.add(token), [item], by_token=True)
+        return Constant(None)
+
     def change(
         self, ctx: CaptureContext, act: Callable[..., object], args: Arguments, *, by_token: bool = False
     ) -> Value:
@@ -233,7 +246,23 @@ class SetValue(SetOperand):
         pool = TokenPool(ctx, self)
         reals = [pool.token(ctx.realize(arg)) if by_token else pool.real(ctx.realize(arg)) for arg in args]
         before = dict(self.members)
-        answer = pool.run(lambda: act(self.tokens, *reals))
+        try:
+            answer = pool.run(lambda: act(self.tokens, *reals))
+        finally:  # what an iterable raises comes between two members
+            self._note_change(ctx, pool, before, act, by_token)
+        if answer is None or isinstance(answer, tuple):
+            return Constant(None)
+        return self if answer is self.tokens else pool.value(answer)
+
+    def _note_change(
+        self,
+        ctx: CaptureContext,
+        pool: "TokenPool",
+        before: dict[Hashable, Value],
+        act: Callable[..., object],
+        by_token: bool,
+    ) -> None:
+        """Take over what a real operation has done to the tokens."""
         self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
         self.exact = self.exact and pool.exact
         self.changes += not by_token or before.keys() != self.members.keys()  # another operation may make it anew
@@ -244,9 +273,6 @@ class SetValue(SetOperand):
             self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
             self.log += [("add", value) for token, value in self.members.items() if token not in before]
         ctx.effects.mutated(self)
-        if answer is None or isinstance(answer, tuple):
-            return Constant(None)
-        return self if answer is self.tokens else pool.value(answer)
 
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new set."""
@@ -350,7 +376,8 @@ class TokenPool:
             return value.constant()
         if operand or not any(defines(value.python_type(), name) for name in ("__iter__", "__getitem__")):
             return value.stand_in()
-        return [self.token(element) for element in self.ctx.unpack(value)]
+        elements = value.each(self.ctx)
+        return (self.token(element) for element in elements)  # one by one, as the operation takes them
 
     def run(self, act: Callable[[], object]) -> object:
         """Run a real operation; its exception is raised in the program."""

@@ -16,7 +16,7 @@ from ...refused_arguments import demand_arguments, refuse_arguments
 from ...rule_tables import calls
 from ...source import Attribute, Injected, Source
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from ..containers.mappings import DictValue
+from ..containers.mappings import DictValue, ProxyValue
 from ..containers.sets import SetValue, copy_of_set
 from ..containers.tuples import TupleValue
 from .attributes import (
@@ -130,6 +130,10 @@ class ClassValue(KnownObject):
         owner, raw = class_lookup(type(self.kind), name)
         if isinstance(raw, types.FunctionType) and owner is not None:
             return BoundMethod(ctx.wrap(raw, Injected(raw)), self)
+        if raw is vars(enum.EnumMeta)["__members__"]:  # a proxy that is made at every look-up
+            table = ctx.wrap(vars(self.kind)["_member_map_"], Attribute(Injected(self.kind), "_member_map_"))
+            assert isinstance(table, DictValue)
+            return ProxyValue(table)
         if isinstance(raw, property) and isinstance(raw.fget, types.FunctionType) and owner is not None:
             if owner.__module__ == "enum":
                 return fold(ctx, getattr, self.kind, name)

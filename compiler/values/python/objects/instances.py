@@ -29,6 +29,7 @@ OF_OWN_CLASS = (collections.deque, collections.OrderedDict, collections.defaultd
 _COPY_HOOKS = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__")
 _FILLING = ("append", "extend", "__setitem__", "__new__", "__setattr__")  # what copying a subclass instance calls
 _LENGTHS = ("__len__", "__length_hint__")
+_WORDS = (*_LENGTHS, "__hash__")  # a hash that fits is taken as it is: that of a number of its size may be another
 _ANSWERS: dict[str, type] = dict.fromkeys((*_LENGTHS, "__hash__", "__index__"), int) | {"__bool__": bool}
 _CONTAINERS = (collections.OrderedDict, collections.defaultdict, dict, list, collections.deque, set, frozenset)
 INSTANCES: dict[type, Callable[[type], "ObjectValue"]] = {}  # base class -> maker of a fresh instance's value
@@ -179,8 +180,8 @@ class ObjectValue(InstanceAttributes):
         if not answer.is_constant() or isinstance(answer, SizeValue):
             return answer
         known = answer.constant()
-        if type(known) is _ANSWERS[name] and (name not in _LENGTHS or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
-            return Constant(hash(known)) if name == "__hash__" else answer
+        if type(known) is _ANSWERS[name] and (name not in _WORDS or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
+            return answer
         return fold(ctx, function, type(told_name(self.kind), (), {name: lambda *args: known})())
 
     def as_index(self, ctx: CaptureContext) -> Value:
@@ -233,9 +234,11 @@ class ObjectValue(InstanceAttributes):
 
     def gathered(self, ctx: CaptureContext) -> list[Value]:
         """Evaluate `list(object)`, which asks `__len__` or `__length_hint__`; a TypeError of theirs is no error."""
-        iterator = ctx.realize(self.iterate(ctx))
+        return list(self.each(ctx, hinted=True))
+
+    def ask_hint(self, ctx: CaptureContext) -> None:
+        """Ask `__len__` or `__length_hint__`."""
         self.length_hint(ctx)
-        return iterator.taken(ctx)
 
     def length_hint(self, ctx: CaptureContext) -> Value | None:
         """Evaluate `operator.length_hint(object)`; None where it has none."""

@@ -1,15 +1,18 @@
 """`functools.partial` objects: a function, a tuple and a dictionary, each of which a program may look at and keep."""
 
 import functools
+from typing import Any
 
 from ...constant import Constant, MethodOf
+from ...guard import GuardKind
 from ...reasons import ATTRIBUTE
-from ...source import Source
+from ...source import BaseContents, Source
 from ...type_attributes import require_attribute
 from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 from ..containers.mapping_views import Entry
 from ..containers.mappings import DictValue
 from ..containers.tuples import TupleValue
+from .attributes import class_lookup
 
 
 class PartialValue(Value):
@@ -24,6 +27,7 @@ class PartialValue(Value):
         self.keywords = keywords
         self.source = source
         self.attributes: dict[str, Value] = {}
+        self.has_dictionary = False  # whether it has had attributes of its own
 
     def named(self, ctx: CaptureContext) -> Keywords:
         """Return the stored keyword arguments as they are now."""
@@ -50,6 +54,7 @@ class PartialValue(Value):
         if self.source is not None or name in ("func", "args", "keywords", "__dict__", "__class__"):
             self.unsupported(f"setting attribute {name!r}", ATTRIBUTE)
         self.attributes[name] = value
+        self.has_dictionary = True
 
     def del_attr(self, ctx: CaptureContext, name: str) -> None:
         """Delete an attribute that was set here; others the partial may have from outside."""
@@ -114,10 +119,15 @@ class _StoredKeywords(DictValue):
 
 
 def make_partial(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    """Evaluate `functools.partial(...)`: one around another becomes one around its function."""
+    """Evaluate `functools.partial(...)`: one around another without a `__dict__` becomes one around its function."""
     function, rest = ctx.realize(args[0]), list(args[1:])
+    if class_lookup(function.python_type(), "__call__")[0] is None:
+        ctx.throw(TypeError, "the first argument must be callable")
     named: Keywords = dict(kwargs)
-    if isinstance(function, PartialValue) and not function.attributes:
+    if isinstance(function, PartialValue) and function.source is not None:
+        asked = BaseContents(function.source, holds_dictionary)
+        ctx.guards.add(asked, GuardKind.EQUALS, function.has_dictionary)
+    if isinstance(function, PartialValue) and not function.has_dictionary:
         rest = [*function.args.elements(ctx), *rest]
         named = {**function.named(ctx), **kwargs}
         function = function.function
@@ -127,6 +137,11 @@ def make_partial(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Valu
         keywords.entries[key] = Entry(Constant(key), value)
     stored.owner = keywords.owner = partial = PartialValue(function, stored, keywords)
     return partial
+
+
+def holds_dictionary(partial: Any) -> bool:
+    """Return whether a partial has a `__dict__`, without giving it one."""
+    return partial.__reduce__()[2][3] is not None
 
 
 def _name_of(entry: Entry) -> str:
