@@ -101,7 +101,7 @@ def _refuse_form(ctx: CaptureContext, function: Any, args: Arguments, kwargs: Ke
 def _stand_in(ctx: CaptureContext, value: Value) -> object:
     try:
         return ctx.realize(value).stand_in()
-    except Break:
+    except (Exception, Break):  # of a class that cannot be made of nothing, say
         return None
 
 

@@ -14,6 +14,7 @@ from ...values.python.containers.mappings import DictValue, pairs_of
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue
 from ...values.python.objects.attributes import NativeMethod, told_name
+from ...values.python.objects.exceptions import attribute_of
 from ...values.python.objects.functions import CellValue
 from ...values.python.operators import binary, compare, unary
 from ...values.python.texts import formatted, text_of
@@ -242,7 +243,7 @@ def do_DELETE_GLOBAL(frame: FrameState, instruction: Instruction) -> None:
 def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:
     """Push an attribute; since 3.12 the low bit asks for a callable with its NULL."""
     owner = frame.pop()
-    value = owner.get_attr(frame.ctx, _name(instruction))
+    value = attribute_of(frame.ctx, owner, _name(instruction))
     if sys.version_info >= (3, 12) and instruction.argument & 1:
         push_callable(frame, _to_be_called(owner, value))
     else:
@@ -253,7 +254,7 @@ def do_LOAD_ATTR(frame: FrameState, instruction: Instruction) -> None:
 def do_LOAD_METHOD(frame: FrameState, instruction: Instruction) -> None:
     """Push a method, bound, above a NULL."""
     owner = frame.pop()
-    value = owner.get_attr(frame.ctx, _name(instruction))
+    value = attribute_of(frame.ctx, owner, _name(instruction))
     frame.stack.append(NULL)
     frame.push(_to_be_called(owner, value))
 

@@ -22,7 +22,7 @@ from ..python.objects.attributes import MISSING, class_lookup, demand_plain_read
 from ..python.objects.captured_classes import class_by_call
 from ..python.objects.classes import ClassValue, SuperValue, construct, constructs
 from ..python.objects.exception_groups import make_group
-from ..python.objects.exceptions import make_exception
+from ..python.objects.exceptions import attribute_of, make_exception
 from ..python.objects.functions import BoundMethod
 from ..python.objects.instances import ObjectValue
 from ..python.operators import binary, compare
@@ -236,7 +236,7 @@ def _attribute_name(ctx: CaptureContext, value: Value) -> str:
 def _getattr(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     name = _attribute_name(ctx, args[1])
     if len(args) == 2:
-        return ctx.realize(ctx.realize(args[0]).get_attr(ctx, name))
+        return ctx.realize(attribute_of(ctx, ctx.realize(args[0]), name))
     try:
         return ctx.realize(ctx.realize(args[0]).get_attr(ctx, name))
     except Raised as raised:

@@ -158,6 +158,8 @@ def _requires_grad(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kw
 
 @tensor_setter("requires_grad")
 def _set_requires_grad(ctx: CaptureContext, tensor: TensorValue, value: Value) -> bool:
+    if ctx.realize(value).python_type() is not bool:
+        return False  # torch refuses it, where the method takes numbers
     return _requires_grad(ctx, tensor, [value], {}) is not None
 
 

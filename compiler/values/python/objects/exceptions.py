@@ -9,7 +9,7 @@ from ...constant import Constant
 from ...reasons import ATTRIBUTE, SkipFrame
 from ...source import Attribute, Source
 from ...traces import give_traceback
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
 from ..containers.lists import ListValue
 from ..containers.tuples import TupleValue
 from .attributes import MISSING, NativeMethod, class_lookup, is_native, told_name
@@ -85,6 +85,12 @@ class ExceptionValue(ObjectValue):
         self.constructor_arguments, self.fields = (list(self.args), dict(kwargs)), None
         if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
             self.native_fields(ctx)
+
+    def looked_up(self) -> None:
+        """Note that a look-up ended by this: where the program named neither, Python enters the name and the object."""
+        given = {*self.constructor_arguments[1], *self.set_fields}
+        if issubclass(self.kind, AttributeError) and not given & {"name", "obj"}:
+            self.of_interpreter = True
 
     def native_fields(self, ctx: CaptureContext) -> dict[str, Value]:
         """Return what the class written in C keeps of its arguments; Python's own class takes them apart."""
@@ -276,3 +282,13 @@ def make_exception(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Key
 
 
 INSTANCES[BaseException] = lambda kind: ExceptionValue(kind, [])
+
+
+def attribute_of(ctx: CaptureContext, owner: Value, name: str) -> Value:
+    """Evaluate `owner.name`; an error that the program raises there for want of an attribute is the look-up's."""
+    try:
+        return owner.get_attr(ctx, name)
+    except Raised as raised:
+        if isinstance(raised.value, ExceptionValue):
+            raised.value.looked_up()
+        raise
