@@ -167,7 +167,10 @@ class CachedFunctionValue(Value):
         """Call the cached function now."""
         known = [_real_argument(ctx, arg) for arg in args]
         named = {name: _real_argument(ctx, value) for name, value in kwargs.items()}
-        absent = _cached_answer(self.real, tuple(known), named) is _ABSENT
+        try:
+            absent = _cached_answer(self.real, tuple(known), named) is _ABSENT
+        except TypeError:  # an argument that cannot be hashed
+            raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
         if absent and (_is_full(self.real) or _names_state(inspect.unwrap(self.real))):
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
         try:

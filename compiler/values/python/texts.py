@@ -66,6 +66,9 @@ _NUMBERS = (
 )
 
 
+_ITEMS = ("__getitem__", "__missing__")
+
+
 def number_of(ctx: CaptureContext, value: ObjectValue) -> Any:
     """Return a real object with the number that an object stands for, which asks the program where its class does."""
     if value.contents is not None and _contents(value.contents) is None:
@@ -92,10 +95,10 @@ def _shown_object(ctx: CaptureContext, value: Value) -> object:
     kind = value.python_type()
     contents = None if value.contents is None else _contents(value.contents)
     namespace: dict[str, object] = {}
-    for name in (*_NUMBERS, "__getitem__"):
+    for name in (*_NUMBERS, *_ITEMS):
         owner, raw = class_lookup(kind, name)  # what has no `__getitem__` is not a mapping for `%`
         if owner is not None and not (contents is not None and is_native(owner)):
-            namespace[name] = None if raw is None else Shown.item if name == "__getitem__" else _number(name)
+            namespace[name] = None if raw is None else Shown.item if name in _ITEMS else _number(name)
     asking = type(name_in_errors(kind), (Shown, *(() if contents is None else (type(contents),))), namespace)
     return made_of(asking, contents, ctx, value)
 
@@ -270,7 +273,8 @@ def _fill_in(ctx: CaptureContext, text: Constant, name: str, args: Arguments, kw
 def _operand(ctx: CaptureContext, value: Value) -> object:
     """Return what stands for the right side of `%`, where it fills in by name: what a mapping holds."""
     value = ctx.realize(value)
-    return shown(ctx, value.contents) if isinstance(value.contents, DictValue) else shown(ctx, value)
+    answers = any(isinstance(class_lookup(value.python_type(), name)[1], types.FunctionType) for name in _ITEMS)
+    return shown(ctx, value.contents) if isinstance(value.contents, DictValue) and not answers else shown(ctx, value)
 
 
 @string_method("join")

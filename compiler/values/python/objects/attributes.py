@@ -229,6 +229,10 @@ def _bound_function(attribute: _Attribute) -> Value:
 
 
 def _bound_to_class(attribute: _Attribute) -> Value:
+    inner = attribute.raw.__func__
+    if sys.version_info < (3, 13) and not isinstance(inner, types.FunctionType) and hasattr(type(inner), "__get__"):
+        kind = attribute.ctx.known(attribute.kind)  # what it holds is bound to the class as to an instance
+        return bind_raw(attribute.ctx, inner, attribute.owner, attribute.name, kind, type(attribute.kind))
     return BoundMethod(attribute.inner(attribute.raw.__func__), attribute.ctx.known(attribute.kind))
 
 
@@ -253,6 +257,13 @@ def _cached_property_value(attribute: _Attribute) -> Value:
     return value
 
 
+def _native_method(attribute: _Attribute) -> Value:
+    instance = attribute.the_instance()
+    if not issubclass(instance.python_type(), attribute.raw.__objclass__):  # `upper = str.upper` in another class
+        fold(attribute.ctx, attribute.raw.__get__, instance.stand_in())
+    return NativeMethod(instance, attribute.owner, attribute.name)
+
+
 _BindingRule = Callable[[_Attribute], Value]
 _BindingRules = tuple[tuple[type | tuple[type, ...], _BindingRule], ...]
 _ON_BOTH: _BindingRules = (
@@ -272,7 +283,7 @@ _ON_INSTANCE: _BindingRules = (
     *_ON_BOTH,
     (property, _property_value),
     (functools.cached_property, _cached_property_value),
-    (C_DESCRIPTORS, lambda attribute: NativeMethod(attribute.the_instance(), attribute.owner, attribute.name)),
+    (C_DESCRIPTORS, _native_method),
     (
         functools._lru_cache_wrapper,
         lambda attribute: BoundMethod(attribute.inner(attribute.raw), attribute.the_instance()),
