@@ -34,7 +34,7 @@ from ..values.value import Value
 from .breaks.operations import Branch, is_compilable_callee
 from .context.assumptions import AssumedInVain
 from .context.autocast import autocast_depth, autocast_state, put_autocast
-from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, kept_locals
+from .context.frame import NULL, FrameState, HandledValue, asks_again_for_locals, in_order_of_ends, kept_locals
 from .context.lazy import LazyValue
 from .context.lifetimes import is_watched, reaches
 from .context.recorder import Recorder
@@ -131,9 +131,9 @@ class SpecialisationWriter:
             instead = frame.instead
             if asks_again_for_locals(frame, target):
                 raise Break(FRAME_ACCESS, "locals() after a break, for the dictionary that it gave before")
-            local = kept_locals(frame, target)
-            held = (name for name, value in frame.locals.items() if name not in local and self._is_held(value))
-            local = (*local, *held)
+            needed = kept_locals(frame, target)
+            held = {name for name, value in frame.locals.items() if name not in needed and self._is_held(value)}
+            local = in_order_of_ends(frame, {*needed, *held}) if held else needed
             values = values + [self.out.value(cell) for cell in frame.cells.values()]
             state += values + [self.out.value(frame.locals[name]) for name in local]
             layout = ResumeLayout(target, tuple(stack), tuple(frame.cells), local)

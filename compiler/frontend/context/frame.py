@@ -197,6 +197,15 @@ def kept_locals(frame: FrameState, target: int) -> tuple[str, ...]:
     return tuple(name for name in frame.locals if name in live or name in keep_first)
 
 
+def in_order_of_ends(frame: FrameState, names: set[str]) -> tuple[str, ...]:
+    """Return names of locals, the last first: a frame that ends lets go of its first variable first.
+
+    What is handed on is a tuple, which lets go of its last element first.
+    """
+    variables = [name for name in frame.decoded.code.co_varnames if name in names]
+    return (*variables[::-1], *(name for name in frame.locals if name in names and name not in variables))
+
+
 def asks_again_for_locals(frame: FrameState, target: int) -> bool:
     """Return whether a frame that called `locals()` may do so again when it goes on at an instruction.
 

@@ -43,11 +43,11 @@ _HOLDERS_OF_CAPTURE = 2  # at most: a lazy value of an object, and the value tha
 
 
 def is_watched(value: Value) -> bool:
-    """Return whether the program has a weak reference to the object of a value from outside, or it has a finaliser."""
-    real = _real(value)
-    if isinstance(real, BaseException) and _noticed_in(value) is not None:
-        return True  # its traceback holds what the frames held that it has left
-    return real is not None and (_has_finaliser(real) or bool(_references(real)))
+    """Return whether the end of a value from outside can be noticed, or the end of something that it holds.
+
+    The program has a weak reference to it, or it has a finaliser, or it is a generator that cleans up.
+    """
+    return _known_as(value).source is not None and _noticed_in(value) is not None
 
 
 def break_where_noticed(value: Value | None, given: Container[int]) -> None:
