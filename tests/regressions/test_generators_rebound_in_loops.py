@@ -1,4 +1,4 @@
-"""Suspended generators that nothing reads again ended at the next graph break, not where the program lets go of them."""
+"""Suspended generators that nothing reads again ended at the next break, not where the program lets go of them."""
 
 import pytest
 
