@@ -56,7 +56,8 @@ class CompiledPair:
             return self._run(tensors, sizes)
 
     def _run(self, tensors: Sequence[object], sizes: Sizes) -> Values:
-        *results, anchor = self.apply(sizes, *tensors)
+        found: Values = self.apply(sizes, *tensors)
+        results, anchor = found[:-1], found[-1]
         if self.several:
             for value, needs in zip(results, self.signature.requires_grad, strict=False):
                 if needs and not value.is_complex():  # torch has no such step for complex numbers
@@ -147,8 +148,8 @@ def _part_of_history(results: Values) -> "weakref.ref[_PartOfHistory]":
     """Return what the context knows of some results; their steps hold it."""
     part = _PartOfHistory()
     for value in results:
-        if value.grad_fn is not None:
-            value.grad_fn.metadata[_PartOfHistory] = part
+        step: Any = value.grad_fn
+        step.metadata[_PartOfHistory] = part
     return weakref.ref(part)
 
 
