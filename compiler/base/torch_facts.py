@@ -218,7 +218,7 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
 
     supports_higher_order_operators = True  # torch looks for rules of exactly its own class
     watcher: "Callable[[WatchedFakeMode, Any, Any, tuple[Any, ...], dict[str, Any]], Any] | None" = None
-    correction: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # (mode, operator, arguments, result)
+    correction: "Callable[[WatchedFakeMode, Any, Any, Any, Any], Any] | None" = None  # last: what the call gave
     rules: "Callable[[WatchedFakeMode, Any, Any, Any], Any] | None" = None  # asked before torch; may not implement
 
     @classmethod
@@ -235,7 +235,7 @@ class WatchedFakeMode(FakeTensorMode):  # type: ignore[no-untyped-call]  # untyp
                 result = NotImplemented if self.rules is None else self.rules(self, func, args, kwargs or {})
                 if result is NotImplemented:
                     result = in_own_memory(func, args, self.dispatch(func, types, args, kwargs or {}))
-                return result if self.correction is None else self.correction(self, func, args, result)
+                return result if self.correction is None else self.correction(self, func, args, kwargs or {}, result)
             return rule(self, *args, **(kwargs or {}))
         except BaseException:
             # An interrupt may have come between entering a mode and its block.  torch puts this one back behind the

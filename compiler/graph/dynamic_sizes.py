@@ -32,10 +32,11 @@ def same_layout(first: torch.Tensor, second: torch.Tensor) -> bool:
     if first.dim() != second.dim():
         return False
     pairs = zip((*first.shape, *first.stride()), (*second.shape, *second.stride()), strict=True)
-    return all(_same(one, other) for one, other in pairs)
+    return all(same_number(one, other) for one, other in pairs)
 
 
-def _same(first: object, second: object) -> bool:
+def same_number(first: object, second: object) -> bool:
+    """Return whether two sizes are equal, whatever the dynamic sizes are; assumes nothing."""
     if is_symbolic(first) or is_symbolic(second):
         return is_symbolic(first) and is_symbolic(second) and bool(size_expression(first) == size_expression(second))
     return first == second

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import plumbline
-from plumbline.compiler.base.torch_facts import FakeTensorMode, ShapeEnv
+from plumbline.compiler.base.torch_facts import FakeTensorMode, ShapeEnv, hint_value
 from plumbline.compiler.graph.shapes.shape_rules import fake_result
 from plumbline.compiler.graph.shapes.stride_rules import LAYOUTS
 from plumbline.compiler.graph.tracer import fake_like
@@ -66,6 +66,12 @@ def unpooled():
         yield x, torch.zeros_like(x, dtype=torch.int64), [3, 4]
 
 
+def filled(value):
+    """Yield a tensor with gaps, whose copy is dense in its order."""
+    x = torch.arange(120.0).reshape(6, 5, 4)
+    return [(part, 0, torch.tensor([1, 0]), value) for part in (x[:, :, ::2].transpose(0, 1), x.diagonal(), x)]
+
+
 def halves(pair):
     return [(torch.sigmoid(first), torch.full_like(first, 0.5).contiguous(), None, 0) for first, _ in pair]
 
@@ -85,6 +91,8 @@ CALLS = {
     aten.div.Tensor_mode: [(*pair, {"rounding_mode": "floor"}) for pair in pairs()],
     aten.fmod.Tensor: [*pairs(), *odd_pairs(torch.int64)],
     aten.huber_loss.default: [(*pair, 0) for pair in odd_pairs()],
+    aten.index_fill.int_Scalar: filled(2.0),
+    aten.index_fill.int_Tensor: filled(torch.tensor(2.0)),
     aten.isclose.default: odd_pairs(),
     aten.log_sigmoid_forward.default: [(x,) for x, _ in pairs()],
     aten.max_unpool2d.default: unpooled(),
@@ -207,7 +215,8 @@ def test_results_of_open_sizes_lie_as_was_promised(operator):
 
 
 LOOSE = [((2, 1), (1, 2)), ((2, 1), (5, 2)), ((3, 1, 4), (4, 7, 1)), ((3, 1, 4), (1, 7, 3)), ((1, 3), (5, 2)),
-         ((2, 1, 3, 1), (3, 9, 1, 2)), ((1, 4, 1), (9, 1, 9))]  # fmt: skip
+         ((2, 1, 3, 1), (3, 9, 1, 2)), ((1, 4, 1), (9, 1, 9)),
+         ((1,), (3,)), ((0, 1, 3), (3, 3, 1)), ((0, 1), (1, 1)), ((2, 0, 1), (1, 5, 2))]  # fmt: skip
 UNARY = "sin neg relu gelu leaky_relu hardtanh sigmoid silu abs"
 BINARY = "add sub mul div eq lt ge fmod remainder"
 
@@ -234,6 +243,75 @@ def test_strides_of_dimensions_of_one_place(shape, steps):
         promised = promise(fake_result, operator, arguments, {})
         assert isinstance(promised, torch.Tensor)
         assert promised.stride() == real, operator
+
+
+def keeping_calls(x):
+    """Yield calls whose kernels make a tensor like their first argument."""
+    for name in "zeros ones full rand randn randint empty".split():
+        yield getattr(aten, f"{name}_like").default, (x, *{"full": (2.0,), "randint": (5,)}.get(name, ()))
+    for name in "clone hardtanh nan_to_num sort".split():
+        yield getattr(aten, name).default, (x,)
+    first = torch.zeros(1, dtype=torch.int64)
+    yield from ((aten.flip.default, (x, [0])), (aten.fill.Scalar, (x, 2.0)), (aten.frexp.Tensor, (x,)))
+    if x.shape[0]:
+        yield aten.index_put.default, (x, [first], x[:1])
+
+
+PARTS = {
+    "one row": lambda x: x[:1, 0],
+    "one number": lambda x: x[:1, 0, 0],
+    "one of one": lambda x: x[:1, :1],
+    "nothing": lambda x: x[:, :0],
+    "nothing, in another order": lambda x: x[:, :, :0].transpose(0, 1),
+}
+
+
+@pytest.mark.parametrize("open_sizes", [False, True])
+@pytest.mark.parametrize("part", PARTS)
+def test_dense_results_keep_strides_by_which_nothing_is_read(part, open_sizes):
+    """Where elements fill their memory, or there are none, kernels ask for nothing else."""
+    x = torch.arange(120.0).reshape(6, 5, 4)
+    mode = FakeTensorMode(shape_env=ShapeEnv() if open_sizes else None)
+    fake = mode.from_tensor(x) if open_sizes else fake_like(x, mode)
+    with mode:
+        fake = PARTS[part](fake)
+    for (operator, arguments), (_, shown) in zip(
+        keeping_calls(PARTS[part](x)), keeping_calls_on(fake, mode), strict=True
+    ):
+        real = operator(*arguments)
+        with mode:
+            promised = fake_result(operator, shown, {})
+        for one, other in zip(every(promised), every(real), strict=True):
+            assert (
+                tuple(step if isinstance(step, int) else hint_value(step) for step in one.stride()) == other.stride()
+            ), operator
+
+
+def keeping_calls_on(fake, mode):
+    with mode:
+        return list(keeping_calls(fake))
+
+
+def every(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_reductions_to_nothing_are_row_major(keep):
+    x = torch.arange(120.0).reshape(6, 5, 4)
+    for empty in (x[:, :0], x[:, :, :0].transpose(0, 1), x[:0].permute(1, 2, 0)):
+        for dim in range(3):
+            if not empty.shape[dim]:
+                continue
+            calls = [(aten.prod.dim_int, (empty, dim, keep), {})]
+            for operator in (aten.sum.dim_IntList, aten.mean.dim, aten.amax.default, aten.logsumexp.default):
+                calls.append((operator, (empty, [dim], keep), {}))
+            for operator in (aten.var.correction, aten.var_mean.correction):
+                calls.append((operator, (empty, [dim]), {"correction": 0, "keepdim": keep}))
+            for operator, arguments, named in calls:
+                promised = every(promise(fake_result, operator, arguments, named))
+                real = every(operator(*arguments, **named))
+                assert [t.stride() for t in promised] == [t.stride() for t in real], operator
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])

@@ -47,7 +47,7 @@ def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: M
         if not _is_small((args, kwargs)):
             raise
         result = _as_the_kernel_gives(target, args, kwargs)
-    return corrected(target, args, in_own_memory(target, args, result))
+    return corrected(target, args, kwargs, in_own_memory(target, args, result))
 
 
 def _has_symbols(args: object) -> bool:
@@ -109,7 +109,7 @@ def rule_as_of(twin: object, original: object) -> None:
     _ORIGINALS[twin] = original
 
 
-def corrected(target: object, args: Sequence[object], result: object) -> object:
+def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return what torch's shape rule gave, with the dtypes and strides that a CPU kernel gives."""
     if target is aten.index.Tensor:
         return with_indexed_strides(args[0], args[1], result)
@@ -122,8 +122,8 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
     if _has_loose_stride(target, args):
-        return _laid_out_by_kernel(target, args, result)
-    result = in_kernel_order(target, args, result)
+        return _laid_out_by_kernel(target, args, kwargs, result)
+    result = in_kernel_order(target, args, kwargs, result)
     rule = _RULES.get(_ORIGINALS.get(target, target))
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result
@@ -131,19 +131,22 @@ def corrected(target: object, args: Sequence[object], result: object) -> object:
     return tuple(_of_dtype(value, dtypes.get(index)) for index, value in enumerate(result))
 
 
-def corrected_in(mode: FakeTensorMode, target: object, args: Sequence[object], result: object) -> object:
+def corrected_in(
+    mode: FakeTensorMode, target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object
+) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
-    usual = target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args) is None
+    usual = target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args, kwargs) is None
     if usual and not _has_loose_stride(target, args):
         return result
     with mode:
-        return corrected(target, args, result)
+        return corrected(target, args, kwargs, result)
 
 
 def _has_loose_stride(target: object, args: Sequence[object]) -> bool:
-    """Return whether an operand of an elementwise call has a size of 1 whose stride is not that of row-major memory.
+    """Return whether an elementwise call has an operand without elements, or with a loose size of 1.
 
-    Each kernel has its own way with such a stride, and torch's rules another; a program sees `stride()`.
+    That is one whose stride is not that of row-major memory.  Each kernel has its own way with strides by which nothing
+    is read, and torch's rules another; a program sees `stride()`.
     """
     if not isinstance(target, OpOverload) or not _has_its_own_way(target):
         return False
@@ -158,23 +161,23 @@ def _has_its_own_way(target: OpOverload) -> bool:
 
 
 def _is_loose(value: torch.Tensor) -> bool:
-    if not any(type(size) is int and size == 1 for size in value.shape) or value.dim() < 2:
+    if not any(type(size) is int and size < 2 for size in value.shape):
         return False
     if any(is_symbolic(number) for number in (*value.shape, *value.stride())):
         return False
-    return value.stride() != dense_strides(tuple(value.shape), range(value.dim()))
+    return 0 in value.shape or value.stride() != dense_strides(tuple(value.shape), range(value.dim()))
 
 
-def _laid_out_by_kernel(target: object, args: Sequence[object], result: object) -> object:
+def _laid_out_by_kernel(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return the result with the strides that the kernel gives it, where it is small enough to be asked."""
     elements = sum(value.numel() for value in args if isinstance(value, torch.Tensor))
-    if elements > _MOST_ELEMENTS_ASKED or not isinstance(result, torch.Tensor) or not _is_small((args,)):
-        return in_kernel_order(target, args, result)
+    if elements > _MOST_ELEMENTS_ASKED or not isinstance(result, torch.Tensor) or not _is_small((args, kwargs)):
+        return in_kernel_order(target, args, kwargs, result)
     assert isinstance(target, OpOverload)
     try:
-        given = _as_the_kernel_gives(target, args, {})
-    except (RuntimeError, TypeError):  # a keyword is missing here
-        return in_kernel_order(target, args, result)
+        given = _as_the_kernel_gives(target, args, kwargs)
+    except RuntimeError:  # an operand is not zero
+        return in_kernel_order(target, args, kwargs, result)
     if not isinstance(given, torch.Tensor) or given.shape != result.shape or given.stride() == result.stride():
         return result
     return torch.empty_strided(given.shape, given.stride(), dtype=result.dtype, device=result.device)

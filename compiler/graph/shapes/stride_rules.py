@@ -10,7 +10,7 @@ from functools import reduce
 import torch
 
 from ...base import dense_order
-from ..dynamic_sizes import is_symbolic
+from ..dynamic_sizes import is_symbolic, same_number
 from .indexed_layout import dense_strides
 
 aten = torch.ops.aten
@@ -32,9 +32,11 @@ def _as_tensors(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
 
 def _as_iterated(result: torch.Tensor, tensors: Sequence[torch.Tensor], numbers: bool) -> torch.Tensor:
     shape = result.shape
+    if any(tensor.dim() > len(shape) for tensor in tensors) or not shape:
+        return result
     if _have_symbols((result, *tensors)):
         return _as_their_sum(result, tensors)
-    if any(tensor.dim() > len(shape) for tensor in tensors) or not result.numel() or not shape:
+    if not result.numel():
         return result
     laid = [_converted(tensor, _common_dtype(result, tensors)) for tensor in tensors]
     alike = all(tensor.shape == shape for tensor in laid) and not numbers
@@ -136,6 +138,38 @@ def _as_first(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     return torch.empty_like(args[0], dtype=result.dtype)
 
 
+def _as_first_in_memory(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """Take the strides of a first argument whose elements fill their memory, also those of dimensions of one place.
+
+    torch's rules order dimensions and lose these; what they give tells whether the others leave no gaps.
+    """
+    first = args[0]
+    if not isinstance(first, torch.Tensor) or first.dim() != result.dim():
+        return result
+    parts = list(zip(result.shape, first.shape, first.stride(), result.stride(), strict=True))
+    if not all(same_number(size, own) for size, own, _, _ in parts):
+        return result
+    empty = any(_is_number(size, 0) for size in result.shape)
+    if not empty and not all(same_number(own, given) for size, _, own, given in parts if not _is_number(size, 1)):
+        return result
+    return torch.empty_strided(result.shape, first.stride(), dtype=result.dtype, device=result.device)
+
+
+def _is_number(size: object, number: int) -> bool:
+    """Return whether a size is known to be this one; a symbol is not asked."""
+    return type(size) is int and size == number
+
+
+def _as_copied_first(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """The kernel copies the first argument, in its order, and writes into the copy."""
+    return _as_first_in_memory(_as_first(result, args), args)
+
+
+def _row_major_if_empty(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
+    """Kernels of reductions make a row-major tensor where there is nothing to reduce to."""
+    return _row_major(result, args) if any(_is_number(size, 0) for size in result.shape) else result
+
+
 def _channels_last_or_row_major(result: torch.Tensor, args: Sequence[object]) -> torch.Tensor:
     """Follow the first argument where its channels are last; any other order is lost."""
     first = args[0]
@@ -170,6 +204,8 @@ LAYOUTS: Mapping[object, Layout] = {
     aten.native_batch_norm.default: _channels_last_or_row_major,
     aten.angle.default: _row_major_of_complex,
     aten.binary_cross_entropy.default: _into_one_like_the_first,
+    aten.index_fill.int_Scalar: _as_copied_first,
+    aten.index_fill.int_Tensor: _as_copied_first,
     aten.channel_shuffle.default: _channels_last_or_row_major,
     aten.complex.default: _as_operands,
     aten.copysign.Tensor: _as_operands,
@@ -207,6 +243,20 @@ LAYOUTS: Mapping[object, Layout] = {
 }
 
 
+# Where nothing else is asked for, their kernels keep the strides of a dense operand, whatever they are.
+_KEEPING = frozenset(
+    {getattr(aten, f"{name}_like").default for name in "empty zeros ones full rand randn randint".split()}
+    | {getattr(aten, name).default for name in "clone flip hardtanh nan_to_num _prelu_kernel _to_copy sort".split()}
+    | {getattr(aten, name).default for name in "index_put put".split()}
+    | {aten.fill.Scalar, aten.fill.Tensor, aten.sort.stable, aten.randint_like.low_dtype, aten.frexp.Tensor}
+)
+
+_REDUCTIONS = frozenset(
+    {getattr(aten, name).default for name in "amax amin logsumexp aminmax nansum".split()}
+    | {getattr(aten, name).correction for name in "var std var_mean std_mean".split()}
+    | {aten.sum.dim_IntList, aten.mean.dim, aten.prod.dim_int}
+)
+
 _BINARY = "add sub mul div eq ne lt le gt ge fmod remainder"
 # Rules in Python convert halves first, which loses how an expanded operand lies.
 _CONVERTED = frozenset(
@@ -219,9 +269,11 @@ _CONVERTED = frozenset(
 _SHORTENED = frozenset(getattr(aten, name).Tensor for name in ("add", "sub", "mul", "div"))
 
 
-def layout_of(target: object, args: Sequence[object]) -> Layout | None:
+def layout_of(target: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Layout | None:
     """Return how a kernel lays out its result, None where torch's shape rule says so."""
-    layout = LAYOUTS.get(target)
+    if target in _KEEPING:
+        return _as_first_in_memory if kwargs.get("memory_format") in (None, torch.preserve_format) else None
+    layout = _row_major_if_empty if target in _REDUCTIONS else LAYOUTS.get(target)
     if layout is not None or target not in _CONVERTED:
         return layout
     tensors = [value for value in args if isinstance(value, torch.Tensor)]
@@ -233,9 +285,9 @@ def layout_of(target: object, args: Sequence[object]) -> Layout | None:
     return _as_operands
 
 
-def in_kernel_order(target: object, args: Sequence[object], result: object) -> object:
+def in_kernel_order(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return what a shape rule gave with the strides that the kernel gives; call it where fake tensors are made."""
-    layout = layout_of(target, args)
+    layout = layout_of(target, args, kwargs)
     if layout is None:
         return result
     if isinstance(result, tuple):

@@ -110,7 +110,7 @@ class Watch(DispatchMode):
                 return None
             assert environment is None or len(environment.guards) <= guards, f"{func} assumes something of sizes"
             with mode:
-                result = corrected(func, fakes, result)
+                result = corrected(func, fakes, kwargs, result)
             return metadata(result, fakes)
 
 
