@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..loops.ir import Loop
 from ..runtime.cpu_features import CpuFeatures
 from ..schedule.execution_plan import ExecutionPlan
+from ..symbolic.scaled_sizes import SCALED, in_c
 from .c_kernel import write_kernel
 from .c_library import Library
 
@@ -69,5 +70,6 @@ def write_file(
             body.insert(0, f"  const long long z[] = {{{', '.join(sizes)}}};")
         entries.append("\n".join([f"int segment_{number}({parameters}) {{", *body, "  return 0;", "}"]))
     helpers = [_FLOOR, _EXTREMES] if sizes else [_FLOOR]
+    helpers += [in_c(name) for name in SCALED if any(f"{name}(" in kernel for _, kernel in kernels)]
     text = "\n".join([library.text(), *helpers, *(text for _, text in kernels), *entries, ""])
     return CFile(text, library.addresses, tuple(kernels))

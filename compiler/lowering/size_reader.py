@@ -10,7 +10,17 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import size_expression
-from ..symbolic.symbolic_sizes import Extent, floor_quotient, floor_remainder, larger, smaller, symbol
+from ..symbolic.scaled_sizes import bits_of
+from ..symbolic.symbolic_sizes import (
+    Extent,
+    floor_quotient,
+    floor_remainder,
+    larger,
+    scaled,
+    smaller,
+    surely_positive,
+    symbol,
+)
 from .writer import NoLowering
 
 
@@ -49,10 +59,29 @@ class SizeReader:
                 raise NoLowering(f"{text} is the size of no input")
             return symbol(text, self._hints[text], self._lowest.get(text))
         kind = type(expression).__name__
+        if kind in _ROUNDED:
+            return self._rounded(_ROUNDED[kind], expression.args[0], text)
         rule = _RULES.get(kind)
         if rule is None:
             raise NoLowering(f"a size is {text}")
         return rule([self._expression(part) for part in expression.args])
+
+    def _rounded(self, rounding: str, inner: Any, text: str) -> Extent:
+        """Return a float made from one size, by a factor or a divisor, as a whole number again."""
+        kind = type(inner).__name__
+        if kind == "Identity":  # it keeps apart what Python computes one after another
+            return self._rounded(rounding, inner.args[0], text)
+        if kind == "ToFloat":
+            return self._expression(inner.args[0])
+        if kind == "IntTrueDiv":
+            size, divisor = map(self._expression, inner.args)
+            if surely_positive(divisor):
+                return scaled(f"{rounding}_quotient", size, divisor)
+        if kind == "Mul" and len(inner.args) == 2:
+            factor, size = inner.args
+            if factor.is_Float and type(size).__name__ == "ToFloat":
+                return scaled(f"{rounding}_product", self._expression(size.args[0]), bits_of(float(factor)))
+        raise NoLowering(f"a size is {text}")
 
 
 def _power(parts: list[Extent]) -> Extent:
@@ -66,6 +95,7 @@ def _modular(parts: list[Extent]) -> Extent:
     return floor_remainder(floor_quotient(parts[0], parts[1]), parts[2])
 
 
+_ROUNDED = {"TruncToInt": "truncated", "FloorToInt": "floored", "CeilToInt": "raised", "RoundToInt": "rounded"}
 _RULES: dict[str, Callable[[list[Extent]], Extent]] = {
     "Add": lambda parts: reduce(add, parts),
     "Mul": lambda parts: reduce(mul, parts),

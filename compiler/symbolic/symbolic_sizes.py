@@ -5,8 +5,8 @@ int again where everything open cancels.  A comparison is answered by proof wher
 least value); otherwise it is answered for the sizes of the call that is being compiled, and the answer is written
 down: compiled code is used only where the assumptions hold (`assumptions`).  Nothing is ever guessed.
 
-The normal form is that of polynomials over symbols and over four functions of them, which C and Python both know by
-name: `floor_quotient`, `floor_remainder`, `larger`, `smaller`.
+The normal form is that of polynomials over symbols and over functions of them, which C and Python both know by name:
+`floor_quotient`, `floor_remainder`, `larger`, `smaller`, and those of `scaled_sizes`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from ..base.errors import InternalError
+from .scaled_sizes import SCALED, float_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
     "floor_remainder": lambda a, b: a % b,
     "larger": max,
     "smaller": min,
+    **SCALED,
 }
 
 
@@ -330,6 +332,8 @@ def _lowest_of_atom(atom: Atom) -> int | None:
     if isinstance(atom, SizeSymbol):
         return atom.lowest
     first, second = lowest_of(atom.first), lowest_of(atom.second)
+    if atom.function in SCALED:
+        return _lowest_of_scaled(atom, first)
     if atom.function == "floor_remainder":
         return 0 if surely_positive(atom.second) else None
     if atom.function == "floor_quotient":
@@ -340,6 +344,15 @@ def _lowest_of_atom(atom: Atom) -> int | None:
         known = [low for low in (first, second) if low is not None]
         return max(known) if known else None
     return min(first, second) if first is not None and second is not None else None
+
+
+def _lowest_of_scaled(atom: SizeCall, first: int | None) -> int | None:
+    """A positive factor makes no larger number of a smaller size."""
+    if first is None or not isinstance(atom.second, int):
+        return None
+    is_product = atom.function.endswith("_product")
+    rises = float_of(atom.second) > 0 if is_product else atom.second > 0
+    return SCALED[atom.function](first, atom.second) if rises else None
 
 
 # -- division --------------------------------------------------------------------------------------------------------
@@ -472,6 +485,13 @@ def smaller(first: Extent, second: Extent) -> Extent:
     if surely_at_least(second, first):
         return first
     return Size((((SizeCall("smaller", first, second),), 1),))
+
+
+def scaled(function: str, size: Extent, second: Extent) -> Extent:
+    """Return a whole number made from a size through a float; function: a name in `SCALED`, second: its argument."""
+    if isinstance(size, int) and isinstance(second, int):
+        return SCALED[function](size, second)
+    return Size((((SizeCall(function, size, second),), 1),))
 
 
 # -- what was assumed ------------------------------------------------------------------------------------------------
