@@ -150,6 +150,13 @@ def _demand_inside_storage(
         raise RuntimeError(f"as_strided requires a storage size of {needed}, out of bounds for storage of size {held}")
 
 
+def _demand_a_size(x: object, normalized_shape: Sequence[int], *_: object, **_named: object) -> None:
+    """Raise what eager raises for a norm over no dimension."""
+    if not normalized_shape:
+        what = "at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        raise RuntimeError(f"Expected normalized_shape to be {what}")
+
+
 def _demand_fit(*args: object) -> None:
     """Raise what eager raises if arguments do not broadcast to the tensor that the call changes."""
     shapes = [value.shape for value in args if isinstance(value, torch.Tensor)]
@@ -214,6 +221,7 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
     "aten::_batch_norm_with_update": _demand_elements,
     "aten::_batch_norm_with_update_functional": _demand_elements,
     "aten::native_group_norm": _demand_dense,
+    "aten::native_layer_norm": _demand_a_size,
     "aten::addr_": _demand_product,
     "aten::as_strided": _demand_inside_storage,
     "aten::masked_scatter_": _demand_second_fits,
@@ -232,9 +240,11 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
 
 _Make = Callable[..., torch.Tensor | None]  # position and sizes -> ones of the dtype that stands there
 _PROBES: Mapping[str, Callable[[_Make], tuple[object, ...]]] = {  # arguments that a kernel takes for each of its dtypes
+    "aten::binary_cross_entropy_with_logits": lambda ones: (ones(0, 1), ones(1, 1), ones(2, 1), ones(3, 1), 0),
     "aten::cumprod_": lambda ones: (ones(0, 2), 0),
     "aten::cumsum_": lambda ones: (ones(0, 2), 0),
     "aten::glu": lambda ones: (ones(0, 2), 0),
+    "aten::huber_loss": lambda ones: (ones(0, 1), ones(1, 1)),
     "aten::im2col": lambda ones: (ones(0, 1, 2, 2), [1, 1], [1, 1], [0, 0], [1, 1]),
     "aten::mse_loss": lambda ones: (ones(0, 1), ones(1, 1)),
     "aten::native_group_norm": lambda ones: (ones(0, 1, 1, 2), ones(1, 1), ones(2, 1), 1, 1, 2, 1, 0.1),
