@@ -13,6 +13,7 @@ import torch
 
 from ...base.errors import Unsupported
 from ...base.torch_facts import enable_python_dispatcher
+from .recurrent_dispatch import LAYERED, run_in_layers
 
 aten = torch.ops.aten
 
@@ -21,6 +22,7 @@ _DYNAMIC_IN_CPP = frozenset({"hardshrink", "softshrink", "multi_margin_loss", "m
 _RNNS = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu"})
 # Positions of `dropout` and `train` behind the weights: with a padded batch, and with a packed one.
 _PADDED, _PACKED = (5, 6), (6, 7)
+_PADDED_COUNT = 9
 
 
 @contextmanager
@@ -41,6 +43,9 @@ def call_with_dynamic_sizes(
     composed = _draws_by_composition(name, args, kwargs)
     if composed and name in _RNNS and _is_packed(args):
         raise Unsupported("dropout in an RNN on a packed batch, with dynamic sizes", hint="expected: it runs eagerly")
+    if composed and name in LAYERED and len(args) == _PADDED_COUNT:
+        with python_shape_rules():
+            return run_in_layers(function, args)
     with nullcontext() if composed or name in _DYNAMIC_IN_CPP else python_shape_rules():
         result = function(*args, **kwargs)
     return _resized(name, args, kwargs, result) if function in _RESIZING else result
