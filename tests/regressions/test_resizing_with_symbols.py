@@ -29,3 +29,24 @@ def test_resizing_calls_the_kernel(mode: str, antialias: bool, order: torch.memo
     if mode == "bicubic" and not antialias and order is torch.channels_last:
         return  # the rule by which the sizes are found refuses, and the program breaks there
     assert [type(event) for event in events if isinstance(event, Captured | Broke | FellBack)] == [Captured]
+
+
+@pytest.mark.parametrize(("mode", "rank"), [("nearest", 1), ("nearest", 3), ("nearest-exact", 1), ("linear", 1)])
+def test_gradients_of_lines_and_volumes_keep_sizes_open(mode: str, rank: int) -> None:
+    """Found by calls with numbers that vary: torch has no rule for symbols, and says so where the user reads."""
+
+    def resized(x, size):
+        return torch.nn.functional.interpolate(x, size=(size,) * rank, mode=mode)
+
+    compiled = plumbline.compile(resized, backend="aot_eager", dynamic=True)
+    with recording() as events:
+        for length, size in ((5, 3), (7, 2), (4, 9)):
+            x = torch.randn(2, 3, *[length + n for n in range(rank)], requires_grad=True)
+            y = x.detach().clone().requires_grad_()
+            expected, actual = resized(x, size), compiled(y, size)
+            expected.sum().backward()
+            actual.sum().backward()
+            assert torch.equal(actual, expected)
+            assert torch.equal(y.grad, x.grad)
+            assert y.grad.stride() == x.grad.stride()
+    assert [type(event) for event in events if isinstance(event, Captured | Broke | FellBack)] == [Captured]

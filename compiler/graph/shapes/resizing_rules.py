@@ -45,9 +45,29 @@ def resized(call: SizedCall) -> torch.Tensor:
 )
 def resized_backward(call: SizedCall) -> torch.Tensor:
     """The image has the sizes that are given; of these kernels only the bilinear one keeps channels last."""
-    gradient, sizes = call.operand("grad_output"), tuple(call.value("input_size"))
-    resized = (*key_of(sizes[:2]), *key_of(call.value("output_size")))
-    if len(sizes) != 4 or gradient.size_key != resized:
-        raise Undecided
+    gradient, sizes = _gradient_of_sizes(call, 4)
     keeps = call.target is aten._upsample_bilinear2d_aa_backward.default
     return _image(call, sizes, _order(call, gradient) if keeps else _ROW_MAJOR, gradient)
+
+
+@gives(
+    aten.upsample_nearest1d_backward.default,
+    aten._upsample_nearest_exact1d_backward.default,
+    aten.upsample_linear1d_backward.default,
+    aten.upsample_nearest3d_backward.default,
+    aten._upsample_nearest_exact3d_backward.default,
+)
+def resized_backward_in_rows(call: SizedCall) -> torch.Tensor:
+    """A line or a volume of the sizes that are given, row-major whatever the order of the gradient."""
+    gradient, sizes = _gradient_of_sizes(call, len(call.value("input_size")))
+    if any(call.least(size) < 1 for size in sizes):
+        raise Undecided
+    return call.row_major(sizes, gradient.tensor.dtype, gradient)
+
+
+def _gradient_of_sizes(call: SizedCall, rank: int) -> tuple[Operand, tuple[Number, ...]]:
+    """Return the gradient, which must have the sizes of the result, and the sizes of what was resized."""
+    gradient, sizes = call.operand("grad_output"), tuple(call.value("input_size"))
+    if len(sizes) != rank or gradient.size_key != (*key_of(sizes[:2]), *key_of(call.value("output_size"))):
+        raise Undecided
+    return gradient, sizes

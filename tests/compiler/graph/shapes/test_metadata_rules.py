@@ -204,6 +204,11 @@ def run_each_rule(watch: Watch) -> None:
                 backward = getattr(aten, f"{kernel.__name__}_backward")
                 kernel.default(image, [8, 5], False)
                 backward.default(gradient, [8, 5], [2, 3, 4, 5], False)
+        for kernel in (aten.upsample_nearest1d_backward, aten._upsample_nearest_exact1d_backward):
+            kernel.default(torch.randn(2, 3, 8), [8], [2, 3, 4])
+        aten.upsample_linear1d_backward.default(torch.randn(2, 3, 8), [8], [2, 3, 4], False)
+        for kernel in (aten.upsample_nearest3d_backward, aten._upsample_nearest_exact3d_backward):
+            kernel.default(torch.randn(2, 3, 8, 6, 7), [8, 6, 7], [2, 3, 4, 5, 4])
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
