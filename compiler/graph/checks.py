@@ -179,8 +179,8 @@ def example_values_are_what_the_operators_give(gm: fx.GraphModule) -> Iterator[t
             environment = {source: value_of(source) for source in node.all_input_nodes}
             if written_nodes(node):  # running it again would change the example values it writes to
                 continue
-            arguments = map_nodes((node.args, node.kwargs), environment.__getitem__)
-            expected = corrected(node.target, *arguments, run_node(gm, node, environment))
+            args, kwargs = map_nodes((node.args, node.kwargs), environment.__getitem__)
+            expected = corrected(node.target, args, kwargs, run_node(gm, node, environment))
             if _type_of(expected) != _type_of(value_of(node)):
                 yield node, f"{node.name} gives {type_text(expected)} but its example is {type_text(value_of(node))}"
 

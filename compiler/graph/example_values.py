@@ -27,7 +27,8 @@ def with_example_values(gm: fx.GraphModule, example_inputs: Sequence[object]) ->
         raise InternalError("one example input per placeholder is needed", hint="pass as many as the graph has")
 
     def example_value(node: fx.Node, value: object) -> object:
-        example = corrected(node.target, *map_nodes((node.args, node.kwargs), value_of), value)
+        args, kwargs = map_nodes((node.args, node.kwargs), value_of)
+        example = corrected(node.target, args, kwargs, value)
         set_value(node, example)
         return example
 

@@ -33,3 +33,23 @@ def test_strides_are_those_of_eager(name, dynamic):
 def test_strides_of_a_sum_of_no_rows():
     compiled = plumbline.compile(lambda x: x.unsqueeze(1) + 1, dynamic=False)
     assert compiled(torch.empty(0, 3)).stride() == (torch.empty(0, 3).unsqueeze(1) + 1).stride()
+
+
+ELEMENTWISE = {
+    "a row as a column": lambda x: x.t() + 1,
+    "a row as a column, by a kernel of its own": lambda x: x.t().clamp(0, 3),
+    "columns": lambda x: x[:, :1] * 2,
+    "columns beside all": lambda x: torch.where(x[:, :1].t() > 0, x.t()[:1], 1.0),
+    "in an order of three": lambda x: x.unsqueeze(1).transpose(0, 2).masked_fill(x.t()[:, None] > 2, 0.0),
+    "windows of one": lambda x: x.unfold(1, 1, 1) + 0,
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_kernels_are_asked_about_open_sizes(name):
+    compiled = plumbline.compile(ELEMENTWISE[name], dynamic=True)
+    for sizes in ((1, 6), (4, 3), (1, 4), (3, 5), (6, 1), (0, 3)):
+        x = torch.arange(float(sizes[0] * sizes[1])).reshape(sizes)
+        expected, result = ELEMENTWISE[name](x), compiled(x)
+        assert result.stride() == expected.stride()
+        assert torch.equal(result, expected)

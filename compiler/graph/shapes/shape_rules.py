@@ -6,16 +6,17 @@ when torch has mended one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 import torch
 
 from ...base.dense_order import dense_strides
 from ...base.errors import Unsupported
 from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, in_own_memory, without_dispatch_modes
-from ..dynamic_sizes import is_symbolic
+from ..dynamic_sizes import is_symbolic, same_number
 from ..fx_nodes import map_leaves
 from .indexed_layout import with_indexed_strides
+from .probed_strides import strides_at_primes
 from .stride_rules import in_kernel_order, layout_of
 
 aten = torch.ops.aten
@@ -163,17 +164,27 @@ def _has_its_own_way(target: OpOverload) -> bool:
 def _is_loose(value: torch.Tensor) -> bool:
     if not any(type(size) is int and size < 2 for size in value.shape):
         return False
-    if any(is_symbolic(number) for number in (*value.shape, *value.stride())):
-        return False
-    return 0 in value.shape or value.stride() != dense_strides(tuple(value.shape), range(value.dim()))
+    if any(_is_zero(size) for size in value.shape):
+        return True
+    row_major = dense_strides(tuple(value.shape), range(value.dim()))
+    return not all(same_number(step, other) for step, other in zip(value.stride(), row_major, strict=True))
+
+
+def _is_zero(size: object) -> bool:
+    return type(size) is int and size == 0
 
 
 def _laid_out_by_kernel(target: object, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
     """Return the result with the strides that the kernel gives it, where it is small enough to be asked."""
+    assert isinstance(target, OpOverload)
+    if isinstance(result, torch.Tensor) and _has_symbols((args, result)):
+        strides = strides_at_primes(partial(_as_the_kernel_gives, target), args, kwargs, result)
+        if strides is None:
+            return in_kernel_order(target, args, kwargs, result)
+        return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
     elements = sum(value.numel() for value in args if isinstance(value, torch.Tensor))
     if elements > _MOST_ELEMENTS_ASKED or not isinstance(result, torch.Tensor) or not _is_small((args, kwargs)):
         return in_kernel_order(target, args, kwargs, result)
-    assert isinstance(target, OpOverload)
     try:
         given = _as_the_kernel_gives(target, args, kwargs)
     except RuntimeError:  # an operand is not zero
