@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 import torch
 
 from ...base.errors import Unsupported
-from ...base.torch_facts import enable_python_dispatcher
+from ...base.torch_facts import FakeTensor, enable_python_dispatcher, without_dispatch_modes
 from .recurrent_dispatch import LAYERED, run_in_layers
 
 aten = torch.ops.aten
@@ -46,9 +46,10 @@ def call_with_dynamic_sizes(
     if composed and name in LAYERED and len(args) == _PADDED_COUNT:
         with python_shape_rules():
             return run_in_layers(function, args)
+    if function in _RESIZING:
+        return _resized(function, args, kwargs)
     with nullcontext() if composed or name in _DYNAMIC_IN_CPP else python_shape_rules():
-        result = function(*args, **kwargs)
-    return _resized(name, args, kwargs, result) if function in _RESIZING else result
+        return function(*args, **kwargs)
 
 
 def _draws_by_composition(name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
@@ -99,17 +100,21 @@ _ANTIALIASED = {
 }
 
 
-def _resized(name: str, args: Sequence[object], kwargs: Mapping[str, object], result: object) -> object:
-    """Return what the kernel gives for the sizes of `result`, which a rule in Python composed of index operations."""
-    signature = inspect.signature(getattr(torch.nn.functional, name))
-    options = {**_DEFAULTS[name], **signature.bind(*args, **kwargs).arguments}
+def _resized(function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+    """Return what the kernel gives; its sizes are those of what a rule in Python composes of index operations."""
+    bound = inspect.signature(function).bind(*args, **kwargs).arguments
+    options = {**_DEFAULTS[function.__name__], **bound}
     x = options["input"]
-    assert isinstance(x, torch.Tensor)
-    assert isinstance(result, torch.Tensor)
+    assert isinstance(x, FakeTensor)
     mode = str(options.get("mode", "nearest"))
     kernel = (_ANTIALIASED if options.get("antialias") else _KERNELS).get((mode, x.dim()))
     if kernel is None:  # mode "area" is pooling
-        return result
+        with python_shape_rules():
+            return function(*args, **kwargs)
+    # Nobody records the composition, which is not run.  The rule for bicubic images refuses channels that come last.
+    with without_dispatch_modes(), x.fake_mode, torch.no_grad(), python_shape_rules():
+        result = function(**{**bound, "input": x.contiguous()})
+    assert isinstance(result, torch.Tensor)
     corners = () if mode.startswith("nearest") else (bool(options.get("align_corners")),)
     factors = None if options.get("recompute_scale_factor") else options.get("scale_factor")
     scales = factors if isinstance(factors, list | tuple) else [factors] * (x.dim() - 2)
