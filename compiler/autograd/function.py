@@ -63,9 +63,8 @@ class CompiledPair:
                 if needs and not value.is_complex():  # torch has no such step for complex numbers
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
-        anchor.grad_fn.parts = [
-            _part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts
-        ]
+        context: Any = anchor.grad_fn
+        context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
 
 
