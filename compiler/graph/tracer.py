@@ -142,6 +142,7 @@ class AtenRecorder(DispatchMode):
         node = self.graph.placeholder(name)
         set_value(node, value)
         if isinstance(value, torch.Tensor):
+            self._described.setdefault(id(value), []).append(node)
             self.bind(value, node)
         return node
 

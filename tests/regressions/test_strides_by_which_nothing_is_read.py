@@ -42,6 +42,7 @@ ELEMENTWISE = {
     "columns beside all": lambda x: torch.where(x[:, :1].t() > 0, x.t()[:1], 1.0),
     "in an order of three": lambda x: x.unsqueeze(1).transpose(0, 2).masked_fill(x.t()[:, None] > 2, 0.0),
     "windows of one": lambda x: x.unfold(1, 1, 1) + 0,
+    "a row as a column, divided": lambda x: x.t() // 3,
 }
 
 

@@ -33,3 +33,16 @@ def test_a_view_of_a_tensor_that_changed_its_sizes(view, change, fresh):
     for one, other in zip(found, program(torch.arange(3.0).reshape(1, 3)), strict=True):
         assert torch.equal(one, other)
         assert one.stride() == other.stride()
+
+
+def test_a_part_is_written_before_the_input_changes_its_sizes():
+    def program(x):
+        first, second = x.chunk(2, -1)
+        second.mul_(0.5)
+        x.unsqueeze_(0)
+        return first
+
+    with recording() as events:
+        found = plumbline.compile(program, backend="aot_eager")(torch.arange(2.0))
+    assert [error for event in events if (error := swallowed_error(event))] == []
+    assert torch.equal(found, program(torch.arange(2.0)))

@@ -33,6 +33,13 @@ _MOST_ELEMENTS_ASKED = 65_536  # each elementwise call on an operand of such a l
 _KERNELS_CHOICE = frozenset({aten._embedding_bag.default, aten._embedding_bag_forward_only.default})
 
 
+# Elementwise, and torch does not tag them so.
+_UNTAGGED = frozenset(
+    getattr(aten, name).default
+    for name in ("floor_divide", "isclose", "mse_loss", "huber_loss", "smooth_l1_loss", "binary_cross_entropy")
+)
+
+
 def fake_result(target: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Return what a call gives on fake tensors; call it where fake tensors are made."""
     if target in _KERNELS_CHOICE:
@@ -158,7 +165,7 @@ def _has_loose_stride(target: object, args: Sequence[object]) -> bool:
 def _has_its_own_way(target: OpOverload) -> bool:
     """Return whether an elementwise operator decides how its result lies, and no keyword, which is not known here."""
     named = {argument.name for argument in target._schema.arguments}
-    return torch.Tag.pointwise in target.tags and "memory_format" not in named
+    return (torch.Tag.pointwise in target.tags or target in _UNTAGGED) and "memory_format" not in named
 
 
 def _is_loose(value: torch.Tensor) -> bool:

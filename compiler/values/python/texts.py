@@ -17,7 +17,7 @@ from .objects.attributes import MISSING, class_lookup, guard_description, is_nat
 from .objects.classes import constructs
 from .objects.exception_groups import GroupValue
 from .objects.exceptions import ExceptionValue, native_of
-from .objects.instances import ObjectValue, OpaqueValue
+from .objects.instances import ObjectValue
 
 
 class Shown:
@@ -248,11 +248,7 @@ def formatted(ctx: CaptureContext, value: Value, specification: str) -> Value:
             named = type(name_in_errors(value.kind), (type(value.contents.value),), {})
             return fold(ctx, format, made_of(named, value.contents.value), specification)
         _refuse_format(ctx, value.kind)
-    if (
-        isinstance(value, OpaqueValue)
-        and specification
-        and class_lookup(value.python_type(), "__format__")[0] is object
-    ):
+    if specification and class_lookup(value.python_type(), "__format__")[0] is object:
         _refuse_format(ctx, value.python_type())
     if not value.has_text:
         raise Break(TEXT, f"formatting of {value.describe()}")

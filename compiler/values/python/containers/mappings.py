@@ -360,7 +360,7 @@ class _MirroredDefaults(collections.defaultdict[Any, Any]):
         raise Break(TEXT, f"a text with the item {key!r}, which a defaultdict has yet to make")
 
 
-_MirroredDefaults.__name__ = "defaultdict"
+_MirroredDefaults.__name__ = "collections.defaultdict"  # as C names it in errors; a text leaves out what is in front
 
 
 class ProxyValue(Value):
