@@ -1,7 +1,12 @@
 """What takes an iterable took all of it first: `l.extend(generator)` lost what came before an error."""
 
-import pytest
+import itertools
 
+import pytest
+import torch
+
+import plumbline
+from plumbline.compiler.base.events import recording, swallowed_error
 from support.played_programs import difference_of
 
 PROGRAM = """
@@ -132,3 +137,24 @@ def test_each_is_taken_when_it_is_asked_for(taker, given):
 )
 def test_what_is_done_in_between(text):
     assert difference_of(PROGRAM.replace("TEXT", text)) == ""
+
+
+def refused(call):
+    try:
+        return call()
+    except (TypeError, ValueError) as error:
+        return type(error), str(error)
+
+
+COUNTS = {
+    "product": lambda x: refused(lambda: list(itertools.product([1], repeat=-1))),
+    "tee": lambda x: refused(lambda: itertools.tee([1], -1)),
+    "no tee": lambda x: refused(lambda: itertools.tee(5, 0)),
+}
+
+
+@pytest.mark.parametrize("program", COUNTS.values(), ids=COUNTS)
+def test_counts_below_zero(program):
+    with recording() as events:
+        assert plumbline.compile(program, backend="eager")(torch.zeros(1)) == program(torch.zeros(1))
+    assert [error for event in events if (error := swallowed_error(event))] == []

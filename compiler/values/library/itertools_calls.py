@@ -44,7 +44,9 @@ def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 @constructs(itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement)
 def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     if kind is itertools.product:
-        pools = [ctx.unpack(arg) for arg in args] * _number(ctx, kwargs.get("repeat"), 1)
+        repeat = _number(ctx, kwargs.get("repeat"), 1)
+        _demand(ctx, kind, repeat=repeat)
+        pools = [ctx.unpack(arg) for arg in args] * repeat
         rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
     else:
         iterable, count, *_ = [*args, *(kwargs[name] for name in ("iterable", "r") if name in kwargs), Constant(None)]
@@ -163,6 +165,9 @@ def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
 @calls(itertools.tee)
 def _tee(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     count = _number(ctx, args[1] if len(args) > 1 else None, 2)
+    _demand(ctx, itertools.tee, (), count)
+    if count == 0:
+        return TupleValue([])  # nothing is asked of what would be copied
     copies = itertools.tee(elements_of(ctx, _iterator(ctx, args[0])), count)
     return TupleValue([IteratorValue(type(copy), copy, ctx) for copy in copies])
 
