@@ -347,6 +347,8 @@ def _fold(value: Tensor, dims: list[int], like: Tensor) -> Tensor:
 @decomposes(aten.native_group_norm.default)
 def decompose_group_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, *sizes: object) -> object:
     """As torch writes it, which rounds mean and rstd of a half tensor even where the kernel keeps float32."""
+    if x.shape[0] == 1 and not x.is_contiguous():
+        return LEFT_WHOLE  # the kernel gives a batch of one the stride of a whole image, torch's rule that of x
     return _torchs(aten.native_group_norm.default, (x, weight, bias, *sizes), x, weight)
 
 
