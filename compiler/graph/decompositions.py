@@ -167,8 +167,7 @@ def decompose_log_sigmoid(x: Tensor) -> tuple[Tensor, Tensor]:
 @decomposes(aten.mse_loss.default)
 def decompose_mse_loss(x: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """Squared differences; the kernel rounds half precision at every step."""
-    difference = x - target
-    squares = difference * difference
+    squares = (x - target).pow(2)
     return squares if reduction == 0 else squares.mean() if reduction == 1 else squares.sum()
 
 
