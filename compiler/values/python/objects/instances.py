@@ -180,7 +180,8 @@ class ObjectValue(InstanceAttributes):
         if not answer.is_constant() or isinstance(answer, SizeValue):
             return answer
         known = answer.constant()
-        if type(known) is _ANSWERS[name] and (name not in _WORDS or 0 <= known < sys.maxsize):  # type: ignore[operator]  # an int
+        fits = name not in _WORDS or (isinstance(known, int) and 0 <= known < sys.maxsize)
+        if type(known) is _ANSWERS[name] and fits:
             return answer
         return fold(ctx, function, type(told_name(self.kind), (), {name: lambda *args: known})())
 
