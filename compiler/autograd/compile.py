@@ -42,6 +42,7 @@ from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
 from .call_wrappers import finisher, run_plain
+from .captured_again import CapturedAgain, captured_again
 from .delayed_hooks import run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
 from .form_levels import FormStages, tangent_layouts
@@ -234,7 +235,8 @@ class CompiledCall:
             with stage("partition"):
                 cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
             validation = self._validation(program, traced, joint, cut)
-            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint, paths)
+            again = captured_again(program, traced, arguments, paths.unreached)
+            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint, paths, again)
         else:
             validation, run = self._validation(program, traced, joint, None), self._compile_forward(traced, joint)
         for label in traced.sizes.fixed():
@@ -307,7 +309,7 @@ class CompiledCall:
         report_graph_failure(error.stage, self.gm, arguments, error, "aot_eager", self.options)
 
     def _compile_pair(
-        self, backwards: "_Backwards", joint: JointGraph, paths: GradientPaths
+        self, backwards: "_Backwards", joint: JointGraph, paths: GradientPaths, again: CapturedAgain | None
     ) -> Callable[[Sequence[object], Sizes], Tensors]:
         traced, cut = backwards.traced, backwards.cut
         if is_recording():
@@ -323,6 +325,7 @@ class CompiledCall:
             backward_for=backwards,
             unreached=paths.unreached,
             parts=backwards.parts,
+            again=again,
         )
 
     def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:

@@ -11,6 +11,7 @@ from ..base.errors import Unsupported
 from ..base.torch_facts import apply_function, keeps_graph
 from .call_signature import CallSignature
 from .call_wrappers import run_plain
+from .captured_again import CapturedAgain
 from .independent_results import ResultPart, parts_with
 
 Values = Sequence[torch.Tensor]
@@ -27,7 +28,8 @@ class CompiledPair:
     found (see partition).  tangents: which returned values have a gradient; layouts: sizes and strides that backward
     was traced with, in that order, given the dynamic sizes.  backward_for(pattern, sizes) -> (callable, its gradients'
     inputs); pattern: which tangents exist.  unreached: inputs that no gradient leads to.  parts: of the results, where
-    backward may run for one after the other (see independent_results); none where it may not.
+    backward may run for one after the other (see independent_results); none where it may not.  again: what gives
+    gradients that have a history; None where nothing does.
     """
 
     signature: CallSignature
@@ -39,6 +41,7 @@ class CompiledPair:
     backward_for: Callable[[Pattern, Sizes], "CompiledBackward"]
     unreached: frozenset[int] = frozenset()
     parts: tuple[ResultPart, ...] = ()
+    again: CapturedAgain | None = None
     apply: Callable[..., Any] = field(init=False)
     several: bool = field(init=False)
 
@@ -48,14 +51,15 @@ class CompiledPair:
 
     def __call__(self, tensors: Sequence[object], sizes: Sizes) -> Values:
         """Run forward so that autograd knows the backward."""
-        if self.unreached:
-            tensors = [_apart(value) if place in self.unreached else value for place, value in enumerate(tensors)]
         if torch.is_grad_enabled():
             return self._run(tensors, sizes)
         with torch.enable_grad():  # the program itself switches grad mode on
             return self._run(tensors, sizes)
 
-    def _run(self, tensors: Sequence[object], sizes: Sizes) -> Values:
+    def _run(self, originals: Sequence[object], sizes: Sizes) -> Values:
+        tensors = originals
+        if self.unreached:
+            tensors = [_apart(value) if place in self.unreached else value for place, value in enumerate(tensors)]
         found: Values = self.apply(sizes, *tensors)
         results, anchor = found[:-1], found[-1]
         if self.several:
@@ -64,6 +68,7 @@ class CompiledPair:
                     # a step of its own: the engine visits it, and calls its hooks, if it has a gradient
                     torch.ops.aten.lift_fresh.default(value)
         context: Any = anchor.grad_fn
+        context.noted = self.again.note(originals) if self.again else None
         context.parts = [_part_of_history([results[self.tangents[n]] for n in part.tangents]) for part in self.parts]
         return results
 
@@ -90,9 +95,12 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
 
         @staticmethod
         def backward(ctx: Any, *gradients: torch.Tensor | None) -> Any:
-            """Run the backward that fits the gradients that exist; under create_graph the result cannot go on."""
+            """Run the backward that fits the gradients that exist; under create_graph one that has a history."""
             pattern = tuple(gradients[index] is not None for index in pair.tangents)
             kept, anchor = _kept(ctx, pair, pattern)
+            if torch.is_grad_enabled() and pair.again and (inputs := pair.again.inputs_of(ctx.noted)) is not None:
+                tangents = [gradients[index] for index in pair.tangents]
+                return (None, *pair.again.gradients(inputs, ctx.sizes, tangents))
             with torch.no_grad():
                 results = _backward(ctx, pair, kept, gradients)
             if pair.parts and not keeps_graph():
@@ -209,8 +217,9 @@ class _SecondBackward(torch.autograd.Function):
         del ctx, gradients
         raise Unsupported(
             "a gradient of a compiled graph's gradient is asked for",
-            why="its backward is once_differentiable: it was compiled for one pass",
-            hint="run this part uncompiled, for instance under plumbline.disable",
+            why="its backward is once_differentiable: it was compiled for one pass, and the graph cannot run again "
+            "where it writes or draws, or an input is gone or has changed",
+            hint="keep its inputs as they are, or run this part uncompiled, for instance under plumbline.disable",
         )
 
 

@@ -20,22 +20,98 @@ def inputs():
     return torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
 
 
-def test_a_hessian_is_refused(compiled):
+def test_a_hessian_is_eagers(compiled):
     x, y = inputs()
-    with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
-        torch.autograd.functional.hessian(lambda x: compiled(x, y).sum(), x)
+    mine, expected = (
+        torch.autograd.functional.hessian(lambda x, call=call: call(x, y).sum(), x) for call in (compiled, program)
+    )
+    torch.testing.assert_close(mine, expected)
 
 
 @pytest.mark.parametrize("which", [0, 1, "both", "intermediate", "tangent"])
-def test_no_dependence_is_silent(which, compiled):
+def test_gradients_lead_back_to_what_they_depend_on(which, compiled):
     x, y = inputs()
     between = x * 2
-    value = compiled(between, y)
     tangent = torch.ones(3, requires_grad=True)
-    (gradient,) = torch.autograd.grad(value, x, tangent, create_graph=True)
     asked = {0: [x], 1: [y], "both": [x, y], "intermediate": [between], "tangent": [tangent]}[which]
+    mine, expected = (
+        torch.autograd.grad(
+            torch.autograd.grad(call(between, y), x, tangent, create_graph=True)[0].sum(), asked, retain_graph=True
+        )
+        for call in (compiled, program)
+    )
+    torch.testing.assert_close(mine, expected)
+
+
+def test_a_gradient_penalty_after_a_break(compiled):
+    del compiled
+
+    def penalised(x, weight):
+        hidden = torch.tanh(x @ weight)
+        positive = hidden[hidden > 0]  # of a size that only the data knows
+        (gradient,) = torch.autograd.grad((hidden * hidden).sum(), hidden, create_graph=True)
+        return gradient.norm() + positive.numel()
+
+    found = []
+    for call in (penalised, plumbline.compile(penalised, backend="aot_eager")):
+        torch.manual_seed(0)
+        x, weight = torch.randn(4, 3), torch.randn(3, 3, requires_grad=True)
+        call(x, weight).backward()
+        found.append(weight.grad)
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_results_that_share_an_input_given_as_its_view(compiled):
+    x = torch.randn(3, requires_grad=True)
+    mine, expected = (
+        torch.autograd.functional.hessian(lambda x, call=call: call(x, x.view(3)).sum(), x)
+        for call in (compiled, program)
+    )
+    torch.testing.assert_close(mine, expected)
+
+
+def test_sizes_that_change():
+    compiled = plumbline.compile(lambda x, n: (x * n).sin() * x.shape[0], backend="aot_eager", dynamic=True)
+    for size, number in ((3, 2), (4, 5), (5, 7)):
+        x = torch.randn(size, requires_grad=True)
+        mine = torch.autograd.functional.hessian(lambda x, number=number: compiled(x, number).sum(), x)
+        torch.testing.assert_close(mine, torch.diag(-((x * number).sin()) * number**2 * size).detach())
+
+
+@pytest.mark.parametrize("state", ["as it was", "written to", "gone"])
+def test_inputs_that_changed_or_are_gone_are_refused(state):
+    def shifted(x, shift):
+        return (x + shift).exp()
+
+    compiled = plumbline.compile(shifted, backend="aot_eager")
+    x, shift = torch.randn(3, requires_grad=True), torch.ones(3)
+    value = compiled(x, shift)
+    if state == "gone":
+        del shift
+    elif state == "written to":
+        shift.add_(1)
+    (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+    if state == "as it was":
+        gradient.sum().backward()
+        torch.testing.assert_close(x.grad, value.detach())
+        return
     with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
-        torch.autograd.grad(gradient.sum(), asked, allow_unused=True)
+        gradient.sum().backward()
+
+
+@pytest.mark.parametrize("kind", ["writes", "draws"])
+def test_what_cannot_run_twice_is_refused(kind):
+    def twice(x, total):
+        if kind == "draws":
+            return torch.nn.functional.dropout(x.exp(), 0.5)
+        total.add_(1)
+        return x.exp() * total
+
+    x = torch.randn(3, requires_grad=True)
+    compiled = plumbline.compile(twice, backend="aot_eager")
+    (gradient,) = torch.autograd.grad(compiled(x, torch.zeros(3)).sum(), x, create_graph=True)
+    with pytest.raises(Unsupported, match="gradient of a compiled graph's gradient"):
+        gradient.sum().backward()
 
 
 def test_one_pass_with_create_graph_is_eagers(compiled):
