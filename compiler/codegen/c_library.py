@@ -104,6 +104,7 @@ class Library:
             "compare": lambda: self.compare(op, register, lanes),
             "copysign": lambda: self.copysign(register, lanes),
             "extreme": lambda: self.extreme(op, register, lanes),
+            "fused": lambda: self.fused(register, lanes),
             "select": lambda: self.select(register, lanes),
             "shift": lambda: self.shift(op, dtype, lanes),
             "square_root": lambda: self.square_root(register, lanes),
@@ -174,6 +175,28 @@ class Library:
         if register in "fd":
             chosen = f"{select}({self.compare('ne', register, lanes)}(a, a), a, {chosen})"
         return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ return {chosen}; }}")
+
+    def fused(self, register: str, lanes: int) -> str:
+        """Return the function a * b + c of floats with one rounding.
+
+        CPUs with wide vectors have an instruction for it. On others floats go by way of doubles; doubles round twice.
+        """
+        kind, name, bits = self.type(register, lanes), f"fused_{register}_{lanes}", WIDTH[register] * lanes * 8
+        letter = "s" if register == "f" else "d"
+        if self.has_f16c and bits in (256, 512):
+            body = (
+                f"return __builtin_ia32_vfmaddp{letter}{'512_mask(a, b, c, -1, 4)' if bits == 512 else '256(a, b, c)'};"
+            )
+        elif self.has_f16c and lanes == 1:
+            body = f"return __builtin_fma{'f' if register == 'f' else ''}(a, b, c);"
+        elif register == "d":
+            body = "return a * b + c;"
+        elif lanes == 1:
+            body = "return (float)((double)a * b + c);"
+        else:
+            one, names = self.fused(register, 1), [f"a[{k}], b[{k}], c[{k}]" for k in range(lanes)]
+            body = f"return ({kind}){{{', '.join(f'{one}({each})' for each in names)}}};"
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b, {kind} c) {{ {body} }}")
 
     def absolute(self, register: str, lanes: int) -> str:
         """Return |x|: the sign bit cleared, or two's complement."""

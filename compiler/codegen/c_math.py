@@ -62,21 +62,16 @@ class ElementaryFunctions:
                 body = f"{filled} {full} r = ({signature})({names}); return ({kind}){{{elements}}};"
         return self.library.define(name, f"{INLINE} {kind} {name}({parameters}) {{ {body} }}")
 
-    def fused(self, lanes: int) -> str:
-        """Return the function a * b + c of floats with one rounding (the CPU's instruction)."""
-        kind = self.library.type("f", lanes)
-        call = (
-            "__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)" if lanes == 16 else "__builtin_ia32_vfmaddps256(a, b, c)"
-        )
-        name = f"fused_f_{lanes}"
-        return self.library.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b, {kind} c) {{ return {call}; }}")
-
     def _error_function(self, name: str, lanes: int) -> str:
         """Return erf of floats: x + x P(x*x) near zero, 1 - exp(-t Q(t)) further out; within 2 units in the last place.
 
         P and Q were fitted to minimise the greatest relative error of erf on [0, 0.93] and [0.93, 3.95].
         """
-        kind, splat, fused = self.library.type("f", lanes), self.library.splat("f", lanes), self.fused(lanes)
+        kind, splat, fused = (
+            self.library.type("f", lanes),
+            self.library.splat("f", lanes),
+            self.library.fused("f", lanes),
+        )
         select, less = self.library.select("f", lanes), self.library.compare("lt", "f", lanes)
         size, sign, exp = (
             self.library.absolute("f", lanes),

@@ -96,6 +96,27 @@ def _shift_right(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a >> torch.where(inside, b, torch.full_like(b, furthest_shift(a.dtype)))
 
 
+def _fused_multiply_add(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """Return a * b + c with one rounding; for doubles but for the rarest ties (Dekker's product, Knuth's sum)."""
+    if a.dtype == torch.float32:
+        return (a.double() * b.double() + c.double()).float()  # the product of floats is exact in doubles
+    product = a * b
+    total = product + c
+    lost_of_product = _lost_of_product(a, b, product)
+    part = total - product
+    lost_of_sum = (product - (total - part)) + (c - part)
+    exact = total + (lost_of_sum + lost_of_product)
+    return torch.where(exact.isfinite(), exact, total)
+
+
+def _lost_of_product(a: torch.Tensor, b: torch.Tensor, product: torch.Tensor) -> torch.Tensor:
+    """Return a * b - product, by the halves of each factor's digits."""
+    (a_high, a_low), (b_high, b_low) = (
+        (high, value - high) for value in (a, b) for high in [(2.0**27 + 1) * value - (2.0**27 * value)]
+    )
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
 def furthest_shift(dtype: torch.dtype) -> int:
     """Return by how many bits to shift right so that nothing is left but the sign, if there is one."""
     bits = torch.iinfo(dtype).bits
@@ -128,6 +149,7 @@ _DECLARED: tuple[ScalarOp, ...] = (
     ScalarOp("sub", 2, _NUMBERS, torch.sub, Sign("-")),
     ScalarOp("mul", 2, _NUMBERS, torch.mul, Sign("*")),
     ScalarOp("neg", 1, _NUMBERS, torch.neg, Sign("-")),
+    ScalarOp("fma", 3, FLOATS, _fused_multiply_add, Helper("fused")),
     ScalarOp("abs", 1, _NUMBERS, torch.abs, Helper("absolute", narrows=True)),
     ScalarOp("div", 2, FLOATS, torch.div, Sign("/")),
     ScalarOp("trunc_div", 2, INTEGERS, _trunc_div, Helper("trunc_divide", narrows=True, fails=True), costly=True),

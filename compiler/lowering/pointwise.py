@@ -28,6 +28,13 @@ def arithmetic(name: str, on_bool: str) -> Callable[..., Scalar]:
     return apply
 
 
+def plus_product(b: B, term: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    """Return term + x * y; with one rounding, as eager's kernels have it where the CPU has the instruction."""
+    if term.dtype.is_floating_point:
+        return b.op("fma", x, y, term)
+    return b.op("add", term, b.op("mul", x, y))
+
+
 def scaled(call: LoweringCall, name: str, left: str, right: str) -> LoopTensor:
     """Return `left <name> alpha * right`; eager rounds alpha to the dtype of the result."""
     inside = opmath(call.dtype)
@@ -40,7 +47,11 @@ def scaled(call: LoweringCall, name: str, left: str, right: str) -> LoopTensor:
             if name != "add":
                 raise NoLowering("subtraction of bool")
             return b.op("bit_or", x, b.op("bit_and", y, b.constant(bool(alpha), torch.bool)))
-        return b.op(name, x, y if alpha == 1 else b.op("mul", b.constant(alpha, y.dtype), y))
+        if alpha == 1:
+            return b.op(name, x, y)
+        if y.dtype.is_floating_point:
+            return plus_product(b, x, b.constant(alpha if name == "add" else -alpha, y.dtype), y)
+        return b.op(name, x, b.op("mul", b.constant(alpha, y.dtype), y))
 
     return call.pointwise(apply, left, right, round_numbers=True)
 
@@ -426,8 +437,8 @@ def lower_lerp(call: LoweringCall) -> LoopTensor:
 
     def apply(b: B, start: Scalar, end: Scalar, weight: Scalar) -> Scalar:
         span = b.op("sub", end, start)
-        near = b.op("add", start, b.op("mul", weight, span))
-        far = b.op("sub", end, b.op("mul", span, b.op("sub", b.constant(1, weight.dtype), weight)))
+        near = plus_product(b, start, weight, span)
+        far = plus_product(b, end, b.op("sub", weight, b.constant(1, weight.dtype)), span)
         small = b.op("lt", b.op("abs", weight), b.constant(0.5, weight.dtype))
         return b.op("where", small, near, far)
 
@@ -441,7 +452,7 @@ def lower_addcmul(call: LoweringCall) -> LoopTensor:
 
     def apply(b: B, x: Scalar, y: Scalar, z: Scalar) -> Scalar:
         check_fits(value, x.dtype)
-        return b.op("add", x, b.op("mul", b.op("mul", b.constant(value, x.dtype), y), z))
+        return plus_product(b, x, b.op("mul", b.constant(value, x.dtype), y), z)
 
     return call.pointwise(apply, "self", "tensor1", "tensor2")
 
