@@ -251,7 +251,9 @@ class ClassValue(KnownObject):
 
 def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     """Evaluate `kind(*args, **kwargs)` of a class written in Python."""
-    if issubclass(kind, enum.Enum) and not kwargs and all(ctx.realize(arg).is_constant() for arg in args):
+    if issubclass(kind, enum.Enum):
+        if kwargs or not all(ctx.realize(arg).is_constant() for arg in args):  # members are looked up, none is made
+            raise Break(CONSTRUCTION, f"a member of {kind.__qualname__} by a value that is not known")
         return fold(ctx, kind, *(ctx.realize(arg).constant() for arg in args))
     _require_constructible(ctx, kind)
     owner, maker = class_lookup(kind, "__new__")
