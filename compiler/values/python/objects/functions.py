@@ -138,6 +138,11 @@ class FunctionValue(AtomicValue):
         """Functions hash by identity."""
         return self.real if self.real is not None else self
 
+    def has_attributes(self) -> bool:
+        """Return whether it has attributes of its own that nothing but this value, or its original, knows."""
+        own = vars(self.real) if self.real is not None else self.dictionary is not None
+        return bool(self.attributes or self.written or own)
+
     def told_name(self, ctx: CaptureContext) -> str:
         """Return the qualified name for a text, which holds until somebody renames the function."""
         if self.source is not None and self.real is not None:
@@ -173,6 +178,8 @@ class FunctionValue(AtomicValue):
             if name == "__class__":
                 return ctx.known(types.FunctionType)
             self.unsupported(f"attribute {name!r}", ATTRIBUTE)
+        if name == "__dict__" and self.written:
+            self.unsupported("__dict__ of a function to which the call has given attributes", ATTRIBUTE)
         if not hasattr(self.real, name):
             if self.source is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
