@@ -1,10 +1,13 @@
-"""Gradients of one run: three cotangents, every differentiable leaf, None distinct from zero.
+"""Gradients of one run: several backwards, every differentiable tensor within reach, None distinct from zero.
 
 A mean or a ones cotangent alone is in the null space of softmax and layer norm; a random one and a one-hot one are
-not.  Gradients come from `torch.autograd.grad`, so that the user's `.grad` is never touched.
+not.  They also differ in how they lie in memory: a row-major one, one of transposed strides, and one number expanded,
+which is what `y.sum().backward()` hands on.  Gradients come from `torch.autograd.grad`, so that the user's `.grad` is
+never touched, and the graph is retained: it may be joined to the user's own.
 """
 
-from collections.abc import Sequence
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +18,15 @@ from .state.saved_tensors import SavedTensorState
 from .state.snapshot import Snapshot
 
 COTANGENTS = ("random", "one-hot", "ones")
+AGAIN = "random, a second time"
+"""The backward of the random cotangent once more, on the same graph."""
+DOUBLE = "random, of the gradients"
+"""A backward of the gradients."""
+ALONE = " alone"
+"""Behind the path of an output: a backward from it alone, the other outputs having no gradient."""
+
+_MOST_ALONE = 3
+_LARGEST_FOR_DOUBLE = 100_000  # elements of leaves: a graph of the backward costs several backwards
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,15 +37,21 @@ class Gradients:
     error: BaseException | None
 
 
+def backwards_of(paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed: int) -> tuple[str, ...]:
+    """Return the kinds of backward to run from the outputs at these paths, in this order; none without paths."""
+    if not paths:
+        return ()
+    chosen = random.Random(seed).sample(list(paths), min(len(paths), _MOST_ALONE)) if len(paths) > 1 else []
+    small = sum(leaf.numel() for leaf in leaves.values()) <= _LARGEST_FOR_DOUBLE
+    return (*COTANGENTS, *(path + ALONE for path in chosen), AGAIN, *([DOUBLE] if small else []))
+
+
 def leaves_of(snapshot: Snapshot, stand_ins: StandIns) -> dict[str, torch.Tensor]:
-    """Return the tensors whose gradients are judged, by name: reached leaves, and the leaves of stand-ins."""
+    """Return the tensors whose gradients are judged, by name: those within reach, and the leaves of stand-ins."""
     leaves = {
         path: saved.value
         for path, _, saved in snapshot.entries
-        if isinstance(saved, SavedTensorState)
-        and saved.requires_grad
-        and saved.grad_fn is None
-        and id(saved.value) not in stand_ins.by_original
+        if isinstance(saved, SavedTensorState) and saved.requires_grad and id(saved.value) not in stand_ins.by_original
     }
     names = {id(saved.value): path for path, _, saved in snapshot.entries if isinstance(saved, SavedTensorState)}
     for pair in stand_ins.pairs:
@@ -51,13 +69,16 @@ def differentiable(outcome: RunOutcome) -> dict[str, torch.Tensor]:
 
 
 def cotangents_for(outputs: Sequence[torch.Tensor], kind: str, seed: int) -> list[torch.Tensor]:
-    """Return one cotangent per output, of its shape and dtype, drawn from the oracle's own generator."""
+    """Return one cotangent per output, of its shape and dtype, drawn from the oracle's own generator.
+
+    kind: one of COTANGENTS; any other kind of backward has random ones.
+    """
     generator = torch.Generator().manual_seed(seed)
     if kind == "ones":
-        return [torch.ones_like(output) for output in outputs]
-    if kind == "random":
+        return [torch.ones((), dtype=output.dtype, device=output.device).expand(output.shape) for output in outputs]
+    if kind != "one-hot":
         return [_normal(output, generator) for output in outputs]
-    cotangents = [torch.zeros_like(output) for output in outputs]
+    cotangents = [_transposed_zeros(output) for output in outputs]
     filled = [number for number, output in enumerate(outputs) if output.numel()]
     if filled:
         chosen = cotangents[filled[int(torch.randint(len(filled), (1,), generator=generator))]]
@@ -67,6 +88,12 @@ def cotangents_for(outputs: Sequence[torch.Tensor], kind: str, seed: int) -> lis
     return cotangents
 
 
+def _transposed_zeros(output: torch.Tensor) -> torch.Tensor:
+    """Return zeros in the memory order of a transposed tensor."""
+    zeros = torch.zeros(tuple(reversed(output.shape)), dtype=output.dtype, device=output.device)
+    return zeros.permute(*reversed(range(output.dim())))
+
+
 def _normal(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     dtype = torch.complex128 if output.is_complex() else torch.float64
     drawn = torch.randn(tuple(output.shape), generator=generator, dtype=dtype)
@@ -74,16 +101,40 @@ def _normal(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tensor], kind: str, seed: int) -> Gradients:
-    """Run one backward from the outputs with a cotangent of this kind.
+    """Run one backward of this kind from the outputs.
 
     outputs: by path; the order of paths decides the order of draws, so equal paths give equal cotangents.
     """
-    paths = sorted(outputs)
-    chosen = [outputs[path] for path in paths]
+    alone = kind.removesuffix(ALONE) if kind.endswith(ALONE) else None
+    chosen = [outputs[path] for path in sorted(outputs) if alone in (None, path)]
+    asked = list(leaves.values())
+    cotangents = cotangents_for(chosen, kind, seed)
+    if kind == DOUBLE:  # what depends on them alone can be differentiated too; some refusals are said only then
+        cotangents = [cotangent.requires_grad_() for cotangent in cotangents]
     try:
-        gradients = torch.autograd.grad(
-            chosen, list(leaves.values()), cotangents_for(chosen, kind, seed), allow_unused=True
+        gradients: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
+            chosen,
+            asked,
+            cotangents,
+            retain_graph=True,
+            create_graph=kind == DOUBLE,
+            allow_unused=True,
         )
+        if kind == DOUBLE:
+            gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
         return Gradients({}, error)
     return Gradients(dict(zip(leaves, gradients, strict=True)), None)
+
+
+def _gradients_of_gradients(
+    gradients: Sequence[torch.Tensor | None], asked: Sequence[torch.Tensor], seed: int
+) -> tuple[torch.Tensor | None, ...]:
+    """Return the gradients of all gradients that have a history; None everywhere where none has."""
+    chosen = [gradient for gradient in gradients if gradient is not None and gradient.requires_grad]
+    if not chosen:
+        return (None,) * len(asked)
+    found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
+        chosen, asked, cotangents_for(chosen, "random", seed + 1), retain_graph=True, allow_unused=True
+    )
+    return found

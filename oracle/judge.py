@@ -5,6 +5,8 @@ with float64 references where bits differ; finally the compiled program live on 
 result goes to the caller and is compared with the trial.
 """
 
+import contextlib
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,21 +14,25 @@ from typing import Any
 import torch
 
 from .comparison.aspects import reported_only
-from .comparison.compare import compare
+from .comparison.compare import OutcomeComparison, compare
+from .compiling_flag import AskedFlag, as_if_compiled
 from .cotangents import differentiable
 from .judge_options import JudgeOptions
 from .numeric.references import References
 from .run_differences import (
+    after_backward_findings,
     gradient_findings,
     live_findings,
+    overwritten_findings,
     repetition_findings,
     sample_findings,
-    unless_eager_does,
+    unless_unsteady,
+    unsteady_places,
     value_findings,
 )
-from .runs import CallRuns, JudgedProgram
+from .runs import CallRuns, FullRun, JudgedProgram, run_program
 from .state.random_state import RandomState
-from .state.run_outcome import RunOutcome
+from .state.run_outcome import ProgramEnd, RunOutcome
 from .state.snapshot import Snapshot
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -68,45 +74,123 @@ def judge_call(
     roots: named objects from which everything the call may change can be reached (arguments, module, function).
     An exception of either program becomes part of the verdict; none is raised here.
     """
-    snapshot = Snapshot.take(roots)
-    runs = CallRuns(snapshot, args, kwargs, options.seed)
-    eager = runs.forward(reference) if not snapshot.obstacles else None
-    if eager is not None and not runs.lost:
-        program = rejected if eager.error is not None and rejected is not None else candidate
+    runs: CallRuns | None = None
+    try:
+        runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed)
+        eager = _eager_run(runs, reference, options)
+        if eager is None:
+            return _unjudged(runs, candidate, runs.snapshot.obstacles or runs.lost)
+        program = rejected if eager.outcome.error is not None and rejected is not None else candidate
         return _judge(runs, reference, program, eager, options)
-    return _unjudged(runs, candidate, snapshot.obstacles or runs.lost)
+    except Exception as error:
+        if runs is not None and runs.ended is None:
+            with contextlib.suppress(Exception):
+                runs.snapshot.rewind()
+        ended = runs.ended if runs is not None else None
+        return _judge_failed(error, ended or run_program(candidate, args, kwargs))
+
+
+def _eager_run(runs: CallRuns, reference: JudgedProgram, options: JudgeOptions) -> FullRun | None:
+    """Run eager with its backwards; None where that cannot be undone."""
+    if runs.snapshot.obstacles:
+        return None
+    eager = runs.full(reference, lambda outcome: _gradient_paths(outcome, options))
+    return None if runs.lost else eager
 
 
 def _judge(
-    runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram, eager: RunOutcome, options: JudgeOptions
+    runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram, expected: FullRun, options: JudgeOptions
 ) -> Judgement:
     """Run the compiled program on trial, compare, and run it live."""
+    eager = expected.outcome
     paths = _gradient_paths(eager, options)
-    references = References(
-        lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent), runs.snapshot.rewind, options
-    )
-    expected = runs.gradients(reference, paths)
-    trial = runs.forward(candidate)
-    actual = runs.gradients(candidate, paths) if trial.error is None else {}
-
-    native = _draws_natively(eager, runs.snapshot, options)
-    comparison = compare(eager, trial, without={"rng"} if native else ())
-    findings = list(comparison.findings)
-    if native and eager.error is None and trial.error is None:
-        samples = (runs.samples(program, options.samples) for program in (reference, candidate))
-        findings += sample_findings(comparison.pairs, *samples)
-    else:
-        findings += value_findings(comparison.pairs, references)
-    findings += gradient_findings(expected, actual, references)
-    differs = any(finding.kind is not VerdictKind.EQUAL for finding in findings)
-    if differs:
+    actual = runs.full(candidate, lambda outcome: paths)
+    trial = actual.outcome
+    trials = _Trials(runs, options, paths, expected, actual)
+    findings, comparison = trials.findings(reference, candidate)
+    if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
         repeated = repetition_findings(trial, runs.forward(candidate))
-        more = (runs.forward(reference) for _ in range(EAGER_RUNS if repeated else 0))
-        findings += unless_eager_does(repeated, eager, more)
-    references.open = False
+        findings = trials.unless_eager_does(findings + repeated, reference)
+    if any(finding.kind.fails for finding in findings):
+        findings = trials.unless_by_design(findings, reference, candidate)
+    trials.references.open = False
     live, result = runs.live(candidate)
-    findings += live_findings(eager, trial, live, comparison.findings, references)
+    findings += overwritten_findings(trial)
+    known = [*comparison.findings, *findings]
+    findings += live_findings(eager, trial, live, known, trials.references)
     return Judgement(_verdict(findings, eager, live, options), result, live.error)
+
+
+class _Trials:
+    """The reference and the trial of one call, and what tells a fault from what eager itself does."""
+
+    def __init__(
+        self, runs: CallRuns, options: JudgeOptions, paths: tuple[str, ...], expected: FullRun, actual: FullRun
+    ) -> None:
+        self.runs = runs
+        self.options = options
+        self.paths = paths
+        self.expected = expected
+        self.actual = actual
+        self.references: References
+
+    def findings(self, reference: JudgedProgram, candidate: JudgedProgram) -> tuple[list[Finding], OutcomeComparison]:
+        """Return what the trial and the reference differ in, and the comparison of their forwards."""
+        runs, options, eager, trial = self.runs, self.options, self.expected.outcome, self.actual.outcome
+        self.references = references = References(
+            lambda shadow, cotangent: runs.shadow(reference, shadow, self.paths, cotangent),
+            runs.snapshot.rewind,
+            options,
+        )
+        native = _draws_natively(eager, runs.snapshot, options)
+        comparison = compare(eager, trial, without={"rng"} if native else ())
+        findings = list(comparison.findings)
+        if native and eager.error is None and trial.error is None:
+            samples = (runs.samples(program, options.samples) for program in (reference, candidate))
+            findings += sample_findings(comparison.pairs, *samples)
+        else:
+            findings += value_findings(comparison.pairs, references)
+        findings += gradient_findings(self.expected.gradients, self.actual.gradients, references)
+        if self.expected.after is not None and self.actual.after is not None:
+            findings += after_backward_findings(self.expected.after, self.actual.after, comparison)
+        return findings, comparison
+
+    def unless_eager_does(self, findings: list[Finding], reference: JudgedProgram) -> list[Finding]:
+        """Return the findings; nothing is wrong about a place where eager differs from itself as well."""
+        runs = EAGER_RUNS if any(f.kind is VerdictKind.NONDETERMINISTIC for f in findings) else 1
+        if not any(finding.kind.fails for finding in findings):
+            return findings
+        unsteady: set[str] = set()
+        for _ in range(runs):
+            unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
+        return [unless_unsteady(finding, unsteady) for finding in findings]
+
+    def unless_by_design(
+        self, findings: list[Finding], reference: JudgedProgram, candidate: JudgedProgram
+    ) -> list[Finding]:
+        """Return the findings; one of another kind where the program asks whether it is compiled, and is right then."""
+        flag = AskedFlag()
+        told = as_if_compiled(reference, flag)
+        flagged = self.runs.full(told, lambda outcome: _gradient_paths(outcome, self.options))
+        if not flag.places:
+            return findings
+        paths = _gradient_paths(flagged.outcome, self.options)
+        actual = self.runs.full(candidate, lambda outcome: paths)
+        others, _ = _Trials(self.runs, self.options, paths, flagged, actual).findings(told, candidate)
+        if any(finding.kind.fails and finding.aspect not in reported_only() for finding in others):
+            return findings
+        where = ", ".join(list(flag.places)[:3])
+        sentence = f"asks whether it is compiled at {where} and goes another way; with that answer eager agrees"
+        return [Finding(VerdictKind.DESIGN, "values", "the program", sentence)]
+
+
+def _judge_failed(error: Exception, ended: ProgramEnd) -> Judgement:
+    """Give the user what the compiled program gives: an error of the judge's is none of the program."""
+    sentence = f"{type(error).__name__} inside the judge: {error}".replace("\n", " ")[:300]
+    finding = Finding(VerdictKind.JUDGE_FAILED, "python", "the judge", sentence)
+    notes = tuple("".join(traceback.format_exception(error)).splitlines()[-MOST_FINDINGS:])
+    verdict = Verdict(finding.kind, sentence, (finding,), candidate_seconds=ended.seconds, notes=notes)
+    return Judgement(verdict, ended.output, ended.error)
 
 
 def _draws_natively(eager: RunOutcome, snapshot: Snapshot, options: JudgeOptions) -> bool:
@@ -139,7 +223,7 @@ def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, optio
     counted = sorted((f for f in findings if f.aspect not in silent), key=lambda f: -f.kind.weight)
     notes = tuple(f"{f.aspect}: {f.where} {f.sentence}" for f in findings if f.aspect in silent)[:MOST_FINDINGS]
     kind = counted[0].kind if counted else VerdictKind.EQUAL
-    if not kind.fails and eager.error is not None:
+    if not kind.fails and eager.error is not None and kind is not VerdictKind.DESIGN:
         kind = VerdictKind.EAGER_FAILED
     if counted:
         sentence = f"{counted[0].where} {counted[0].sentence}"

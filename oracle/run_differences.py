@@ -4,19 +4,22 @@
 which know the program's own rounding error.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from .comparison.aspects import ASPECTS
-from .comparison.compare import compare
+from .comparison.compare import OutcomeComparison, compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
-from .cotangents import Gradients
+from .cotangents import AGAIN, COTANGENTS, DOUBLE, Gradients
 from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
 from .numeric.references import References
+from .numeric.value_decision import Need
+from .numeric.value_judgement import judge_values
+from .runs import FullRun
 from .state.run_outcome import RunOutcome
 from .verdict import Finding, VerdictKind
 
@@ -61,7 +64,12 @@ def gradient_findings(
     for cotangent, eager in expected.items():
         compiled = actual.get(cotangent)
         if eager is None or compiled is None:
-            continue  # requires_grad differs; the comparison of metadata has said so
+            continue  # requires_grad or grad_fn differs; the comparison of metadata has said so
+        if cotangent == DOUBLE and (eager.error is not None or compiled.error is not None):
+            findings += _refused_double(eager, compiled)
+            continue
+        if cotangent == AGAIN and _repeat_the_first(expected, actual):
+            continue
         difference = exception_difference(eager.error, compiled.error, "the backward")
         if difference is not None:
             findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
@@ -72,17 +80,48 @@ def gradient_findings(
     return _worst_per_place(findings)
 
 
+def _refused_double(eager: Gradients, compiled: Gradients) -> list[Finding]:
+    """Return a note where gradients of gradients are refused that eager gives: compilers may, if they say so."""
+    if eager.error is not None or compiled.error is None:
+        return []
+    return [
+        Finding(VerdictKind.WRONG, aspect.name, "gradients of gradients", aspect.backward_refused(compiled.error))
+        for aspect in ASPECTS
+        if aspect.backward_refused is not None
+    ]
+
+
+def _repeat_the_first(*sides: Mapping[str, Gradients | None]) -> bool:
+    """Return whether on each side the second backward gives what the first gave."""
+    for side in sides:
+        first, second = side.get(COTANGENTS[0]), side.get(AGAIN)
+        if first is None or second is None or (first.error is None) != (second.error is None):
+            return False
+        pairs = [(first.by_leaf[leaf], second.by_leaf[leaf]) for leaf in first.by_leaf] if not second.error else []
+        if not all(one is two or (one is not None and two is not None and _same(one, two)) for one, two in pairs):
+            return False
+    return True
+
+
+def _same(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return one.shape == two.shape and one.dtype == two.dtype and equal_bits(one, two)
+
+
 def _compare_gradient(pair: GradientPair, cotangent: str, references: References) -> list[Finding]:
     where = f"gradient of {pair.leaf}"
     values = pair.same_form()
     findings = _compare_values(values, where, cotangent, references) if values is not None else []
-    findings = [replace(f, sentence=f"{f.sentence} ({cotangent} cotangent)") for f in findings]
+    findings = [replace(f, sentence=f"{f.sentence} ({_named(cotangent)})") for f in findings]
     return findings + [
         Finding(VerdictKind.WRONG, aspect.name, where, sentence)
         for aspect in ASPECTS
         if aspect.gradients is not None
         for sentence in aspect.gradients(pair)
     ]
+
+
+def _named(kind: str) -> str:
+    return f"{kind} cotangent" if kind in COTANGENTS else f"cotangent: {kind}"
 
 
 def _worst_per_place(findings: Iterable[Finding]) -> list[Finding]:
@@ -93,6 +132,32 @@ def _worst_per_place(findings: Iterable[Finding]) -> list[Finding]:
         if key not in worst or finding.kind.weight > worst[key].kind.weight:
             worst[key] = finding
     return list(worst.values())
+
+
+def after_backward_findings(eager: RunOutcome, actual: RunOutcome, forward: OutcomeComparison) -> list[Finding]:
+    """Compare what the backwards left behind: state that hooks and the program's own backwards have changed.
+
+    forward: the comparison after the forward, whose findings are not said again.
+    """
+    comparison = compare(eager, actual)
+    known = {(finding.aspect, finding.where) for finding in forward.findings}
+    judged = {pair.path for pair in forward.pairs}
+    findings = [finding for finding in comparison.findings if (finding.aspect, finding.where) not in known]
+    for pair in comparison.pairs:
+        if pair.path not in judged and not equal_values(pair.eager, pair.actual):
+            open_kind, statistics, sentence = judge_values(pair.actual, pair.eager, None)
+            kind = VerdictKind.NO_REFERENCE if isinstance(open_kind, Need) else open_kind
+            findings.append(Finding(kind, pair.aspect, pair.path, sentence, statistics))
+    return [replace(finding, where=f"{finding.where} after the backward") for finding in findings]
+
+
+def overwritten_findings(trial: RunOutcome) -> list[Finding]:
+    """Return the outputs of an earlier call that a later one has written to: memory that a compiler uses again."""
+    return [
+        Finding(VerdictKind.WRONG, "aliasing", path, "is overwritten by the next call; eager's stays as it is")
+        for path, record in (trial.output.by_path() if trial.output else {}).items()
+        if record.is_overwritten()
+    ]
 
 
 def _differing_paths(first: RunOutcome, second: RunOutcome) -> list[str]:
@@ -113,17 +178,34 @@ def repetition_findings(first: RunOutcome, second: RunOutcome) -> list[Finding]:
     ]
 
 
-def unless_eager_does(repeated: list[Finding], eager: RunOutcome, others: Iterable[RunOutcome]) -> list[Finding]:
-    """Return the findings of a repetition; nothing is wrong about places where eager differs from itself as well.
+def unsteady_places(first: FullRun, second: FullRun) -> set[str]:
+    """Return the places in which two runs of eager from one state differ.
 
-    LAPACK's driver gelsy reads memory that nobody wrote, for instance.  others: further runs of eager from one state.
+    LAPACK's driver gelsy reads memory that nobody wrote; others ask for the time, or for an address.
     """
-    unsteady = {path for other in others for path in _differing_paths(eager, other)}
-    sentence = "differs between two runs, compiled and in eager"
-    return [
-        Finding(VerdictKind.NO_REFERENCE, one.aspect, one.where, sentence) if one.where in unsteady else one
-        for one in repeated
-    ]
+    places = {finding.where for finding in compare(first.outcome, second.outcome).findings}
+    places |= set(_differing_paths(first.outcome, second.outcome))
+    for kind, before in first.gradients.items():
+        after = second.gradients.get(kind)
+        if before is None or after is None or before.error is not None or after.error is not None:
+            continue
+        pairs = ((leaf, gradient, after.by_leaf.get(leaf)) for leaf, gradient in before.by_leaf.items())
+        places |= {
+            f"gradient of {leaf}"
+            for leaf, one, two in pairs
+            if one is not two and (one is None or two is None or not _same(one, two))
+        }
+    if first.after is not None and second.after is not None:
+        places |= {f"{finding.where} after the backward" for finding in compare(first.after, second.after).findings}
+    return places
+
+
+def unless_unsteady(finding: Finding, unsteady: Collection[str]) -> Finding:
+    """Return the finding; one that fails nothing where eager does not repeat itself there either."""
+    if not finding.kind.fails or finding.where not in unsteady:
+        return finding
+    sentence = f"{finding.sentence}; eager differs from itself there in two runs from one state"
+    return replace(finding, kind=VerdictKind.NO_REFERENCE, sentence=sentence)
 
 
 def live_findings(

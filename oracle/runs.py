@@ -1,15 +1,16 @@
 """The runs of one judged call: forward, backward, shadow and live, each from the saved state."""
 
 import contextlib
+import contextvars
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from .comparison.aspects import observing
-from .cotangents import COTANGENTS, Gradients, differentiable, gradients_of, leaves_of
+from .cotangents import Gradients, backwards_of, differentiable, gradients_of, leaves_of
 from .noise.shadow import ShadowRun
 from .quiet import quiet
 from .state.argument_stand_ins import StandIns
@@ -19,11 +20,21 @@ from .state.snapshot import Snapshot
 JudgedProgram = Callable[..., Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FullRun:
+    """A run and its backwards: by kind the gradients, and what they left behind; None where none was run."""
+
+    outcome: RunOutcome
+    gradients: dict[str, Gradients | None]
+    after: RunOutcome | None
+
+
 class CallRuns:
     """Runs programs on one call's arguments; all but the live run start from, and return to, the saved state."""
 
     def __init__(self, snapshot: Snapshot, args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int) -> None:
         self.snapshot = snapshot
+        self.ended: ProgramEnd | None = None  # how the live run ended, once there was one
         self.args = args
         self.kwargs = dict(kwargs)
         self.seed = seed
@@ -31,17 +42,41 @@ class CallRuns:
 
     def forward(self, program: JudgedProgram) -> RunOutcome:
         """Run once on stand-ins and describe what is left; sets `lost` to what cannot be rewound."""
-        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
-        with quiet(), self._undone_if_interrupted():
-            ended = _observed(program, stand_ins.args, stand_ins.kwargs)
-        outcome = outcome_of(self.snapshot, ended, stand_ins)
-        self.lost = self.snapshot.not_rewindable()
-        self.snapshot.rewind()
-        return outcome
+        return self.full(program, lambda outcome: ()).outcome
 
-    def gradients(self, program: JudgedProgram, paths: tuple[str, ...]) -> dict[str, Gradients | None]:
-        """Return the gradients for every cotangent, each of a run of its own; none where there are no paths."""
-        return {kind: self.backward(program, paths, kind) for kind in (COTANGENTS if paths else ())}
+    def full(self, program: JudgedProgram, paths_of: Callable[[RunOutcome], Sequence[str]]) -> FullRun:
+        """Run once on stand-ins, describe what is left, run the backwards, and describe what these left.
+
+        paths_of: from which outputs; none means no backward.  Sets `lost` to what cannot be rewound.
+        """
+        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
+        gradients: dict[str, Gradients | None] = {}
+        after: RunOutcome | None = None
+        with quiet(), self._undone_if_interrupted():
+            ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
+            outcome = outcome_of(self.snapshot, ended, stand_ins)
+            self.lost = self.snapshot.not_rewindable()
+            paths = paths_of(outcome)
+            if paths and outcome.error is None:
+                gradients, after = self._backwards(outcome, paths, stand_ins)
+        self.snapshot.rewind()
+        return FullRun(outcome, gradients, after)
+
+    def _backwards(
+        self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns
+    ) -> tuple[dict[str, Gradients | None], RunOutcome]:
+        """Run all backwards on the graph of one run; None for each if an output has no backward."""
+        leaves, outputs = leaves_of(self.snapshot, stand_ins), differentiable(outcome)
+        kinds = backwards_of(paths, leaves, self.seed)
+        with observing() as observed:
+            if leaves and all(path in outputs for path in paths):
+                chosen = {path: outputs[path] for path in paths}
+                found: dict[str, Gradients | None] = {
+                    kind: gradients_of(chosen, leaves, kind, self.seed) for kind in kinds
+                }
+            else:
+                found = dict.fromkeys(kinds)
+            return found, outcome_of(self.snapshot, ProgramEnd(None, None, 0.0, observed()), stand_ins)
 
     def samples(self, program: JudgedProgram, count: int) -> dict[str, list[torch.Tensor]]:
         """Return the tensors of successive runs by path, each run with another seed."""
@@ -52,20 +87,6 @@ class CallRuns:
                 samples.setdefault(path, []).append(record.value)
         return samples
 
-    def backward(self, program: JudgedProgram, paths: tuple[str, ...], cotangent: str) -> Gradients | None:
-        """Run forward, then backward from the outputs at these paths; None if one of them has no backward."""
-        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
-        leaves = leaves_of(self.snapshot, stand_ins)
-        with quiet(), self._undone_if_interrupted():
-            ended = _run(program, stand_ins.args, stand_ins.kwargs)
-            outcome = outcome_of(self.snapshot, ended, stand_ins)
-            outputs = differentiable(outcome)
-            gradients = None
-            if ended.error is None and leaves and all(path in outputs for path in paths):
-                gradients = gradients_of({path: outputs[path] for path in paths}, leaves, cotangent, self.seed)
-        self.snapshot.rewind()
-        return gradients
-
     def shadow(
         self, program: JudgedProgram, shadow: ShadowRun, paths: tuple[str, ...], cotangent: str | None
     ) -> dict[str, torch.Tensor]:
@@ -73,7 +94,7 @@ class CallRuns:
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         with quiet(), self._undone_if_interrupted(), shadow:
-            ended = _run(program, stand_ins.args, stand_ins.kwargs)
+            ended = _apart(run_program, program, stand_ins.args, stand_ins.kwargs)
         if ended.error is not None:
             return {}
         records = outcome_of(self.snapshot, ended, stand_ins).tensors()
@@ -96,19 +117,26 @@ class CallRuns:
 
     def live(self, program: JudgedProgram) -> tuple[RunOutcome, Any]:
         """Run on the caller's own arguments, as if unobserved; nothing is rewound."""
-        ended = _observed(program, self.args, self.kwargs)
+        self.ended = ended = _observed(program, self.args, self.kwargs, live=True)
         no_stand_ins = StandIns(self.args, self.kwargs, enabled=False)
         return outcome_of(self.snapshot, ended, no_stand_ins), ended.output
 
 
-def _observed(program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ProgramEnd:
+def _apart(run: Callable[..., ProgramEnd], *given: Any) -> ProgramEnd:
+    """Run in a context of its own: what the program sets of context variables ends with it."""
+    return contextvars.copy_context().run(run, *given)
+
+
+def _observed(
+    program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, live: bool = False
+) -> ProgramEnd:
     """Run with what the aspects want observed."""
-    with observing() as observed:
-        ended = _run(program, args, kwargs)
+    with observing(live=live) as observed:
+        ended = run_program(program, args, kwargs)
         return replace(ended, observed=observed())
 
 
-def _run(program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ProgramEnd:
+def run_program(program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ProgramEnd:
     """Run and time; an Exception is part of the result, all else (interrupts, time-outs, skips) goes to the test."""
     started = time.perf_counter()
     try:

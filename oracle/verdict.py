@@ -10,7 +10,9 @@ class VerdictKind(StrEnum):
     EQUAL = "EQUAL"  # bitwise equal
     NOISE = "NOISE"  # within the program's own rounding noise
     BETTER = "BETTER"  # differs from eager, closer to fp64
+    DESIGN = "DESIGN"  # the program asks whether it is compiled and goes another way; right with the flag set
     NO_REFERENCE = "NO_REFERENCE"  # eager or fp64 is not available; judged without it as far as possible
+    JUDGE_FAILED = "JUDGE_FAILED"  # an error inside the judge; the call ran compiled, unjudged
     UNSTABLE = "UNSTABLE"  # rounding alone decides too many positions
     EAGER_FAILED = "EAGER_FAILED"  # eager itself raises, and the compiled program raises alike
     VACUOUS = "VACUOUS"  # nothing was compiled

@@ -13,6 +13,8 @@ SHOWN = 20  # cases listed per kind
 
 _ADVICE = {
     VerdictKind.UNSTABLE.value: "rounding alone decides many positions; the verdict says little",
+    VerdictKind.DESIGN.value: "the program asks whether it is compiled; right with that answer",
+    VerdictKind.JUDGE_FAILED.value: "an error inside the judge; the calls ran compiled, unjudged",
     VerdictKind.NO_REFERENCE.value: "judged by what there is",
     VerdictKind.SENSITIVE.value: "the test's own tolerance is tighter than the program's rounding noise",
 }

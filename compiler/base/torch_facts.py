@@ -58,9 +58,11 @@ __all__ = [
     "below_autograd",
     "bound_size",
     "calls_module_plainly",
+    "compiling_flag",
     "compiling_questions",
     "decomposes_by_itself",
     "decomposition_of",
+    "default_device_or_none",
     "device_constructors",
     "dispatch_key_bits",
     "enable_python_dispatcher",
@@ -506,6 +508,23 @@ def tensor_address(tensor: torch.Tensor) -> int:
 def any_autocast() -> bool:
     """Return whether autocast is on for any device (else compiled graphs would ask device by device, at every call)."""
     return torch._C._is_any_autocast_enabled()
+
+
+@contextmanager
+def compiling_flag(value: object) -> Iterator[None]:
+    """Let `torch.compiler.is_compiling()` give this (the judge tells a reference that it is compiled)."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = value  # type: ignore[assignment]  # it says who asked
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
+
+
+def default_device_or_none() -> torch.device | None:
+    """Return the device that `torch.set_default_device` has set, None where nobody has (the judge sets it back)."""
+    context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if context is None else context.device
 
 
 def next_gradient_number() -> int:

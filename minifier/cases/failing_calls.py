@@ -56,9 +56,7 @@ class FailingCall:
         with_gradients: tuple[str, ...] = ()
         if torch.is_grad_enabled():
             with_gradients = tuple(differentiable(runs.forward(self.target)))
-        runs.forward(compiled)
-        if with_gradients:
-            runs.backward(compiled, with_gradients, "random")
+        runs.full(compiled, lambda outcome: with_gradients)
 
     def judged_with(self, backend: str, *, isolated: bool = False) -> Verdict:
         """Judge the same call from the same state with another backend of the same compiler."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from ..state.process_state import ProcessState
 from ..state.random_state import RandomState
-from ..state.torch_switches import TorchSwitches
 from .compare_exceptions import exception_differences
 from .compare_objects import mutation_differences, output_differences, python_differences
 from .compare_process_state import generator_differences
@@ -24,6 +24,7 @@ from .compare_tensors import (
     zero_sign_sentences,
 )
 from .matching import Difference, MatchedOutcomes
+from .spoken import listening, spoken_differences, text_differences
 
 Observe = Callable[[], AbstractContextManager[Callable[[], object]]]
 
@@ -38,21 +39,24 @@ class Aspect:
     observe: what is written down of a run besides its result and the objects it changed.  A context manager entered
     around the program in reference, trial and live runs; it yields a function that is called right after the program,
     and whose result is `outcome.observed[name]`.  The live run is the user's: pass on what you intercept.  In the
-    other runs it is discarded.
+    other runs it is discarded.  observe_live: whether the live run is observed as well.
 
     How two runs are compared; a row has at least one of:
     outcomes: yields the differences of two outcomes.
     gradients: yields the differences of two gradients of one leaf, each as a sentence about it.
     equal_values: yields the differences of two tensors of equal values and different bits, each as a sentence.
+    backward_refused: says that the compiled program refuses, with this error, a backward of gradients that eager gives.
     """
 
     name: str
     meaning: str
     fails: bool = True
     observe: Observe | None = None
+    observe_live: bool = True
     outcomes: Callable[[MatchedOutcomes], Iterable[Difference]] | None = None
     gradients: Callable[[GradientPair], Iterable[str]] | None = None
     equal_values: Callable[[Pair], Iterable[str]] | None = None
+    backward_refused: Callable[[BaseException], str] | None = None
 
 
 def after_the_run(read: Callable[[], object]) -> Observe:
@@ -81,8 +85,8 @@ ASPECTS: tuple[Aspect, ...] = (
     ),
     Aspect(
         "python",
-        "attributes, containers, closure cells, globals, class attributes",
-        observe=after_the_run(TorchSwitches.now),
+        "attributes, containers, closure cells, globals, class attributes; torch's modes, `os.environ` and its like",
+        observe=after_the_run(ProcessState.now),
         outcomes=python_differences,
     ),
     Aspect(
@@ -91,6 +95,21 @@ ASPECTS: tuple[Aspect, ...] = (
         observe=after_the_run(RandomState.now),
         outcomes=generator_differences,
     ),
+    Aspect(
+        "double-backward",
+        "gradients of gradients that the compiled program refuses; where it gives them they are judged as gradients",
+        fails=False,
+        backward_refused=lambda error: f"raise {type(error).__name__}, eager gives them",
+    ),
+    Aspect(
+        "spoken",
+        "printed text, warnings and logs",
+        fails=False,
+        observe=listening,
+        observe_live=False,
+        outcomes=spoken_differences,
+    ),
+    Aspect("exception-text", "the text of an exception", fails=False, outcomes=text_differences),
     Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
     Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),
 )
@@ -107,8 +126,15 @@ def reported_only() -> frozenset[str]:
 
 
 @contextlib.contextmanager
-def observing() -> Iterator[Callable[[], dict[str, object]]]:
-    """Observe the block for every aspect; the function it yields is to be called right after the program."""
+def observing(*, live: bool = False) -> Iterator[Callable[[], dict[str, object]]]:
+    """Observe the block for every aspect; the function it yields is to be called right after the program.
+
+    live: the block is the user's own run.
+    """
     with contextlib.ExitStack() as stack:
-        readers = {aspect.name: stack.enter_context(aspect.observe()) for aspect in ASPECTS if aspect.observe}
+        readers = {
+            aspect.name: stack.enter_context(aspect.observe())
+            for aspect in ASPECTS
+            if aspect.observe and (aspect.observe_live or not live)
+        }
         yield lambda: {name: read() for name, read in readers.items()}

@@ -7,7 +7,7 @@ import numpy
 
 from ..state.description import Node
 from ..verdict import VerdictKind
-from .compare_process_state import switch_differences
+from .compare_process_state import process_differences
 from .compare_tensors import as_tensor
 from .matching import Difference, Match, MatchedOutcomes
 
@@ -43,7 +43,7 @@ def python_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
         if match.eager is not None and match.actual is not None and match.kind not in (None, "atom"):
             yield from _identity(match, match.eager, match.actual, counterparts)
             yield from _children(match, match.eager, match.actual)
-    yield from switch_differences(outcomes)
+    yield from process_differences(outcomes)
 
 
 def _one_sided(match: Match) -> Iterator[Difference]:

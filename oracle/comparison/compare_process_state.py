@@ -1,9 +1,9 @@
-"""State of the whole process compared: random generators and the switches of torch."""
+"""State of the whole process compared: random generators modes of torch and other switches."""
 
 from collections.abc import Iterator
 
+from ..state.process_state import ProcessState
 from ..state.random_state import RandomState
-from ..state.torch_switches import TorchSwitches
 from .matching import AFTER_ALL, Difference, MatchedOutcomes
 
 
@@ -16,10 +16,10 @@ def generator_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
         yield Difference(AFTER_ALL, generator, "is in another state after the call than after eager's")
 
 
-def switch_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield a difference when grad mode, default dtype or determinism are not as after eager."""
+def process_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield the modes of torch and other state of the process that are not as after eager."""
     eager, actual = (outcome.observed["python"] for outcome in (outcomes.eager, outcomes.actual))
-    assert isinstance(eager, TorchSwitches)
-    assert isinstance(actual, TorchSwitches)
-    if eager != actual:
-        yield Difference(AFTER_ALL, "torch modes", f"after the call: {actual}; after eager's: {eager}")
+    assert isinstance(eager, ProcessState)
+    assert isinstance(actual, ProcessState)
+    for name, sentence in eager.differences(actual, outcomes.eager.variables):
+        yield Difference(AFTER_ALL, name, sentence)

@@ -49,6 +49,8 @@ def value_pairs(outcomes: MatchedOutcomes) -> Iterator[Pair]:
             again = match.eager is not None and match.actual is not None and match.eager.again and match.actual.again
             if eager.shape == actual.shape and eager.dtype == actual.dtype and not again:
                 yield Pair(match.part, match.path, eager.value, actual.value)
+                if eager.tangent is not None and actual.tangent is not None:
+                    yield Pair(match.part, f"tangent of {match.path}", eager.tangent, actual.tangent)
             continue
         arrays = _arrays(match)
         if arrays is not None and arrays[0].shape == arrays[1].shape and arrays[0].dtype == arrays[1].dtype:
@@ -127,11 +129,29 @@ def _arrays(match: Match) -> tuple[numpy.ndarray, numpy.ndarray] | None:
     return None if eager is None or actual is None else (eager, actual)
 
 
+_METADATA = {
+    "dtype": "dtype",
+    "device": "device",
+    "shape": "shape",
+    "requires_grad": "requires_grad",
+    "type_name": "class",
+    "inference": "is_inference()",
+}
+
+
 def _metadata(eager: TensorRecord, actual: TensorRecord) -> Iterator[tuple[str, object, object]]:
-    for name in ("dtype", "device", "shape", "requires_grad", "type_name"):
+    for name, words in _METADATA.items():
         eager_has, actual_has = getattr(eager, name), getattr(actual, name)
         if eager_has != actual_has:
-            yield name.replace("type_name", "class"), eager_has, actual_has
+            yield words, eager_has, actual_has
+    if eager.history != actual.history and eager.requires_grad and actual.requires_grad:
+        eager_has, actual_has = ("a step of the graph" if one.history else "None" for one in (eager, actual))
+        yield "grad_fn", eager_has, actual_has
+    if eager.lazy != actual.lazy:
+        yield "what is still to be done to its numbers", f"{eager.lazy}", f"{actual.lazy}"
+    if (eager.tangent is None) != (actual.tangent is None):
+        eager_has, actual_has = ("missing" if one.tangent is None else "a tensor" for one in (eager, actual))
+        yield "tangent", eager_has, actual_has
     if eager.shape == actual.shape and eager.value.numel() and effective_strides(eager) != effective_strides(actual):
         yield "stride", eager.stride, actual.stride
 

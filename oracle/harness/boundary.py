@@ -1,7 +1,7 @@
 """One boundary: a function or module that is compiled and whose calls are judged."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -71,7 +71,7 @@ class Boundary:
         """Count a call and judge it if its turn has come; None means that it is to run compiled, unjudged."""
         self.calls += 1
         roots = call_roots(self.target, self.label, args, kwargs)
-        signature = call_signature(walk(roots))
+        signature = (call_signature(walk(roots)), tuple(map(_plain, roots.values())))
         known = signature in self.signatures
         self.signatures.add(signature)
         power_of_two = self.calls & (self.calls - 1) == 0
@@ -103,8 +103,15 @@ def call_roots(
 ) -> dict[str, object]:
     """Name what a call can reach as its author would: arguments by parameter name, the module as `self`."""
     roots: dict[str, object] = argument_names(target, args, kwargs)
-    roots["self" if isinstance(target, torch.nn.Module) else label] = target
+    roots[name_apart("self" if isinstance(target, torch.nn.Module) else label, roots)] = target
     return roots
+
+
+def name_apart(name: str, taken: Container[str]) -> str:
+    """Return a name for one of our own things that no argument of the user's has."""
+    while name in taken:
+        name = f"the {name}"
+    return name
 
 
 def argument_names(target: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from ..judge import judge_call
 from ..judge_options import JudgeOptions
 from ..state.snapshot import Snapshot
 from ..verdict import Verdict, VerdictKind
-from .boundary import Boundary, call_roots
+from .boundary import Boundary, call_roots, name_apart
 from .compilers import LADDER, CompileRequest
 from .known_compilers import find_compiler
 
@@ -47,7 +47,8 @@ def check(
     options = options or JudgeOptions()
     keywords = dict(kwargs or {})
     if compiled is not None:
-        roots = {**call_roots(fn, "reference", args, keywords), "compiled": compiled}
+        roots = call_roots(fn, "reference", args, keywords)
+        roots[name_apart("compiled", roots)] = compiled
         return judge_call(fn, compiled, args, keywords, options, roots).verdict
     request = request or CompileRequest()
     roots = call_roots(fn, "function", args, keywords)

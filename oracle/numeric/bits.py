@@ -12,6 +12,8 @@ def equal_bits(first: Tensor, second: Tensor) -> bool:
             left, right = torch.view_as_real(left), torch.view_as_real(right)
         if not left.is_floating_point():
             return torch.equal(left, right)
+        if left.itemsize == 1:  # of eight bits, which torch stores and converts, and hardly computes with
+            left, right = left.float(), right.float()
         both_nan = left.isnan() & right.isnan()
         same = (left == right) & (left.signbit() == right.signbit())
         return bool((same | both_nan).all())
@@ -27,8 +29,10 @@ def zero_sign_differences(actual: Tensor, eager: Tensor) -> int:
 
 
 def as_reals(value: Tensor) -> Tensor:
-    """Return the values detached; complex ones as pairs of floats in a last dimension."""
+    """Return the values detached; complex ones as pairs of floats in a last dimension, those of eight bits widened."""
     value = value.detach()
+    if value.is_floating_point() and value.itemsize == 1:
+        return value.float()
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 

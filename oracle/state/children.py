@@ -22,6 +22,12 @@ def slot_names(kind: type) -> Iterator[str]:
                 yield f"_{base.__name__.lstrip('_')}{name}" if private else name
 
 
+def _hooks_of(tensor: torch.Tensor) -> Iterator[object]:
+    """Yield the functions that a backward calls with a tensor's gradient; they are no fields of the tensor."""
+    for hooks in (tensor._backward_hooks, getattr(tensor, "_post_accumulate_grad_hooks", None)):
+        yield from (hooks or {}).values()
+
+
 def is_mark(name: object) -> bool:
     """Return whether an attribute or global of this name was left by a compiler."""
     return isinstance(name, str) and name.startswith(COMPILER_MARKS)
@@ -51,6 +57,7 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
     if kind == "tensor":
         if value.is_leaf and value.grad is not None:
             yield f"{path}.grad", value.grad
+        yield from ((f"hook of {path}", hook) for hook in _hooks_of(value))
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
     elif kind in ("list", "tuple", "deque"):
         names = getattr(value, "_fields", None) if kind == "tuple" else None

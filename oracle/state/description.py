@@ -13,6 +13,7 @@ import numpy
 from .argument_stand_ins import StandIns
 from .children import described_parts
 from .kinds import kind_of
+from .saved_objects import generator_digest
 from .snapshot import Snapshot
 from .tensor_records import TensorRecord, TensorRecorder
 
@@ -42,6 +43,10 @@ class Node:
             nodes.extend(child.tensors())
         return nodes
 
+    def by_path(self) -> dict[str, TensorRecord]:
+        """Return the records of the tensors in this tree by path."""
+        return {node.path: node.value for node in self.tensors()}
+
 
 class Describer:
     """Describes objects of one run; numbers new objects and storages in the order of the visit."""
@@ -69,6 +74,9 @@ class Describer:
         self.alive.append(value)
         identity = self._number(value)
         again = id(value) in self.described
+        if kind == "tensor" and value.is_nested:
+            nodes = [self.describe(f"{path}[{n}]", part, depth + 1) for n, part in enumerate(value.unbind())]
+            return Node("nested", path, type_name, identity, children={node.path: node for node in nodes})
         if kind == "tensor":
             self.described.add(id(value))
             if not again:
@@ -76,7 +84,10 @@ class Describer:
             return Node(kind, path, type_name, identity, self.records[id(value)], again=again)
         if again and not inside and kind != "tuple":  # which of two equal tuples it is, Python does not promise
             return Node(kind, path, type_name, identity, again=True)
-        if kind in ("closed", "forward-only", "generator") or depth > DEEPEST or (kind == "class" and not inside):
+        if kind == "generator":
+            state = Node("atom", f"state of {path}", "builtins.str", value=generator_digest(value))
+            return Node(kind, path, type_name, identity, children={state.path: state})
+        if kind in ("closed", "forward-only") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
         if kind in ("array", "buffer"):
             return Node(kind, path, type_name, identity, numpy.array(value, copy=True))

@@ -3,6 +3,7 @@
 `comparison` compares the outcomes of eager and of the compiled program.
 """
 
+import contextvars
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ class RunOutcome:
     changed: by path, the objects that existed before and changed, described.
     bindings: by path, global names bound to something else.
     observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
-    seconds: wall time.
+    seconds: wall time.  variables: the context variables that the call can reach.
     """
 
     output: Node | None
@@ -33,6 +34,7 @@ class RunOutcome:
     bindings: Mapping[str, Node]
     observed: Mapping[str, object]
     seconds: float = 0.0
+    variables: "frozenset[contextvars.ContextVar[Any]]" = frozenset()
 
     def tensors(self) -> dict[str, TensorRecord]:
         """Return every described tensor by path: outputs first, then changed state."""
@@ -59,7 +61,8 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> Ru
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
         for saved in snapshot.changed_bindings()
     }
-    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds)
+    variables = snapshot.reached.variables
+    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds, variables)
 
 
 def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
@@ -97,7 +100,8 @@ def _dtypes_of_storages(snapshot: Snapshot) -> dict[int, set[torch.dtype]]:
 def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:
     """Return whether a stand-in differs from the (untouched) tensor it replaces."""
     before = saved.alias
-    return now.shape != before.shape or now.dtype != before.dtype or not _bitwise_equal(now.detach(), before)
+    same_form = now.shape == before.shape and now.dtype == before.dtype and now.requires_grad == saved.requires_grad
+    return not same_form or not _bitwise_equal(now.detach(), before)
 
 
 def _bitwise_equal(first: torch.Tensor, second: torch.Tensor) -> bool:

@@ -5,6 +5,7 @@ back without running user code.
 """
 
 import copy
+import hashlib
 import random
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -289,6 +290,13 @@ class SavedGenerator:
             self.value.setstate(self.state)
         else:
             self.value.set_state(self.state)  # torch's, and NumPy's older kind
+
+
+def generator_digest(value: Any) -> str:
+    """Return the state of a random generator as a few letters."""
+    state = _generator_state(value)
+    content = bytes(state.tolist()) if isinstance(state, torch.Tensor) else repr(state).encode()
+    return hashlib.blake2s(content, digest_size=6).hexdigest()
 
 
 def _generator_state(value: Any) -> Any:

@@ -104,7 +104,10 @@ class SavedTensorState:
 
 def has_storage(value: torch.Tensor) -> bool:
     """Return whether the tensor is a strided view of plain bytes that can be saved."""
+    if value.is_nested or value.layout != torch.strided or value.device.type == "meta":
+        return False
     try:
-        return value.layout == torch.strided and value.device.type != "meta" and value.untyped_storage().nbytes() >= 0
+        storage = value.untyped_storage()
+        return storage.nbytes() == 0 or storage.data_ptr() != 0  # a wrapper has bytes in name only
     except (NotImplementedError, RuntimeError):
         return False

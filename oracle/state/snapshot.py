@@ -8,10 +8,10 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from plumbline.compiler.base.torch_facts import unwrapped
 
+from .process_state import ProcessState
 from .random_state import RandomState
 from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, has_storage
-from .torch_switches import TorchSwitches
 from .walk import Walk, walk
 
 
@@ -35,7 +35,7 @@ class Snapshot:
             self._save(visit.path, visit.kind, visit.value)
         self.bindings = [save_binding(binding) for binding in reached.bindings]
         self.random = RandomState.now()
-        self.switches = TorchSwitches.now()
+        self.process = ProcessState.now()
 
     @classmethod
     def take(cls, roots: Mapping[str, object]) -> "Snapshot":
@@ -52,7 +52,8 @@ class Snapshot:
                 self.obstacles.append(f"{path} is not initialised yet, and cannot be made so again")
                 return
             if not has_storage(value):
-                self.obstacles.append(f"{path} is a {type(value).__name__} of layout {value.layout}, not rewindable")
+                form = "nested" if value.is_nested else f"of layout {value.layout} on {value.device}"
+                self.obstacles.append(f"{path} is a {type(value).__name__} {form}, which cannot be rewound")
                 return
             storage = value.untyped_storage()
             if storage._cdata not in self.storages:
@@ -77,7 +78,7 @@ class Snapshot:
 
     def rewind(self) -> None:
         """Restore everything to the moment of the snapshot."""
-        self.switches.restore()
+        self.process.restore()
         with torch.no_grad():
             for saved_binding in self.bindings:
                 if saved_binding.changed():

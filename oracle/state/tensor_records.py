@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 import torch
+from torch.autograd import forward_ad
+
+from plumbline.compiler.base.torch_facts import forward_ad_is_active
 
 from .saved_tensors import has_storage
 
@@ -12,7 +15,8 @@ class TensorRecord:
     """One tensor by value.
 
     value: a detached copy with the strides of the original.  storage: number of the storage, negative for those that
-    existed before the call.  offset: in elements.
+    existed before the call.  offset: in elements.  history: whether a step of autograd's graph made it.  lazy: whether
+    its numbers are still to be conjugated or negated.  tangent: a copy of that of forward-mode AD.
     """
 
     value: torch.Tensor
@@ -23,8 +27,19 @@ class TensorRecord:
     offset: int
     storage: int | None
     requires_grad: bool
+    history: bool
+    inference: bool
+    lazy: str
+    tangent: torch.Tensor | None
     type_name: str
     original: torch.Tensor  # the live tensor: keeps its storage alive, finds its lanes
+
+    def is_overwritten(self) -> bool:
+        """Return whether fresh memory of a run holds other numbers now than when it was recorded."""
+        if self.storage is None or self.storage < 0 or self.original.layout != torch.strided:
+            return False
+        now = _copy_of(self.original)
+        return now.shape == self.value.shape and not torch.equal(_bytes_of(now), _bytes_of(self.value))
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +64,10 @@ class TensorRecorder:
             offset=int(value.storage_offset()) if strided else 0,
             storage=self._storage(value),
             requires_grad=value.requires_grad,
+            history=value.grad_fn is not None,
+            inference=value.is_inference(),
+            lazy=" and ".join(["conjugate"] * value.is_conj() + ["negative"] * value.is_neg()) or "nothing",
+            tangent=_tangent_of(value),
             type_name=type(value).__qualname__,
             original=value,
         )
@@ -59,6 +78,18 @@ class TensorRecorder:
         key = value.untyped_storage()._cdata
         known = self.known_storages.get(key)
         return known if known is not None else self.storages.setdefault(key, len(self.storages))
+
+
+def _bytes_of(value: torch.Tensor) -> torch.Tensor:
+    return value.reshape(-1).contiguous().view(torch.uint8)
+
+
+def _tangent_of(value: torch.Tensor) -> torch.Tensor | None:
+    """Return a copy of the tangent that forward-mode AD has put beside a tensor, None without one."""
+    if not forward_ad_is_active():
+        return None
+    tangent = forward_ad.unpack_dual(value).tangent  # type: ignore[no-untyped-call]  # torch leaves it untyped
+    return None if tangent is None else _copy_of(tangent)
 
 
 def _copy_of(value: torch.Tensor) -> torch.Tensor:

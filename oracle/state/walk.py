@@ -3,6 +3,7 @@
 The walk knows kinds of objects, not their use: snapshots rewind what it visits, records describe it.
 """
 
+import contextvars
 import dis
 import functools
 import types
@@ -45,13 +46,14 @@ class Walk:
     """Everything reached from the roots, in the order of the visit.
 
     bindings: global names that may be rebound.  forward_only: paths of objects that cannot be rewound.
-    truncated: the walk hit its limit.
+    truncated: the walk hit its limit.  variables: context variables.
     """
 
     visits: tuple[Visit, ...]
     bindings: tuple[Binding, ...]
     forward_only: tuple[str, ...]
     truncated: bool
+    variables: "frozenset[contextvars.ContextVar[Any]]" = frozenset()
 
 
 @functools.lru_cache(maxsize=4096)
@@ -71,6 +73,7 @@ class _Walker:
         self.seen: set[int] = set()
         self.alive: list[object] = []  # temporary objects (bound methods) must stay alive: ids would be reused
         self.truncated = False
+        self.variables: set[contextvars.ContextVar[Any]] = set()
 
     def walk(self, roots: Mapping[str, object]) -> Walk:
         stack = [(path, value) for path, value in reversed(list(roots.items()))]
@@ -82,6 +85,8 @@ class _Walker:
                 self.truncated = True
                 break
             kind = kind_of(value)
+            if isinstance(value, contextvars.ContextVar):
+                self.variables.add(value)
             if kind in ("atom", "closed"):
                 continue
             self.seen.add(id(value))
@@ -91,7 +96,13 @@ class _Walker:
                 continue
             self.visits.append(Visit(path, kind, value))
             stack.extend(reversed(list(self.children(path, kind, value))))
-        return Walk(tuple(self.visits), tuple(self.bindings.values()), tuple(self.forward_only), self.truncated)
+        return Walk(
+            tuple(self.visits),
+            tuple(self.bindings.values()),
+            tuple(self.forward_only),
+            self.truncated,
+            frozenset(self.variables),
+        )
 
     def children(self, path: str, kind: str, value: Any) -> Iterator[tuple[str, object]]:
         if kind == "function":

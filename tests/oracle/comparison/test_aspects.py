@@ -41,8 +41,32 @@ class Halved(torch.autograd.Function):
         return gradient
 
 
+class Once(torch.autograd.Function):
+    """The square, which refuses gradients of its gradient as compilers do."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if torch.is_grad_enabled():
+            raise RuntimeError("no double backward")
+        return gradient * 2 * ctx.saved_tensors[0]
+
+
+def printing(x):
+    print("seen")
+    return x * 2
+
+
 def fails(x):
     raise ValueError("no")
+
+
+def fails_with(text):
+    raise ValueError(text)
 
 
 def fails_otherwise(x):
@@ -63,6 +87,9 @@ PLANTED = {
     "exceptions": (fails, fails_otherwise, X.clone),
     "python": (lambda x: [x, 1], lambda x: [x, 1, 2], X.clone),
     "rng": (lambda x: x + random.random() * 0, lambda x: x + 0.0, X.clone),
+    "double-backward": (lambda x: x * x, Once.apply, leaf),
+    "spoken": (printing, lambda x: x * 2, X.clone),
+    "exception-text": (fails, lambda x: fails_with("yes"), X.clone),
     "gradient-strides": (lambda x: x * 2, Strided.apply, leaf),
     "zero-sign": (lambda x: x * 0.0, lambda x: (x * 0.0).abs(), X.clone),
 }

@@ -1,0 +1,37 @@
+"""Programs that ask whether they are being compiled and go another way then: by design, not by a fault of a compiler.
+
+`torch.compiler.is_compiling()` gives a module's flag; while a reference runs here, the flag says yes and notes where it
+was asked.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from plumbline.compiler.base.torch_facts import compiling_flag
+
+
+@dataclass(slots=True, eq=False)
+class AskedFlag:
+    """A flag that is set, and knows who asked.  places: `file:line`, each once, in order."""
+
+    places: dict[str, None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Say yes, and note the nearest line that is not torch's."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
+            frame = frame.f_back
+        self.places[f"{frame.f_code.co_filename}:{frame.f_lineno}"] = None
+        return True
+
+
+def as_if_compiled(program: Callable[..., Any], flag: AskedFlag) -> Callable[..., Any]:
+    """Return a program that runs as it is, and is told that it is compiled."""
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        with compiling_flag(flag):
+            return program(*args, **kwargs)
+
+    return told

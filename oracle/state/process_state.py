@@ -1,0 +1,163 @@
+"""The process-wide state that a program may change and not restore: one table of what is read and how it is set back.
+
+What is not in the table is not judged, so a row is all that a new kind of state needs.
+"""
+
+import contextvars
+import gc
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+
+from plumbline.compiler.base.torch_facts import default_device_or_none
+
+_DEVICES = ("cpu", "cuda")
+_OF_COMPILERS = ("TORCH", "TRITON", "PLUMBLINE", "PYTORCH", "CUDA_", "KINETO", "LLVM_", "XDG_", "TMP", "CC", "CXX")
+"""How names of environment variables begin that compilers set for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One piece of state.  name: as a sentence says it.  read: its present value.  write: sets it."""
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+
+
+def _deterministic(state: tuple[bool, bool]) -> None:
+    torch.use_deterministic_algorithms(state[0], warn_only=state[1])
+
+
+def _anomaly(state: tuple[bool, bool]) -> None:
+    torch.autograd.set_detect_anomaly(*state)
+
+
+def _autocast(device: str) -> tuple[Switch, Switch]:
+    return (
+        Switch(
+            f"autocast of {device}",
+            lambda: torch.is_autocast_enabled(device),
+            lambda on: torch.set_autocast_enabled(device, on),
+        ),
+        Switch(
+            f"autocast dtype of {device}",
+            lambda: torch.get_autocast_dtype(device),
+            lambda dtype: torch.set_autocast_dtype(device, dtype),
+        ),
+    )
+
+
+def _backend_flag(backend: Any, name: str) -> Switch:
+    short = backend.__name__.removeprefix("torch.backends.")
+    return Switch(f"{short}.{name}", lambda: getattr(backend, name), lambda value: setattr(backend, name, value))
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OF_COMPILERS)}
+
+
+def _set_environment(saved: Mapping[str, str]) -> None:
+    for name in _environment().keys() - saved.keys():
+        del os.environ[name]
+    os.environ.update(saved)
+
+
+def _collect_garbage(on: bool) -> None:
+    (gc.enable if on else gc.disable)()
+
+
+SWITCHES: tuple[Switch, ...] = (
+    Switch("grad mode", torch.is_grad_enabled, torch.set_grad_enabled),
+    Switch("default dtype", torch.get_default_dtype, torch.set_default_dtype),
+    Switch("default device", default_device_or_none, torch.set_default_device),
+    Switch(
+        "deterministic algorithms",
+        lambda: (torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()),
+        _deterministic,
+    ),
+    *(switch for device in _DEVICES for switch in _autocast(device)),
+    Switch("autocast cache", torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+    Switch("anomaly mode", lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()), _anomaly),
+    Switch("float32 matmul precision", torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    Switch("number of threads", torch.get_num_threads, torch.set_num_threads),
+    Switch("always warning", torch.is_warn_always_enabled, torch.set_warn_always),
+    *(_backend_flag(torch.backends.cudnn, name) for name in ("enabled", "benchmark", "deterministic")),
+    _backend_flag(torch.backends.mkldnn, "enabled"),
+    Switch("numpy.geterr()", numpy.geterr, lambda state: numpy.seterr(**state)),
+    Switch("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Switch("garbage collection", gc.isenabled, _collect_garbage),
+    Switch("working directory", os.getcwd, os.chdir),
+    Switch("os.environ", _environment, _set_environment),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessState:
+    """The values of all switches at one moment, by name; context variables beside them.
+
+    contexts: values by variable; reference runs have a context of their own, so these are never set back.
+    """
+
+    values: Mapping[str, Any]
+    contexts: Mapping["contextvars.ContextVar[Any]", Any]
+
+    @classmethod
+    def now(cls) -> "ProcessState":
+        """Read everything."""
+        return cls({switch.name: switch.read() for switch in SWITCHES}, dict(contextvars.copy_context()))
+
+    def restore(self) -> None:
+        """Set back what changed, and touch nothing else."""
+        for switch in SWITCHES:
+            if switch.read() != self.values[switch.name]:
+                switch.write(self.values[switch.name])
+
+    def differences(
+        self, other: "ProcessState", variables: "frozenset[contextvars.ContextVar[Any]]"
+    ) -> list[tuple[str, str]]:
+        """Return each piece of state that is not the same in `other`, and the two values in words.
+
+        variables: the context variables that count; compilers have some of their own.
+        """
+        found = [
+            (name, _words(name, value, other.values[name]))
+            for name, value in self.values.items()
+            if value != other.values[name]
+        ]
+        return found + [
+            (f"context variable {variable.name}", f"is {_shown(theirs)}, after eager's {_shown(ours)}")
+            for variable in sorted(variables, key=lambda one: one.name)
+            for ours, theirs in [(self.contexts.get(variable, _UNSET), other.contexts.get(variable, _UNSET))]
+            if not _same(ours, theirs)
+        ]
+
+
+_UNSET = object()
+_PLAIN = (int, float, str, bytes, bool, type(None), tuple, frozenset)
+
+
+def _same(ours: object, theirs: object) -> bool:
+    """Return whether two values of a context variable are alike; of objects that a run makes only the class counts."""
+    if ours is theirs:
+        return True
+    if type(ours) is not type(theirs):
+        return False
+    return bool(ours == theirs) if isinstance(ours, _PLAIN) else True
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is _UNSET else f"{value!r}"[:80]
+
+
+def _words(name: str, ours: Any, theirs: Any) -> str:
+    if isinstance(ours, dict):
+        keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
+        parts = [f"{key} is {theirs.get(key, 'not set')!r}, after eager's {ours.get(key, 'not set')!r}" for key in keys]
+        return "; ".join(parts)[:200]
+    return f"is {theirs!r} after the call, {ours!r} after eager's"
