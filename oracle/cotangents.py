@@ -37,6 +37,15 @@ class Gradients:
     error: BaseException | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FullRun:
+    """A run and its backwards: by kind the gradients, and what they left behind; None where none was run."""
+
+    outcome: RunOutcome
+    gradients: dict[str, Gradients | None]
+    after: RunOutcome | None
+
+
 def backwards_of(paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed: int) -> tuple[str, ...]:
     """Return the kinds of backward to run from the outputs at these paths, in this order; none without paths."""
     if not paths:

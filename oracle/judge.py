@@ -16,7 +16,7 @@ import torch
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
-from .cotangents import differentiable
+from .cotangents import FullRun, differentiable
 from .judge_options import JudgeOptions
 from .numeric.references import References
 from .run_differences import (
@@ -30,7 +30,7 @@ from .run_differences import (
     unsteady_places,
     value_findings,
 )
-from .runs import CallRuns, FullRun, JudgedProgram, run_program
+from .runs import CallRuns, JudgedProgram, run_program
 from .state.random_state import RandomState
 from .state.run_outcome import ProgramEnd, RunOutcome
 from .state.snapshot import Snapshot

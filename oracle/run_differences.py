@@ -13,13 +13,12 @@ from .comparison.aspects import ASPECTS
 from .comparison.compare import OutcomeComparison, compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
-from .cotangents import AGAIN, COTANGENTS, DOUBLE, Gradients
+from .cotangents import AGAIN, COTANGENTS, DOUBLE, FullRun, Gradients
 from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
 from .numeric.references import References
 from .numeric.value_decision import Need
 from .numeric.value_judgement import judge_values
-from .runs import FullRun
 from .state.run_outcome import RunOutcome
 from .verdict import Finding, VerdictKind
 

@@ -4,13 +4,13 @@ import contextlib
 import contextvars
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from .comparison.aspects import observing
-from .cotangents import Gradients, backwards_of, differentiable, gradients_of, leaves_of
+from .cotangents import FullRun, Gradients, backwards_of, differentiable, gradients_of, leaves_of
 from .noise.shadow import ShadowRun
 from .quiet import quiet
 from .state.argument_stand_ins import StandIns
@@ -18,15 +18,6 @@ from .state.run_outcome import ProgramEnd, RunOutcome, outcome_of
 from .state.snapshot import Snapshot
 
 JudgedProgram = Callable[..., Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FullRun:
-    """A run and its backwards: by kind the gradients, and what they left behind; None where none was run."""
-
-    outcome: RunOutcome
-    gradients: dict[str, Gradients | None]
-    after: RunOutcome | None
 
 
 class CallRuns:

@@ -17,6 +17,8 @@ from .objects.classes import ClassValue
 from .objects.instances import OF_OWN_CLASS, ObjectValue
 
 _OF_SEQUENCES = ("__add__", "__mul__")
+_OF_SETS = ("__or__", "__and__", "__sub__", "__xor__")
+_VIEWS = (type({}.keys()), type({}.items()))
 _KEEPS_TEXTS = type(type("Text", (str,), {})("a") % ()) is not str  # whether a text without `%` is given back as it is
 
 
@@ -129,6 +131,8 @@ def _answers(left: Value, right: Value, method_name: str) -> bool:
     """Return whether the left operand answers by a method written in C, so that the right one is not asked."""
     if method_name == "__mod__" and issubclass(left.python_type(), str | bytes | bytearray):
         return True  # a text formats whatever it is given, or refuses it
+    if method_name in _OF_SETS and issubclass(left.python_type(), _VIEWS):
+        return True  # a view iterates over whatever it is given, or refuses it
     if method_name in _OF_SEQUENCES and hasattr(left.python_type(), "__contains__"):
         return False  # a sequence is joined or repeated where no operand adds or multiplies
     return contents_of(left).answers_operator(contents_of(right), method_name)
@@ -186,6 +190,8 @@ def compare(ctx: CaptureContext, symbol: str, left: Value, right: Value) -> Valu
     """Evaluate a comparison."""
     left, right = ctx.realize(left), ctx.realize(right)
     record = COMPARISONS[symbol]
+    if left.python_type() is types.MappingProxyType and isinstance(right, ObjectValue):
+        raise Break(UNSUPPORTED_OPERATION, "a mapping proxy compared, which asks the other side as its mapping")
     if left.precedes_methods:
         answer = left.compare(ctx, record, right, False)
     else:

@@ -60,13 +60,13 @@ class ModuleValue(ObjectValue):
             return
         for table in ("_parameters", "_modules"):
             holder = self.table(ctx, table)
-            if holder is not None and self._has(holder, name):
+            if holder is not None and holder.contains(ctx, Constant(name)):
                 if kind is not type(None):
                     self.unsupported(f"replacing the registered {name!r}", TENSOR_STATE)
                 holder.set_item(ctx, Constant(name), value)
                 return
         buffers = self.table(ctx, "_buffers")
-        if buffers is not None and self._has(buffers, name):
+        if buffers is not None and buffers.contains(ctx, Constant(name)):
             if not issubclass(kind, torch.Tensor | type(None)):
                 self.unsupported(f"assigning a {kind.__name__} to the buffer {name!r}", TENSOR_STATE)
             buffers.set_item(ctx, Constant(name), value)
