@@ -7,8 +7,8 @@ result goes to the caller and is compared with the trial.
 
 import contextlib
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -144,7 +144,7 @@ class _Trials:
         )
         native = _draws_natively(eager, runs.snapshot, options)
         comparison = compare(eager, trial, without={"rng"} if native else ())
-        findings = list(comparison.findings)
+        findings = self._strict_numbers(comparison.findings, reference)
         if native and eager.error is None and trial.error is None:
             samples = (runs.samples(program, options.samples) for program in (reference, candidate))
             findings += sample_findings(comparison.pairs, *samples)
@@ -154,6 +154,13 @@ class _Trials:
         if self.expected.after is not None and self.actual.after is not None:
             findings += after_backward_findings(self.expected.after, self.actual.after, comparison)
         return findings, comparison
+
+    def _strict_numbers(self, findings: Iterable[Finding], reference: JudgedProgram) -> list[Finding]:
+        """Return the findings; a number that is nearly eager's is wrong unless it was read out of a tensor."""
+        nearly = [finding for finding in findings if finding.kind is VerdictKind.NO_REFERENCE]
+        if not nearly or self.runs.reads_numbers(reference):
+            return list(findings)
+        return [replace(finding, kind=VerdictKind.WRONG) if finding in nearly else finding for finding in findings]
 
     def unless_eager_does(self, findings: list[Finding], reference: JudgedProgram) -> list[Finding]:
         """Return the findings; nothing is wrong about a place where eager differs from itself as well."""

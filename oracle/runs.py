@@ -14,6 +14,7 @@ from .cotangents import FullRun, Gradients, backwards_of, differentiable, gradie
 from .noise.shadow import ShadowRun
 from .quiet import quiet
 from .state.argument_stand_ins import StandIns
+from .state.number_reads import NumberReads
 from .state.run_outcome import ProgramEnd, RunOutcome, outcome_of
 from .state.snapshot import Snapshot
 
@@ -68,6 +69,17 @@ class CallRuns:
             else:
                 found = dict.fromkeys(kinds)
             return found, outcome_of(self.snapshot, ProgramEnd(None, None, 0.0, observed()), stand_ins)
+
+    def reads_numbers(self, program: JudgedProgram) -> bool:
+        """Return whether a program reads numbers out of tensors."""
+        reads = NumberReads()
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            with reads:
+                return program(*args, **kwargs)
+
+        self.forward(noted)
+        return reads.seen
 
     def samples(self, program: JudgedProgram, count: int) -> dict[str, list[torch.Tensor]]:
         """Return the tensors of successive runs by path, each run with another seed."""

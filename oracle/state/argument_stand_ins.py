@@ -30,7 +30,7 @@ class StandIns:
         self.by_passed: dict[int, torch.Tensor] = {}
         self.by_original: dict[int, StandIn] = {}
         if enabled and torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
-            self._make(_graph_tensors((args, dict(kwargs))))
+            self._make(_graph_tensors((args, tuple(kwargs.values()))))
         self.args: tuple[Any, ...] = self._replace(args)
         self.kwargs: dict[str, Any] = {name: self._replace(value) for name, value in kwargs.items()}
 
@@ -63,8 +63,7 @@ def _graph_tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         inside = value.requires_grad and value.grad_fn is not None and value.layout == torch.strided
         return [value] if inside else []
-    items = value.values() if type(value) is dict else value if type(value) in (tuple, list) else ()
-    tensors = [tensor for item in items if not isinstance(item, list) for tensor in _graph_tensors(item)]
+    tensors = [tensor for item in value for tensor in _graph_tensors(item)] if type(value) is tuple else []
     return list({id(tensor): tensor for tensor in tensors}.values())
 
 

@@ -18,7 +18,7 @@ from .objects.instances import OF_OWN_CLASS, ObjectValue
 
 _OF_SEQUENCES = ("__add__", "__mul__")
 _OF_SETS = ("__or__", "__and__", "__sub__", "__xor__")
-_VIEWS = (type({}.keys()), type({}.items()))
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.items()))
 _KEEPS_TEXTS = type(type("Text", (str,), {})("a") % ()) is not str  # whether a text without `%` is given back as it is
 
 

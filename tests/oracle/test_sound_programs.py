@@ -1,0 +1,331 @@
+"""Sound programs that the judge once broke or called wrong: both sides are the same function."""
+
+import functools
+import threading
+import time
+import uuid
+import weakref
+
+import pytest
+import torch
+
+from plumbline.oracle import VerdictKind, check
+
+X = torch.linspace(-2, 2, 8).reshape(2, 4)
+ONES = torch.ones(3)
+SOUND = {}
+
+
+def sound(function):
+    SOUND[function.__name__] = function
+    return function
+
+
+def judged(function, *args, **kwargs):
+    """Judge a function against itself."""
+    return check(function, args, kwargs, compiled=function)
+
+
+@torch.library.custom_op("plumbline_sound::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+class Wrapped(torch.Tensor):
+    """A tensor that has no memory of its own."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function, _types, args=(), kwargs=None):
+        plain = [one.inner if isinstance(one, Wrapped) else one for one in args]
+        result = function(*plain, **(kwargs or {}))
+        return Wrapped(result) if isinstance(result, torch.Tensor) else result
+
+
+@sound
+def truncated_backpropagation():
+    class Recurrent(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.hidden = torch.nn.Linear(4, 4), None
+
+        def forward(self, x):
+            past = 0 if self.hidden is None else self.hidden
+            self.hidden = torch.tanh(self.linear(x) + past)
+            return self.hidden
+
+    module = Recurrent()
+    verdicts = [judged(module, X) for _ in range(3)]
+    module.hidden.sum().backward()
+    assert module.linear.weight.grad is not None
+    return verdicts[-1]
+
+
+@sound
+def cache_of_keys():
+    weight, keys = torch.randn(4, 4, requires_grad=True), []
+
+    def step(x):
+        keys.append(x @ weight)
+        return torch.stack(keys).sum(0)
+
+    verdicts = [judged(step, X) for _ in range(3)]
+    torch.stack(keys).sum().backward()
+    assert len(keys) == 3
+    return verdicts[-1]
+
+
+def _named(name):
+    namespace = {}
+    exec(f"def {name}(x, {name}): {name}.add_(x); return {name} * 1", namespace)
+    state = torch.zeros(3)
+    verdict = judged(namespace[name], ONES, state)
+    assert state.tolist() == [1, 1, 1]
+    return verdict
+
+
+@sound
+def argument_with_the_functions_name():
+    return _named("state")
+
+
+@sound
+def argument_named_reference():
+    return _named("reference")
+
+
+@sound
+def argument_named_compiled():
+    return _named("compiled")
+
+
+@sound
+def custom_operator():
+    return judged(lambda x: twice(x) + 1, ONES)
+
+
+@sound
+def operator_overload_in_a_closure():
+    operator = torch.ops.aten.add.Tensor
+    return judged(lambda x: operator(x, x), ONES)
+
+
+@sound
+def graph_module():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return x.sin() * 2
+
+    return judged(torch.fx.symbolic_trace(Net()), ONES)
+
+
+@sound
+def lazy_linear():
+    return judged(torch.nn.LazyLinear(3), X)
+
+
+@sound
+def nested_argument():
+    return judged(lambda n: n * 2, torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)]))
+
+
+@sound
+def nested_result():
+    return judged(lambda a, b: torch.nested.nested_tensor([a, b]), torch.ones(2, 3), torch.ones(4, 3))
+
+
+@sound
+def jagged_argument():
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    return judged(lambda n: n * 2, torch.nested.nested_tensor(parts, layout=torch.jagged))
+
+
+@sound
+def sparse_argument():
+    return judged(lambda x: x * 2, torch.eye(3).to_sparse())
+
+
+@sound
+def sparse_result():
+    return judged(lambda x: x.to_sparse(), torch.eye(3))
+
+
+@sound
+def wrapped_argument():
+    return judged(lambda x: x * 2, Wrapped(ONES))
+
+
+@sound
+def wrapped_result():
+    return judged(lambda x: Wrapped(x * 2), ONES)
+
+
+@sound
+def floats_of_eight_bits():
+    return judged(lambda x: x.to(torch.float8_e4m3fn), X)
+
+
+@sound
+def floats_of_eight_bits_given():
+    return judged(lambda x: x.float() * 2, X.to(torch.float8_e5m2))
+
+
+@sound
+def meta_argument():
+    return judged(lambda x: x * 2, torch.ones(3, device="meta"))
+
+
+@sound
+def module_that_times_itself():
+    class Timed(torch.nn.Module):
+        def forward(self, x):
+            self.seconds = time.perf_counter()
+            return x * 2
+
+    return judged(Timed(), ONES)
+
+
+@sound
+def unique_name():
+    return judged(lambda x: (x * 2, str(uuid.uuid4())), ONES)
+
+
+@sound
+def time_of_day():
+    return judged(lambda x: (x * 2, time.time()), ONES)
+
+
+@sound
+def memory_that_nobody_wrote():
+    return judged(lambda x: torch.empty(1000), ONES)
+
+
+@sound
+def number_of_an_object():
+    return judged(lambda x: (x, id(x * 1)), ONES)
+
+
+@sound
+def detached_in_place():
+    return judged(lambda x: x.detach_() * 2, torch.ones(3, requires_grad=True) * 2)
+
+
+@sound
+def autocast_for_good():
+    try:
+        return judged(lambda x: (torch.set_autocast_enabled("cpu", True), x * 2)[1], ONES)
+    finally:
+        torch.set_autocast_enabled("cpu", False)
+
+
+@sound
+def cached_function_with_an_effect():
+    log = []
+
+    @functools.lru_cache
+    def cached(number):
+        log.append(number)
+        return number * 2
+
+    return judged(lambda x: x * cached(3), ONES)
+
+
+@sound
+def local_of_a_thread():
+    local = threading.local()
+    local.count = 0
+
+    def counted(x):
+        local.count += 1
+        return x * local.count
+
+    return judged(counted, ONES)
+
+
+@sound
+def counter_by_weak_key():
+    key = torch.nn.Linear(1, 1)
+    counts = weakref.WeakKeyDictionary({key: 0})
+
+    def counted(x):
+        counts[key] += 1
+        return x * counts[key]
+
+    return judged(counted, ONES)
+
+
+@sound
+def generator_as_argument():
+    return judged(lambda items: next(items) * 2, (ONES for _ in range(3)))
+
+
+@sound
+def hook_that_counts():
+    log, weight = [], torch.randn(3, requires_grad=True)
+    weight.register_hook(lambda gradient: log.append(1))
+    verdict = judged(lambda x: x * weight, ONES)
+    assert log == []
+    return verdict
+
+
+@sound
+def address_of_an_argument():
+    return judged(lambda x: (x * 2, x.data_ptr()), ONES)
+
+
+@sound
+def printing_and_warning():
+    return judged(lambda x: (print("seen"), x * 2)[1], ONES)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_it_is_not_called_wrong(name):
+    verdict = SOUND[name]()
+    assert not verdict.failed, str(verdict)
+    assert verdict.kind is not VerdictKind.JUDGE_FAILED, str(verdict)
+
+
+def _asks(x):
+    return x * 2 if not torch.compiler.is_compiling() else x * 3
+
+
+def _refuses(x):
+    if not torch.compiler.is_compiling() and x.sum() > 0:
+        raise ValueError("no")
+    return x * 2
+
+
+def _asks_and_is_wrong(x):
+    return x * 2 if not torch.compiler.is_compiling() else x * 3
+
+
+@pytest.mark.parametrize("program", [_asks, _refuses])
+def test_a_program_that_asks_whether_it_is_compiled(program):
+    verdict = check(program, (ONES,), compiler="plumbline", backend="aot_eager")
+    assert verdict.kind is VerdictKind.DESIGN
+    assert f"{program.__code__.co_filename}:{program.__code__.co_firstlineno + 1}" in verdict.sentence
+
+
+def test_asking_excuses_no_fault():
+    assert check(_asks_and_is_wrong, (ONES,), compiled=lambda x: x * 4).kind is VerdictKind.WRONG
+
+
+def test_an_error_inside_the_judge_does_not_touch_the_call(monkeypatch):
+    from plumbline.oracle import judge
+
+    def broken(*_):
+        raise RuntimeError("a fault of the judge's")
+
+    monkeypatch.setattr(judge, "gradient_findings", broken)
+    state = torch.zeros(3)
+    verdict = check(lambda x, s: s.add_(x), (ONES, state), compiled=lambda x, s: s.add_(x))
+    assert verdict.kind is VerdictKind.JUDGE_FAILED
+    assert "a fault of the judge's" in verdict.sentence
+    assert not verdict.failed
+    assert state.tolist() == [1, 1, 1]
