@@ -100,7 +100,7 @@ def cotangents_for(outputs: Sequence[torch.Tensor], kind: str, seed: int) -> lis
 def _transposed_zeros(output: torch.Tensor) -> torch.Tensor:
     """Return zeros in the memory order of a transposed tensor."""
     zeros = torch.zeros(tuple(reversed(output.shape)), dtype=output.dtype, device=output.device)
-    return zeros.permute(*reversed(range(output.dim())))
+    return zeros.permute(tuple(reversed(range(output.dim()))))
 
 
 def _normal(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

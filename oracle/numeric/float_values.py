@@ -57,7 +57,7 @@ def judge_by_replicas(actual: Tensor, eager: Tensor, lanes: Lanes) -> OpenDecisi
     if share > UNSTABLE_SHARE:
         if lanes.rounded is None or lanes.wide is None:
             return ValueDecision(Need.ROUNDED, statistics, f"rounding decides {share:.0%} of positions")
-        declared = judge_declared(actual, eager, lanes.rounded, share, statistics)
+        declared = judge_declared(actual, eager, lanes.rounded, share, statistics, exact)
         jumps = float(jumped_places(actual, eager, exact, lanes.wide, units).double().mean())
         # A value that is all rounding (a gradient that cancels to nothing) is noise; one that may jump is undecided.
         if declared.kind is VerdictKind.WRONG or jumps > UNSTABLE_SHARE:

@@ -78,7 +78,10 @@ CLOSED = (
 CLOSED_PACKAGES = frozenset({"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"})
 
 
-CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"})
+CLOSED_MODULES = frozenset({"unittest.case", "unittest.result", "unittest.runner", "unittest.suite"}) | {
+    "torch._ops",  # operators keep what they have looked up
+    "torch._library.custom_ops",
+}
 
 
 # Packages whose functions read no state of the user's: their globals and classes are not searched.

@@ -1,9 +1,9 @@
-"""Faults of backwards, each planted and caught: what the gradients of a compiled call may get wrong, its values right."""
+"""Faults of backwards, each planted and caught: gradients that are wrong where every value is right."""
 
 import pytest
 import torch
 
-from plumbline.oracle import check
+from plumbline.oracle import VerdictKind, check
 
 X = torch.linspace(-2, 2, 20).reshape(5, 4)
 PLANTED = {}
@@ -323,3 +323,10 @@ def test_it_is_caught(name):
         assert PLANTED[name]().failed
     finally:
         torch.set_default_dtype(dtype)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3), (2, 1, 3)])
+def test_outputs_of_every_shape_have_their_cotangents(shape):
+    x = torch.ones(shape, requires_grad=True)
+    assert check(lambda x: x * 2, (x,), compiled=lambda x: x * 2).kind is VerdictKind.EQUAL
+    assert check(lambda x: x * 2, (x,), compiled=WRONG).failed == bool(x.numel())
