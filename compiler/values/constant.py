@@ -345,6 +345,9 @@ class MadeObject(Known):
         return name
 
 
+_BOUND_TO_NO_INSTANCE = (staticmethod, classmethod, types.ClassMethodDescriptorType, types.BuiltinFunctionType)
+
+
 class MethodOf(Value):
     """A method of a builtin type, bound to a value under evaluation: `owner.name`."""
 
@@ -387,10 +390,12 @@ class MethodOf(Value):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give the names, the documentation and `__self__`."""
-        if name == "__name__":
-            return Constant(self.name)
+        if name == "__name__":  # not always what it was looked up as: torch has several names for one function
+            return Constant(getattr(look_up(self.owner.python_type(), self.name)[1], "__name__", self.name))
         if name == "__self__":
-            return self.owner
+            kind = self.owner.python_type()
+            of_class = isinstance(look_up(kind, self.name)[1], _BOUND_TO_NO_INSTANCE)
+            return fold(ctx, getattr, getattr(kind, self.name), name) if of_class else self.owner
         if name in ("__qualname__", "__module__", "__doc__", "__text_signature__"):
             return fold(ctx, getattr, getattr(self.owner.stand_in(), self.name), name)
         self.unsupported(f"attribute {name!r}", ATTRIBUTE)

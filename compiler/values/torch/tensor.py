@@ -1,6 +1,7 @@
 """Tensors: a node of the graph, and a fake tensor that carries the metadata."""
 
 import operator
+import types
 from collections.abc import Callable, Hashable
 
 import numpy
@@ -336,10 +337,13 @@ class TensorValue(Value):
         if self.real is not None and self.source is not None and name in getattr(self.real, "__dict__", {}):
             place = Item(Attribute(self.source, "__dict__"), name)
             return ctx.wrap(self.real.__dict__[name], place)
-        if look_up(self.kind, name)[1] is ABSENT:
+        owner, raw = look_up(self.kind, name)
+        if raw is ABSENT:
             if self.source is not None and self.real is not None:
                 ctx.guards.add(self.source, GuardKind.LACKS_ATTRIBUTE, name)
             ctx.throw(AttributeError, f"'{told_name(self.kind)}' object has no attribute '{name}'")
+        if owner is not None and isinstance(raw, staticmethod | classmethod | types.BuiltinFunctionType):
+            return bind_raw(ctx, raw, owner, name, self, self.kind)  # no method: `__new__`, `__torch_function__`
         if callable(getattr(torch.Tensor, name, None)):
             return MethodOf(self, name)
         if name not in _SETTLED_ATTRIBUTES:
