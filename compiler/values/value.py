@@ -351,17 +351,46 @@ class Value:
         self.unsupported("replaying a change", CANNOT_REBUILD)
 
 
+class Ended(StopIteration):
+    """An iterator of the evaluated program has ended; raised: the StopIteration it did so with."""
+
+    def __init__(self, raised: Raised) -> None:
+        self.raised = raised
+        super().__init__()
+
+
+class Elements(Iterator[Value]):
+    """The elements of an iterator value, one by one, for Python's own iterators to run over.
+
+    Unlike a generator it can be asked again after it has ended or failed, as it is in the program.
+    """
+
+    __slots__ = ("ctx", "iterator", "left")
+
+    def __init__(self, ctx: "CaptureContext", iterator: Value) -> None:
+        self.ctx = ctx
+        self.iterator = iterator
+        self.left = _MOST_ELEMENTS
+
+    def __next__(self) -> Value:
+        self.left -= 1
+        if self.left < 0:
+            raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
+        try:
+            return self.ctx.realize(self.iterator.next(self.ctx))
+        except Raised as raised:
+            if not issubclass(raised.value.python_type(), StopIteration):
+                raise
+            ended = Ended(raised.with_traceback(None))  # a traceback would hold what the frames hold
+        try:
+            raise ended
+        finally:
+            del ended
+
+
 def elements_of(ctx: "CaptureContext", iterator: Value) -> Iterator[Value]:
     """Give the elements of an iterator value one by one."""
-    for _ in range(_MOST_ELEMENTS):
-        try:
-            element = ctx.realize(iterator.next(ctx))
-        except Raised as raised:
-            if issubclass(raised.value.python_type(), StopIteration):
-                return
-            raise
-        yield element
-    raise Break(LIMIT, f"an iterator of more than {_MOST_ELEMENTS} elements")
+    return Elements(ctx, iterator)
 
 
 def unless_refused(ctx: "CaptureContext", ask: Callable[["CaptureContext"], Value | None]) -> Value | None:

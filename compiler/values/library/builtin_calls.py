@@ -11,11 +11,11 @@ from typing import Any, NoReturn, Union
 
 import torch
 
-from ..constant import Constant, MethodOf, RangeIterator, fold
-from ..python.containers.iterators import IteratorValue, called_until, enumerated, filtered, mapped, zipped
+from ..constant import Constant, MethodOf, fold
+from ..python.containers.iterators import CalledUntil, IteratorValue, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
-from ..python.containers.sequences import ElementIterator, SliceValue
+from ..python.containers.sequences import SliceValue
 from ..python.containers.sets import SetValue, copy_of_set
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import MISSING, class_lookup, demand_plain_reading, guard_bases
@@ -518,7 +518,7 @@ def _read_only(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
 @calls(iter)
 def _iter(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 2:
-        return IteratorValue(type(iter(int, 1)), called_until(ctx, args[0], args[1]), ctx)
+        return IteratorValue(type(iter(int, 1)), CalledUntil(ctx, args[0], args[1]), ctx)
     return ctx.realize(args[0]).iterate(ctx)
 
 
@@ -538,11 +538,6 @@ def _iterators(ctx: CaptureContext, args: Arguments) -> list[Value]:
     return [ctx.realize(ctx.realize(arg).iterate(ctx)) for arg in args]
 
 
-def _all_pure(iterators: list[Value]) -> bool:
-    plain = (ElementIterator, RangeIterator)
-    return all(isinstance(i, plain) or (isinstance(i, IteratorValue) and i.pure) for i in iterators)
-
-
 @constructs(zip)
 def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     strict = ctx.realize(kwargs.get("strict", Constant(False))).truth(ctx)
@@ -551,7 +546,6 @@ def _zip(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> 
         zip,
         zipped(ctx, iterators, strict),
         ctx,
-        pure=_all_pure(iterators),
         parts=tuple(iterators),
         options="strict=True" if strict else "",
     )
@@ -564,19 +558,19 @@ def _enumerate(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keyword
     assert isinstance(start, int)
     iterators = _iterators(ctx, args[:1])
     steps = enumerated(ctx, iterators[0], start)
-    return IteratorValue(enumerate, steps, ctx, pure=_all_pure(iterators), parts=tuple(iterators), count=start)
+    return IteratorValue(enumerate, steps, ctx, parts=tuple(iterators), count=start)
 
 
 @constructs(map)
 def _map(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     function, iterators = ctx.realize(args[0]), _iterators(ctx, args[1:])
-    return IteratorValue(map, mapped(ctx, function, iterators), ctx, parts=(function, *iterators))
+    return IteratorValue(map, mapped(ctx, function, iterators), ctx, parts=tuple(iterators), function=function)
 
 
 @constructs(filter)
 def _filter(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     function, iterator = ctx.realize(args[0]), _iterators(ctx, args[1:])[0]
-    return IteratorValue(filter, filtered(ctx, function, iterator), ctx, parts=(function, iterator))
+    return IteratorValue(filter, filtered(ctx, function, iterator), ctx, parts=(iterator,), function=function)
 
 
 @constructs(reversed)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..constant import Constant
-from ..python.containers.iterators import Groups, IteratorValue, accumulated, chained, filtered
+from ..python.containers.iterators import Iterable, IteratorValue, accumulated, chained, filtered, grouped
 from ..python.containers.tuples import TupleValue
+from ..python.objects.attributes import class_lookup
 from ..python.objects.classes import constructs
 from ..python.operators import binary
 from ..reasons import ARGUMENT_NOT_KNOWN, Break
@@ -43,22 +44,26 @@ def _chain(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 @constructs(itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement)
 def _combinatoric(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+    chosen: Any = kind
     if kind is itertools.product:
         repeat = _number(ctx, kwargs.get("repeat"), 1)
         _demand(ctx, kind, repeat=repeat)
-        pools = [ctx.unpack(arg) for arg in args] * repeat
-        rows: Iterator[tuple[Value, ...]] = itertools.product(*pools)
+        pools = [ctx.unpack(arg) for arg in args]
+        rows: Iterator[tuple[Value, ...]] = itertools.product(*pools, repeat=repeat)
+        parts, options = [TupleValue(pool) for pool in pools], f"repeat={repeat}"
     else:
         iterable, count, *_ = [*args, *(kwargs[name] for name in ("iterable", "r") if name in kwargs), Constant(None)]
         items: list[Any] = ctx.unpack(iterable)
-        if kind is itertools.permutations and ctx.realize(count).identity() is None:
-            rows = itertools.permutations(items)
-        else:
-            number = _number(ctx, count, 0)
-            _demand(ctx, kind, (), number)
-            chosen: Any = kind  # checked by the entry above
-            rows = chosen(items, number)
-    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx, pure=True)
+        whole = kind is itertools.permutations and ctx.realize(count).identity() is None
+        number = len(items) if whole else _number(ctx, count, 0)
+        _demand(ctx, kind, (), number)
+        rows = chosen(items, number)
+        parts, options = [TupleValue(items)], str(number)
+    return IteratorValue(kind, map(_row, rows), ctx, parts=tuple(parts), options=options, advanced=True)
+
+
+def _row(row: tuple[Value, ...]) -> Value:
+    return TupleValue(list(row))
 
 
 @constructs(itertools.islice)
@@ -76,7 +81,7 @@ def _islice(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 def _zip_longest(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     fill = kwargs.get("fillvalue", Constant(None))
     rows = itertools.zip_longest(*[elements_of(ctx, _iterator(ctx, arg)) for arg in args], fillvalue=fill)
-    return IteratorValue(kind, (TupleValue(list(row)) for row in rows), ctx)
+    return IteratorValue(kind, map(_row, rows), ctx)
 
 
 @constructs(itertools.repeat)
@@ -91,26 +96,26 @@ def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
 def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     start = args[0] if args else kwargs.get("start")
     step = args[1] if len(args) > 1 else kwargs.get("step")
-    try:  # it refuses what is not a number
-        itertools.count(
-            *(ctx.realize(arg).stand_in() for arg in args),
-            **{name: ctx.realize(value).stand_in() for name, value in kwargs.items()},
-        )
-    except TypeError as error:
-        ctx.throw(TypeError, *error.args)
-    except Break:
-        pass
-    return IteratorValue(kind, counted(ctx, start or Constant(0), step or Constant(1)), ctx)
+    for value in (ctx.realize(value) for value in (*args, *kwargs.values())):
+        names = ("__index__", "__int__", "__float__", "__complex__")
+        if not any(class_lookup(value.python_type(), name)[0] for name in names[: 4 if value.is_constant() else 3]):
+            _demand(ctx, kind, None)
+    return IteratorValue(kind, _Counted(ctx, start or Constant(0), step or Constant(1)), ctx)
 
 
-def counted(ctx: CaptureContext, start: Value, step: Value) -> Iterator[Value]:
-    """Give the steps of itertools.count()."""
-    number = ctx.realize(start)
-    if number.python_type() is bool and number.is_constant():  # counted as a number of C
-        number = Constant(int(number.truth(ctx)))
-    while True:
-        yield number
-        number = ctx.realize(binary(ctx, "+", number, step))
+class _Counted(Iterator[Value]):
+    """The steps of itertools.count(): the next number is computed before this one is given."""
+
+    def __init__(self, ctx: CaptureContext, start: Value, step: Value) -> None:
+        self.ctx = ctx
+        self.step = step
+        self.number = ctx.realize(start)
+        if self.number.python_type() is bool and self.number.is_constant():  # counted as a number of C
+            self.number = Constant(int(self.number.truth(ctx)))
+
+    def __next__(self) -> Value:
+        number, self.number = self.number, self.ctx.realize(binary(self.ctx, "+", self.number, self.step))
+        return number
 
 
 @constructs(itertools.cycle)
@@ -120,8 +125,10 @@ def _cycle(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 @constructs(itertools.starmap)
 def _starmap(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    steps = elements_of(ctx, _iterator(ctx, args[1]))
-    return IteratorValue(kind, (ctx.call(args[0], ctx.unpack(row), {}) for row in steps), ctx)
+    def result(row: Value) -> Value:
+        return ctx.call(args[0], ctx.unpack(row), {})
+
+    return IteratorValue(kind, map(result, elements_of(ctx, _iterator(ctx, args[1]))), ctx)
 
 
 @constructs(itertools.accumulate)
@@ -158,8 +165,11 @@ def _while(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 def _compress(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     given = [*args, *(kwargs[name] for name in ("data", "selectors") if name in kwargs)]
     data, selectors = (elements_of(ctx, _iterator(ctx, given[place])) for place in (0, 1))
-    chosen = (value for value, keep in zip(data, selectors, strict=False) if ctx.realize(keep).truth(ctx))
-    return IteratorValue(kind, chosen, ctx)
+
+    def chosen(selector: Value) -> bool:
+        return selector.truth(ctx)
+
+    return IteratorValue(kind, itertools.compress(data, map(chosen, selectors)), ctx)
 
 
 @calls(itertools.tee)
@@ -168,8 +178,16 @@ def _tee(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     _demand(ctx, itertools.tee, (), count)
     if count == 0:
         return TupleValue([])  # nothing is asked of what would be copied
-    copies = itertools.tee(elements_of(ctx, _iterator(ctx, args[0])), count)
-    return TupleValue([IteratorValue(type(copy), copy, ctx) for copy in copies])
+    given = ctx.realize(args[0])
+    if isinstance(given, IteratorValue) and given.kind is _TEE:  # what it gives is kept by all of them
+        copies = itertools.tee(given.steps, count)
+        return TupleValue([given if copy is given.steps else IteratorValue(_TEE, copy, ctx) for copy in copies])
+    if class_lookup(given.python_type(), "__copy__")[0] is not None:
+        raise Break(ARGUMENT_NOT_KNOWN, "itertools.tee of an iterator that can copy itself")
+    return TupleValue([IteratorValue(_TEE, copy, ctx) for copy in itertools.tee(Iterable(ctx, given), count)])
+
+
+_TEE: type = type(itertools.tee(())[0])
 
 
 def chain_from_iterable_rule(function: object) -> CallRule | None:
@@ -188,11 +206,11 @@ def chain_from_iterable_rule(function: object) -> CallRule | None:
 @constructs(itertools.pairwise)
 def _pairwise(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     steps = itertools.pairwise(elements_of(ctx, _iterator(ctx, args[0])))
-    return IteratorValue(kind, (TupleValue(list(pair)) for pair in steps), ctx)
+    return IteratorValue(kind, map(_row, steps), ctx)
 
 
 @constructs(itertools.groupby)
 def _groupby(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
     key = ctx.realize(args[1] if len(args) > 1 else kwargs.get("key", Constant(None)))
     by_key = None if isinstance(key, Constant) and key.value is None else key
-    return IteratorValue(kind, Groups(ctx, _iterator(ctx, args[0] if args else kwargs["iterable"]), by_key).rows(), ctx)
+    return IteratorValue(kind, grouped(ctx, _iterator(ctx, args[0] if args else kwargs["iterable"]), by_key), ctx)

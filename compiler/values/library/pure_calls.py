@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..constant import MadeObject, fold
+from ..python.containers.iterators import matches
 from ..python.containers.tuples import TupleValue
 from ..reasons import ARGUMENT_NOT_KNOWN, Break
 from ..rule_tables import CallRule, calls
@@ -86,7 +87,7 @@ def _iterator_rule(function: Callable[..., Any]) -> CallRule:
 
         given = ctx.realize(fold(ctx, make))
         found = tuple(ctx.realize(part).constant() for part in ctx.unpack(given))
-        return TupleValue([MadeObject(part, make, place) for place, part in enumerate(found)]).iterate(ctx)
+        return matches(ctx, TupleValue([MadeObject(part, make, place) for place, part in enumerate(found)]))
 
     return rule
 

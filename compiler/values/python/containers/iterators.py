@@ -1,23 +1,27 @@
 """Iterators made while capturing: zip, enumerate, map, filter, itertools, and generators of inlined functions.
 
-Each is a Python generator over values, so it is as lazy as the one it stands for.
+Each is Python's own iterator of the kind, over values. So it asks what it takes from as the one it stands for does:
+as lazily, in the same order, again or not after an end or an error.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 
 from ...constant import Constant
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD
 from ...type_attributes import type_attribute
-from ...value import CaptureContext, Raised, Rebuilder, Value, elements_of, unless_refused
+from ...value import CaptureContext, Elements, Ended, Raised, Rebuilder, Value, elements_of, unless_refused
+from .sequences import ElementIterator
 from .tuples import TupleValue
 
 
 class IteratorValue(Value):
-    """An iterator; steps: gives the elements. pure: the remaining elements may be taken early, at a break.
+    """An iterator; steps: gives the elements.
 
-    parts: what the type, called with it, gives an iterator that goes on like this one.  count: for enumerate, the
-    number of the first element.  options: keywords of that call.
+    parts: the iterators over which the type, called with them, gives one that goes on like this one.  function: what
+    that call takes first.  count: for enumerate, the number of the first element.  options: keywords of that call.
+    advanced: the parts are what it began with.
     """
 
     always_true = True
@@ -29,18 +33,21 @@ class IteratorValue(Value):
         steps: Iterator[Value],
         ctx: CaptureContext,
         *,
-        pure: bool = False,
-        parts: tuple[Value, ...] = (),
+        parts: tuple[Value, ...] | None = None,
+        function: Value | None = None,
         count: int | None = None,
         options: str = "",
+        advanced: bool = False,
     ) -> None:
         self.kind = kind
         self.steps = steps
         self.ctx = ctx
-        self.pure = pure
         self.parts = parts
+        self.function = function
         self.count = count
         self.options = options
+        self.advanced = advanced
+        self.maker: Callable[..., object] = kind  # what is called with the parts
         self.steps_taken = 0
         self.owner: Value | None = None  # whose length is the hint of how many elements are left
 
@@ -64,11 +71,23 @@ class IteratorValue(Value):
 
     def next(self, ctx: CaptureContext) -> Value:
         """Give the next element."""
-        for element in self.steps:
+        try:
+            element = next(self.steps)
+        except Ended as ended:
+            raised: Raised | None = ended.raised
+        except StopIteration:
+            raised = None
+        else:
             self.steps_taken += 1
             return ctx.realize(element)
         self.owner = None
-        ctx.throw(StopIteration)
+        self.steps_taken += self.advanced  # it knows that it has ended
+        if raised is None:
+            ctx.throw(StopIteration)
+        try:
+            raise raised
+        finally:
+            del raised  # its traceback holds this frame
 
     def gathered(self, ctx: CaptureContext) -> list[Value]:
         """Evaluate `list(iterator)`."""
@@ -93,25 +112,43 @@ class IteratorValue(Value):
         self.unsupported(f"method {name!r}", BUILTIN_METHOD)
 
     def rebuild(self, out: Rebuilder) -> str:
-        """Make an iterator over the remaining elements, if taking them early changes nothing."""
-        if not self.pure and not self.parts:
-            self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
-        if self.parts:
-            return self._rest_by_parts(out)
-        rest = TupleValue(list(self.steps))
-        self.steps = iter(rest.items)
-        name = out.fresh()
-        out.line(f"{name} = {out.inject(iter)}({out.value(rest)})")
-        return name
-
-    def _rest_by_parts(self, out: Rebuilder) -> str:
         """Make it of its parts, which stand where it has moved them to."""
-        arguments = [out.value(part) for part in self.parts]
+        if self.parts is None:
+            self.unsupported("continuing an iterator across a break", CANNOT_REBUILD)
+        arguments = [out.value(self.function)] if self.function is not None else []
+        for part in self.parts:
+            asked_before = not (self.advanced or isinstance(part, IteratorValue | ElementIterator))
+            text = out.value(part)
+            arguments.append(f"{out.inject(_Standing)}({text})" if asked_before else text)
         arguments += [str(self.count + self.steps_taken)] if self.count is not None else []
         arguments += [self.options] if self.options else []
         name = out.fresh()
-        out.line(f"{name} = {out.inject(self.kind)}({', '.join(arguments)})")
+        out.line(f"{name} = {out.inject(self.maker)}({', '.join(arguments)})")
+        if self.advanced and self.steps_taken:
+            out.line(f"for {out.fresh()} in {out.inject(range)}({self.steps_taken}): {out.inject(next)}({name}, None)")
         return name
+
+
+class _Standing:
+    """Stands for an iterator whose own `__iter__` has been asked before."""
+
+    def __init__(self, iterator: Iterator[object]) -> None:
+        self.iterator = iterator
+
+    def __iter__(self) -> Iterator[object]:
+        return self.iterator
+
+
+def matches(ctx: CaptureContext, found: TupleValue) -> IteratorValue:
+    """Return the iterator that `finditer` gives, over what it finds."""
+    iterator = IteratorValue(type(iter(int, 1)), iter(found.items), ctx, parts=(found,), advanced=True)
+    iterator.maker = _calling
+    return iterator
+
+
+def _calling(elements: tuple[object, ...]) -> Iterator[object]:
+    steps, end = iter(elements), object()
+    return iter(lambda: next(steps, end), end)
 
 
 def is_stop(raised: Raised) -> bool:
@@ -121,117 +158,130 @@ def is_stop(raised: Raised) -> bool:
 
 def zipped(ctx: CaptureContext, iterators: list[Value], strict: bool) -> Iterator[Value]:
     """Give the steps of zip()."""
-    while iterators:
-        row: list[Value] = []
-        for position in range(len(iterators)):  # no name for one of them, which would end last
-            try:
-                row.append(iterators[position].next(ctx))
-            except Raised as raised:
-                if not is_stop(raised):
-                    raise
-                if strict and position:
-                    before = "argument 1" if position == 1 else f"arguments 1-{position}"
-                    ctx.throw(ValueError, f"zip() argument {position + 1} is shorter than {before}")
-                if strict:
-                    _check_all_ended(ctx, iterators)
-                return
-        yield TupleValue(row)
+    steps = map(_row, zip(*(elements_of(ctx, iterator) for iterator in iterators), strict=strict))
+    return _Refusing(ctx, steps) if strict else steps
 
 
-def _check_all_ended(ctx: CaptureContext, iterators: list[Value]) -> None:
-    for position, iterator in enumerate(iterators[1:], 2):
-        for _ in elements_of(ctx, iterator):
-            before = "argument 1" if position == 2 else f"arguments 1-{position - 1}"
-            ctx.throw(ValueError, f"zip() argument {position} is longer than {before}")
+def _row(row: tuple[Value, ...]) -> Value:
+    return TupleValue(list(row))
+
+
+class _Refusing(Iterator[Value]):
+    """The steps of an iterator that raises ValueError itself, which the program sees."""
+
+    def __init__(self, ctx: CaptureContext, steps: Iterator[Value]) -> None:
+        self.ctx = ctx
+        self.steps = steps
+
+    def __next__(self) -> Value:
+        try:
+            return next(self.steps)
+        except ValueError as error:
+            words = error.args
+        self.ctx.throw(ValueError, *words)
 
 
 def enumerated(ctx: CaptureContext, iterator: Value, start: int) -> Iterator[Value]:
     """Give the steps of enumerate()."""
-    for position, element in enumerate(elements_of(ctx, iterator), start):
-        yield TupleValue([Constant(position), element])
+
+    def numbered(pair: tuple[int, Value]) -> Value:
+        return TupleValue([Constant(pair[0]), pair[1]])
+
+    return map(numbered, enumerate(elements_of(ctx, iterator), start))
 
 
 def mapped(ctx: CaptureContext, function: Value, iterators: list[Value]) -> Iterator[Value]:
     """Give the steps of map()."""
-    for row in zipped(ctx, iterators, strict=False):
-        assert isinstance(row, TupleValue)
-        yield ctx.call(function, row.items, {})
+    return map(lambda *row: ctx.call(function, row, {}), *(elements_of(ctx, iterator) for iterator in iterators))
 
 
 def filtered(ctx: CaptureContext, function: Value, iterator: Value, keep: bool = True) -> Iterator[Value]:
     """Give the steps of filter(), or of filterfalse()."""
-    for element in elements_of(ctx, iterator):
-        is_none = isinstance(function, Constant) and function.value is None
-        verdict = element if is_none else ctx.realize(ctx.call(function, [element], {}))
-        if verdict.truth(ctx) is keep:
-            yield element
+    is_none = isinstance(function, Constant) and function.value is None
+
+    def holds(element: Value) -> bool:
+        return (element if is_none else ctx.realize(ctx.call(function, [element], {}))).truth(ctx)
+
+    choose: Callable[..., Iterator[Value]] = filter if keep else itertools.filterfalse
+    return choose(holds, elements_of(ctx, iterator))
+
+
+class Iterable:
+    """An iterable value: Python asks it for an iterator where it would ask the object."""
+
+    def __init__(self, ctx: CaptureContext, value: Value) -> None:
+        self.ctx = ctx
+        self.value = value
+
+    def __iter__(self) -> Iterator[Value]:
+        return _AskedAgain(self.ctx, self.ctx.realize(self.ctx.realize(self.value).iterate(self.ctx)))
+
+
+class _AskedAgain(Elements):
+    """Elements of an iterator whose own `__iter__` is asked, too."""
+
+    def __iter__(self) -> Iterator[Value]:
+        return _AskedAgain(self.ctx, self.ctx.realize(self.iterator.iterate(self.ctx)))
 
 
 def chained(ctx: CaptureContext, iterables: Iterator[Value]) -> Iterator[Value]:
     """Give the steps of itertools.chain()."""
-    for iterable in iterables:
-        yield from elements_of(ctx, ctx.realize(iterable).iterate(ctx))
+    return itertools.chain.from_iterable(map(functools.partial(Iterable, ctx), iterables))
 
 
-def called_until(ctx: CaptureContext, function: Value, sentinel: Value) -> Iterator[Value]:
-    """Give the steps of iter(function, sentinel)."""
-    while True:
-        element = ctx.realize(ctx.call(function, [], {}))
-        if ctx.same_or_equal(element, sentinel):
-            return
-        yield element
+class CalledUntil(Iterator[Value]):
+    """The steps of `iter(function, sentinel)`: it has ended where the function says so, not where it fails."""
+
+    def __init__(self, ctx: CaptureContext, function: Value, sentinel: Value) -> None:
+        self.ctx = ctx
+        self.parts: tuple[Value, Value] | None = (function, sentinel)
+
+    def __next__(self) -> Value:
+        if self.parts is None:
+            raise StopIteration
+        function, sentinel = self.parts
+        try:
+            element = self.ctx.realize(self.ctx.call(function, [], {}))
+        except Raised as raised:
+            if is_stop(raised):
+                self.parts = None
+            raise
+        if self.ctx.same_or_equal(sentinel, element):
+            self.parts = None
+            raise StopIteration
+        return element
 
 
 def accumulated(
     ctx: CaptureContext, iterator: Value, add: Callable[[Value, Value], Value], initial: Value | None = None
 ) -> Iterator[Value]:
     """Give the steps of itertools.accumulate()."""
-    total = initial
-    if total is not None:
-        yield total
-    for element in elements_of(ctx, iterator):
-        total = element if total is None else ctx.realize(add(total, element))
-        yield total
+    return itertools.accumulate(elements_of(ctx, iterator), lambda *both: ctx.realize(add(*both)), initial=initial)
 
 
-class Groups:
-    """The state that `itertools.groupby` shares with the groups it gives: they all take from one iterator."""
+class _GroupKey:
+    """The key of a group, which is compared by the program's `==`."""
 
-    def __init__(self, ctx: CaptureContext, iterator: Value, key: Value | None) -> None:
+    def __init__(self, ctx: CaptureContext, value: Value) -> None:
         self.ctx = ctx
-        self.steps = elements_of(ctx, iterator)
-        self.key = key
-        self.waiting: tuple[Value, Value] | None = None  # (key, element) taken and not given yet
-        self.current: object = None  # the group that may take
+        self.value = value
 
-    def _take(self) -> bool:
-        for element in self.steps:
-            real = self.ctx.realize(element)
-            key = real if self.key is None else self.ctx.realize(self.ctx.call(self.key, [real], {}))
-            self.waiting = (key, real)
-            return True
-        self.waiting = None
-        return False
+    __hash__ = None  # type: ignore[assignment]  # it is never in a dictionary
 
-    def rows(self) -> Iterator[Value]:
-        """Give (key, group) pairs."""
-        last: Value | None = None
-        while self.waiting is not None or self._take():
-            assert self.waiting is not None
-            if last is not None and self.ctx.same_or_equal(last, self.waiting[0]):
-                self.waiting = None
-                continue
-            last = self.waiting[0]
-            self.current = mark = object()
-            yield TupleValue([last, IteratorValue(_GROUP, self._group(last, mark), self.ctx)])
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _GroupKey) and self.ctx.same_or_equal(self.value, other.value)
 
-    def _group(self, key: Value, mark: object) -> Iterator[Value]:
-        while self.current is mark and (self.waiting is not None or self._take()):
-            assert self.waiting is not None
-            if not self.ctx.same_or_equal(key, self.waiting[0]):
-                return
-            element, self.waiting = self.waiting[1], None
-            yield element
+
+def grouped(ctx: CaptureContext, iterator: Value, key: Value | None) -> Iterator[Value]:
+    """Give the steps of itertools.groupby()."""
+
+    def key_of(element: Value) -> _GroupKey:
+        return _GroupKey(ctx, element if key is None else ctx.realize(ctx.call(key, [element], {})))
+
+    def row_of(found: tuple[_GroupKey, Iterator[Value]]) -> Value:
+        return TupleValue([found[0].value, IteratorValue(_GROUP, found[1], ctx)])
+
+    return map(row_of, itertools.groupby(elements_of(ctx, iterator), key_of))
 
 
 _GROUP = type(next(itertools.groupby([0]))[1])

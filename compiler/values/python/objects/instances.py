@@ -1,7 +1,6 @@
 """Instances of user code: special methods, copies, new ones; and objects that can only be passed on."""
 
 import collections
-import itertools
 import operator
 import sys
 import types
@@ -230,7 +229,7 @@ class ObjectValue(InstanceAttributes):
         if self.contents is not None and defines(self.contents.python_type(), "__iter__"):
             return self.contents.iterate(ctx)
         if self.method(ctx, "__getitem__") is not None and class_lookup(self.kind, "__iter__")[0] is None:
-            return _hinted_by(self, IteratorValue(SEQUENCE_ITERATOR, _by_position(ctx, self), ctx))
+            return _hinted_by(self, IteratorValue(SEQUENCE_ITERATOR, _ByPosition(ctx, self), ctx))
         self.refuse(ctx, "iteration", iter)
 
     def gathered(self, ctx: CaptureContext) -> list[Value]:
@@ -403,24 +402,34 @@ def _hinted_by(owner: ObjectValue, iterator: IteratorValue) -> IteratorValue:
     return iterator
 
 
-def _by_position(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
-    """Give `owner[0]`, `owner[1]`, ... until IndexError or StopIteration."""
-    for position in itertools.count():
+class _ByPosition(Iterator[Value]):
+    """Gives `owner[0]`, `owner[1]`, ... until IndexError or StopIteration; another error does not end it."""
+
+    def __init__(self, ctx: CaptureContext, owner: ObjectValue) -> None:
+        self.ctx = ctx
+        self.owner: ObjectValue | None = owner
+        self.position = 0
+
+    def __next__(self) -> Value:
+        if self.owner is None:
+            raise StopIteration
         try:
-            element = owner.get_item(ctx, Constant(position))
+            element = self.owner.get_item(self.ctx, Constant(self.position))
         except Raised as raised:
-            if issubclass(raised.value.python_type(), IndexError | StopIteration):
-                return
-            raise
-        yield element
+            if not issubclass(raised.value.python_type(), IndexError | StopIteration):
+                raise
+            self.owner = None
+        else:
+            self.position += 1
+            return element
+        raise StopIteration
 
 
 def _from_the_end(ctx: CaptureContext, owner: ObjectValue) -> Iterator[Value]:
     """Give the elements of an object with `__len__` and `__getitem__`, the last first."""
     size = owner.length(ctx).constant()
     assert isinstance(size, int)
-    for position in range(size - 1, -1, -1):
-        yield owner.get_item(ctx, Constant(position))
+    return (owner.get_item(ctx, Constant(position)) for position in range(size - 1, -1, -1))
 
 
 _NO_NAMESPACE = " and no __dict__ for setting new attributes" if sys.version_info >= (3, 13) else ""
