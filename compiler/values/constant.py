@@ -181,7 +181,8 @@ def _sets_plainly(kind: type, name: str) -> bool:
     return setter in (object.__setattr__, types.ModuleType.__setattr__) and look_up(kind, name)[1] is ABSENT
 
 
-_OF_MEMBERS = frozenset({"_name_", "_value_", "__objclass__", "_sort_order_"})  # of enumerations: never change
+_OF_MEMBERS = frozenset({"__objclass__", "_sort_order_"})  # of enumerations: never change
+_OF_MEMBERS_BY_PROPERTY = {name: vars(enum.Enum)[name] for name in ("name", "value")}
 
 
 class Known(KnownObject):
@@ -216,6 +217,9 @@ class Known(KnownObject):
         if isinstance(self.value, types.ModuleType):
             return self._module_attr(ctx, self.value, name)
         space = getattr(self.value, "__dict__", None)
+        if isinstance(self.value, enum.Enum) and name in _OF_MEMBERS_BY_PROPERTY:
+            plain = look_up(type(self.value), name)[1] is _OF_MEMBERS_BY_PROPERTY[name]
+            name = f"_{name}_" if plain else name
         if isinstance(space, dict) and name not in _OF_MEMBERS and look_up(type(self.value), name)[1] is ABSENT:
             place = Attribute(Injected(self.value), "__dict__")
             if name in space:
@@ -230,6 +234,17 @@ class Known(KnownObject):
         if isinstance(attribute, types.BuiltinMethodType) and isinstance(self.value, str | int | float):
             return MethodOf(self, name)
         return ctx.known(attribute)
+
+    def guard_member(self, ctx: CaptureContext) -> None:
+        """Guard what a member of an enumeration says of itself, for what Python answers from it."""
+        if isinstance(self.value, enum.Enum):
+            for name in ("_name_", "_value_"):
+                ctx.realize(self.get_attr(ctx, name))
+
+    def truth(self, ctx: CaptureContext) -> bool:
+        """Return the truth of a flag by the bits that it has now."""
+        self.guard_member(ctx)
+        return super().truth(ctx)
 
     def _module_attr(self, ctx: CaptureContext, module: types.ModuleType, name: str) -> Value:
         if name == "__dict__":
@@ -296,6 +311,7 @@ class Known(KnownObject):
     def iterate(self, ctx: CaptureContext) -> Value:
         """Iterate over a flag, or over an enum member that is text; other objects are not iterable here."""
         if isinstance(self.value, enum.Flag | str):
+            self.guard_member(ctx)
             return ctx.known(tuple(self.value)).iterate(ctx)
         if isinstance(self.value, enum.Enum):
             self.refuse(ctx, "iteration", iter)
@@ -310,6 +326,9 @@ class Known(KnownObject):
         if isinstance(self.value, enum.Enum) and not item.is_constant():
             self.refuse(ctx, "membership test", lambda value: None in value)
         if isinstance(self.value, enum.Enum):
+            for member in (self, item):
+                if isinstance(member, Known):
+                    member.guard_member(ctx)
             return bool(fold(ctx, lambda: item.constant() in self.value).constant())  # type: ignore[operator]  # as Python
         return super().contains(ctx, item)
 

@@ -7,7 +7,7 @@ import collections
 import types
 from typing import Any, NoReturn
 
-from ..constant import Constant, fold, string_method
+from ..constant import Constant, Known, fold, string_method
 from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
@@ -133,6 +133,8 @@ def shown(ctx: CaptureContext, value: Value, seen: dict[int, object] | None = No
     for part in (known, *(known.__args__ if isinstance(known, types.GenericAlias) else ())):
         if isinstance(part, type):
             guard_description(part, "__module__", "__qualname__")
+    if isinstance(value, Known):
+        value.guard_member(ctx)
     return known
 
 

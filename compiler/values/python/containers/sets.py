@@ -16,7 +16,7 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT, UNSUPPORTED_OBJECT
 from ...source import SetOrder, Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .sequences import SequenceValue, TableIterator, call_dunder
 
 _PRINTABLE = frozenset({int, str, bool, type(None)})
@@ -193,9 +193,7 @@ class SetValue(SetOperand):
 
     def contains(self, ctx: CaptureContext, item: Value) -> bool:
         """Test by hash; a set is looked for as the frozen set that is equal to it."""
-        value = ctx.realize(item)
-        if isinstance(value, SetValue) and value.kind is set:
-            return frozenset(value.tokens) in self.tokens
+        value = as_frozen(ctx, ctx.realize(item))
         return token_among(ctx, self, value) in self.tokens
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
@@ -219,7 +217,8 @@ class SetValue(SetOperand):
             if name == "update":
                 return self._update(ctx, args)
             one = name in ("add", "discard", "remove")
-            return self.change(ctx, lambda tokens, *rest: getattr(tokens, name)(*rest), args, by_token=one)
+            act = _add if name == "add" and len(args) == 1 else lambda tokens, *rest: getattr(tokens, name)(*rest)
+            return self.change(ctx, act, args, by_token=one)
         if name.startswith("__"):
             self.unsupported(f"method {name!r}", BUILTIN_METHOD)
         if name == "copy" and self.kind is frozenset:
@@ -236,7 +235,7 @@ class SetValue(SetOperand):
                 self.change(ctx, lambda tokens, other: tokens.update(other), [value])
                 continue
             for item in value.each(ctx):
-                self.change(ctx, lambda tokens, token: tokens.add(token), [item], by_token=True)
+                self.change(ctx, _add, [item], by_token=True)
         return Constant(None)
 
     def change(
@@ -244,7 +243,8 @@ class SetValue(SetOperand):
     ) -> Value:
         """Change the set by a real operation on the tokens; by_token: the arguments are members."""
         pool = TokenPool(ctx, self)
-        reals = [pool.token(ctx.realize(arg)) if by_token else pool.real(ctx.realize(arg)) for arg in args]
+        values = [ctx.realize(arg) for arg in args]
+        reals = [pool.token(value, looked_for=act is not _add) if by_token else pool.real(value) for value in values]
         before = dict(self.members)
         try:
             answer = pool.run(lambda: act(self.tokens, *reals))
@@ -287,6 +287,24 @@ class SetValue(SetOperand):
         methods = {word: out.inject(getattr(set, word)) for word in words}
         items = [(methods[operation], "" if item is None else f", {out.value(item)}") for operation, item in self.log]
         return [f"{method}({name}{item})" for method, item in items]
+
+
+def _add(tokens: Any, token: Hashable) -> None:
+    tokens.add(token)
+
+
+def as_frozen(ctx: CaptureContext, value: Value) -> Value:
+    """Return the frozen set that a set is looked for as: one that has no hash of its own."""
+    contents = value.contents or value
+    if not isinstance(contents, SetValue) or contents.kind is not set:
+        return value
+    try:
+        value.hash_token(ctx)
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), TypeError):
+            return copy_of_set(contents, frozenset)
+        raise
+    return value
 
 
 def _clear(tokens: Any) -> None:
@@ -357,8 +375,9 @@ class TokenPool:
         for token in one.tokens:
             self.values[id(token)] = (token, one.members[token])
 
-    def token(self, value: Value) -> Hashable:
-        """Return the token of a value."""
+    def token(self, value: Value, *, looked_for: bool = False) -> Hashable:
+        """Return the token of a value; a set is looked for as the frozen set that is equal to it."""
+        value = as_frozen(self.ctx, value) if looked_for else value
         token = value.hash_token(self.ctx) if self.outside is None else token_among(self.ctx, self.outside, value)
         self.values[id(token)] = (token, value)
         return token
@@ -370,6 +389,8 @@ class TokenPool:
 
     def real(self, value: Value, *, operand: bool = False) -> Any:
         """Return a real container of tokens; operand: only what operators of sets take is looked into."""
+        if isinstance(value.contents, SetValue):  # C looks past the methods of a subclass
+            value = value.contents
         if isinstance(value, SetOperand) and (value.has_set_operators() or not operand):
             return value.real_tokens(self)
         if isinstance(value, Constant):

@@ -259,6 +259,8 @@ def _cached_property_value(attribute: _Attribute) -> Value:
 
 def _native_method(attribute: _Attribute) -> Value:
     instance = attribute.the_instance()
+    if isinstance(attribute.raw, types.ClassMethodDescriptorType) and attribute.owner is not object:
+        return fold(attribute.ctx, getattr, attribute.kind, attribute.name)  # of the class: `fromhex` of a float
     if not issubclass(instance.python_type(), attribute.raw.__objclass__):  # `upper = str.upper` in another class
         fold(attribute.ctx, attribute.raw.__get__, instance.stand_in())
     return NativeMethod(instance, attribute.owner, attribute.name)

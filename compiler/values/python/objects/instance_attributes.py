@@ -10,7 +10,15 @@ from ...reasons import ATTRIBUTE, UNSUPPORTED_OBJECT
 from ...source import Attribute, Injected, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from ..containers.mappings import DictValue
-from .attributes import MISSING, bind_raw, class_lookup, guard_description, name_in_errors, refused_by_property
+from .attributes import (
+    MISSING,
+    bind_raw,
+    class_lookup,
+    guard_description,
+    is_native,
+    name_in_errors,
+    refused_by_property,
+)
 
 # Special methods that Python does not call where they are None: the class does not have what they stand for.
 REFUSED_BY_NONE = frozenset({"__hash__", "__iter__", "__contains__", "__reversed__", "__copy__", "__deepcopy__"})
@@ -112,6 +120,8 @@ class InstanceAttributes(Value):
             return self.namespace
         owner, raw = class_lookup(self.kind, name)
         if isinstance(raw, types.MemberDescriptorType):
+            if self.contents is not None and is_native(raw.__objclass__):  # `real` of a complex number
+                return self.contents.get_attr(ctx, name)
             return self._slot(ctx, name)
         if name == "__weakref__":
             self.unsupported("attribute '__weakref__'", UNSUPPORTED_OBJECT)

@@ -1,6 +1,7 @@
 """Instances of user code: special methods, copies, new ones; and objects that can only be passed on."""
 
 import collections
+import functools
 import operator
 import sys
 import types
@@ -328,8 +329,12 @@ class ObjectValue(InstanceAttributes):
                 self.unsupported(f"method {name!r}", BUILTIN_METHOD)
             if name == "__getitem__" and len(args) == 1 and not kwargs:
                 return self._item_of_contents(ctx, self.contents, ctx.realize(args[0]))
-            result = self.contents.call_method(ctx, name, args, kwargs)
-            return self if result is self.contents else result
+            try:
+                result = self.contents.call_method(ctx, name, args, kwargs)
+            except Raised as raised:
+                self._refuse_by_own_name(ctx, raised, method, args, kwargs)
+                raise
+            return self if result is self.contents or _is_filled_in(self.contents, name, result) else result
         if name in ("__init__", "__init_subclass__"):
             return Constant(None)
         if name == "__setattr__":
@@ -362,6 +367,19 @@ class ObjectValue(InstanceAttributes):
             return ctx.call(ctx.known(object.__hash__), [self], {})
         return super().call_native(ctx, method, args, kwargs)
 
+    def _refuse_by_own_name(
+        self, ctx: CaptureContext, raised: Raised, method: NativeMethod, args: Arguments, kwargs: Keywords
+    ) -> None:
+        """Raise what C raises for an instance of the subclass, which some of its errors name."""
+        if not getattr(raised.value, "of_interpreter", False) or not isinstance(self.contents, Constant):
+            return
+        named: Any = type(name_in_errors(self.kind), (type(self.contents.value),), {})
+        descriptor: Any = getattr(method.kind, method.name)
+        owner: Any = named(self.contents.value)
+        real = descriptor.__get__(owner) if method.bound else functools.partial(descriptor, owner)
+        given, named_ones = [ctx.realize(arg) for arg in args], {key: ctx.realize(arg) for key, arg in kwargs.items()}
+        fold(ctx, real, *(arg.stand_in() for arg in given), **{key: arg.stand_in() for key, arg in named_ones.items()})
+
     def rebuild(self, out: Rebuilder) -> str:
         """Make a new instance and fill it; made first, so that it may refer to itself."""
         name = out.fresh()
@@ -379,6 +397,12 @@ class ObjectValue(InstanceAttributes):
             for line in self.contents.fill_instance(name, base, out):
                 out.line(line)
         return name
+
+
+def _is_filled_in(contents: Value, name: str, result: Value) -> bool:
+    """Return whether a text that is filled in had no place for anything: then C gives the text itself."""
+    literals = isinstance(contents, Constant) and isinstance(result, Constant)
+    return literals and name in ("format", "format_map", "__mod__") and result.constant() is contents.constant()
 
 
 def new_object(kind: type) -> ObjectValue:
