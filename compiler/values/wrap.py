@@ -22,6 +22,7 @@ from .guard import GuardKind
 from .python.containers.lists import ListValue
 from .python.containers.mappings import DictValue, ProxyValue
 from .python.containers.namespaces import GlobalsValue
+from .python.containers.sequences import SliceValue
 from .python.containers.sets import SetValue
 from .python.containers.tuples import TupleValue
 from .python.objects.attributes import demand_plain_reading, is_native
@@ -220,7 +221,20 @@ def _singleton(ctx: CaptureContext, value: object, source: Source) -> Value:
     return Constant(value, None)
 
 
-@wraps_type(torch.device, slice)
+@wraps_type(slice)
+def _slice(ctx: CaptureContext, value: object, source: Source) -> Value:
+    """Return a slice by its bounds: comparing slices compares those, which may be the program's objects."""
+    assert isinstance(value, slice)
+    bounds = {name: getattr(value, name) for name in ("start", "stop", "step")}
+    if all(bound is None or type(bound) in LITERAL_TYPES for bound in bounds.values()):
+        return _by_value(ctx, value, source)
+    ctx.guards.add(source, GuardKind.TYPE, slice)
+    result = SliceValue([ctx.lazy(bound, Attribute(source, name)) for name, bound in bounds.items()])
+    result.source = source
+    return result
+
+
+@wraps_type(torch.device)
 def _by_value(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.EQUALS, value)
     return DeviceBlock(value) if isinstance(value, torch.device) else Constant(value)

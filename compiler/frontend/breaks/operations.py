@@ -92,12 +92,34 @@ _RULES.update(
         "UNARY_INVERT": _expression(1, "~{0}"),
         "UNARY_NOT": _expression(1, "not {0}"),
         "TO_BOOL": _expression(1, "True if {0} else False"),
-        "GET_ITER": _expression(1, "iter({0})"),
         "LIST_TO_TUPLE": _expression(1, "tuple({0})"),
         "BINARY_SLICE": _expression(3, "{0}[{1}:{2}]"),
         "STORE_SLICE": _expression(4, "{1}[{2}:{3}] = {0}", 0),
     }
 )
+
+
+def _iterator_over_memory(view: memoryview) -> object:
+    """Return what the instruction gives; `iter` itself also looks whether C has left an error behind.
+
+    That of a released view does: the loop over it raises that error.
+    """
+    try:
+        return iter(view)
+    except SystemError as error:
+        left_behind = error.__cause__
+    assert left_behind is not None
+    raise left_behind.with_traceback(None)
+
+
+def _get_iter(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
+    value = frame.pop()
+    operand, name = _operand(out, value), out.fresh()
+    function = _iterator_over_memory if value.python_type() is memoryview else iter
+    return Operation((f"{name} = {out.inject(function)}({operand})",), (Branch("", (name,), instruction.index + 1),))
+
+
+_RULES["GET_ITER"] = _get_iter
 
 
 def _load_attr(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:

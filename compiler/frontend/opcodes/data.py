@@ -13,7 +13,7 @@ from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue, pairs_of
 from ...values.python.containers.sets import SetValue
 from ...values.python.containers.tuples import TupleValue
-from ...values.python.objects.attributes import NativeMethod, told_name
+from ...values.python.objects.attributes import NativeMethod, name_in_errors, told_name
 from ...values.python.objects.exceptions import attribute_of
 from ...values.python.objects.functions import CellValue
 from ...values.python.operators import binary, compare, unary
@@ -494,7 +494,7 @@ def do_LIST_EXTEND(frame: FrameState, instruction: Instruction) -> None:
     value = frame.pop()
     kind = value.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
-        frame.ctx.throw(TypeError, f"Value after * must be an iterable, not {kind.__name__}")
+        frame.ctx.throw(TypeError, f"Value after * must be an iterable, not {name_in_errors(kind)}")
     frame.stack[-instruction.argument].call_method(frame.ctx, "extend", [value], {})
 
 
@@ -561,7 +561,7 @@ def _unpacked(frame: FrameState) -> Iterator[Value]:
     value = frame.pop()
     kind = value.python_type()
     if not defines(kind, "__iter__") and not defines(kind, "__getitem__"):
-        frame.ctx.throw(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
+        frame.ctx.throw(TypeError, f"cannot unpack non-iterable {name_in_errors(kind)} object")
     return value.each(frame.ctx)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Union
 import torch
 
 from ..constant import Constant, MethodOf, fold
+from ..identities import key_among
 from ..python.containers.iterators import CalledUntil, IteratorValue, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.mappings import DictValue, ProxyValue, pairs_of
@@ -374,6 +375,14 @@ def _all(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 @calls(vars(collections)["_count_elements"])
 def _count_elements(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     mapping = ctx.realize(args[0])
+    kind, contents = mapping.python_type(), mapping.contents or mapping
+    plain = all(class_lookup(kind, name)[1] is getattr(dict, name) for name in ("get", "__setitem__"))
+    if plain and isinstance(contents, DictValue):
+        for element in ctx.realize(args[1]).each(ctx):
+            key, token = key_among(ctx, contents, element)  # its hash is asked for once, and it is looked up twice
+            before = contents.found(ctx, key, token) or Constant(0)
+            contents.set_by_token(ctx, key, token, ctx.realize(binary(ctx, "+", before, Constant(1))))
+        return NONE
     for element in ctx.realize(args[1]).each(ctx):
         before = ctx.call(mapping.get_attr(ctx, "get"), [element, Constant(0)], {})
         mapping.set_item(ctx, element, ctx.realize(binary(ctx, "+", before, Constant(1))))
@@ -444,7 +453,13 @@ def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args:
 
 @constructs(dict, collections.OrderedDict)
 def _dict(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
-    pairs = pairs_of(ctx, ctx.realize(args[0]), kind) if args else iter(())
+    given = ctx.realize(args[0]) if args else None
+    if isinstance(given, DictValue):
+        copy = given.copied(ctx, kind)
+        copy.factory = None
+        copy.call_method(ctx, "update", [], kwargs)
+        return copy
+    pairs = pairs_of(ctx, given, kind) if given is not None else iter(())
     named = [(Constant(name), value) for name, value in kwargs.items()]
     dictionary = DictValue.of(ctx, [], kind)
     for key, value in itertools.chain(pairs, named):

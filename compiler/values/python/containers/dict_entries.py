@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from ...constant import Constant
 from ...guard import GuardKind
-from ...identities import key_among
+from ...identities import HashToken, key_among
 from ...source import BaseItem, Item, ListedItem, ListedValue, Source
 from ...value import CaptureContext, Raised, Rebuilder, Value
 from .key_tables import KeyTable
@@ -90,9 +90,10 @@ class DictEntries(MappingValue):
 
     def find(self, ctx: CaptureContext, key: Value) -> Value | None:
         """Return the value under a key, None if there is none; guards only this key."""
-        return self._found(ctx, *key_among(ctx, self, ctx.realize(key)))
+        return self.found(ctx, *key_among(ctx, self, ctx.realize(key)))
 
-    def _found(self, ctx: CaptureContext, key: Value, token: Hashable) -> Value | None:
+    def found(self, ctx: CaptureContext, key: Value, token: Hashable) -> Value | None:
+        """Return the value under a key whose token is known, None if there is none."""
         entry = self.entries.get(token)
         if entry is not None:
             entry.value = ctx.realize(entry.value)
@@ -101,7 +102,7 @@ class DictEntries(MappingValue):
             return None
         if not key.is_constant():
             self.read_all(ctx)
-            return self._found(ctx, key, token)
+            return self.found(ctx, key, token)
         assert self.source is not None
         real_key = key.constant()
         if real_key not in self.unread:
@@ -121,7 +122,7 @@ class DictEntries(MappingValue):
             present = key.constant() in self.unread
             ctx.guards.add(self.source, GuardKind.HAS_KEY if present else GuardKind.LACKS_KEY, key.constant())
             return present
-        return self._found(ctx, key, token) is not None
+        return self.found(ctx, key, token) is not None
 
     def truth(self, ctx: CaptureContext) -> bool:
         """Return whether it has entries."""
@@ -138,7 +139,16 @@ class DictEntries(MappingValue):
         """Set a key."""
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item assignment", operator.setitem, key, value)
-        key, token = key_among(ctx, self, ctx.realize(key))
+        self.set_by_token(ctx, *key_among(ctx, self, ctx.realize(key)), value)
+
+    def stored_token(self, token: Hashable) -> Hashable:
+        """Return the token under which an equal key is: comparing it once more would call the program once more."""
+        entry = self.entries.get(token) if isinstance(token, HashToken) else None
+        return token if entry is None else next(known for known, one in self.entries.items() if one is entry)
+
+    def set_by_token(self, ctx: CaptureContext, key: Value, token: Hashable, value: Value) -> None:
+        """Set a key whose token is known."""
+        token = self.stored_token(token)
         if self.unread is not None and self.ordered and (token in self.deleted or not self._has(ctx, key, token)):
             self.read_all(ctx)  # a new key goes to the end: the order matters from here on
         known = self.entries.get(token)
@@ -160,8 +170,13 @@ class DictEntries(MappingValue):
         if self.kind is types.MappingProxyType:
             self.refuse(ctx, "item deletion", operator.delitem, key)
         key, token = key_among(ctx, self, ctx.realize(key))
-        if self._found(ctx, key, token) is None:
+        token = self.stored_token(token)
+        if self.found(ctx, key, token) is None:
             missing(ctx, key)
+        self.del_by_token(ctx, key, token)
+
+    def del_by_token(self, ctx: CaptureContext, key: Value, token: Hashable) -> None:
+        """Delete a key that is there, by the token under which it is."""
         ctx.effects.let_go(self, [self.entries[token]])
         entry = self.entries.pop(token)
         self.resized = self.gaps = True

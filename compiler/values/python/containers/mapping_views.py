@@ -67,6 +67,8 @@ class DictView(SetOperand):
     def real_tokens(self, pool: TokenPool) -> Any:
         """Return a real view of a dictionary of tokens."""
         if self.part == "keys":
+            if pool.keeps_hashes:
+                return self.owner.real_tokens(pool).keys()
             return dict.fromkeys(map(pool.token, self.elements(pool.ctx))).keys()
         if self.part == "values":
             return [pool.token(element) for element in pool.ctx.unpack(self)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from ...constant import Constant
+from ...identities import key_among
 from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
@@ -33,9 +34,19 @@ class DictValue(OwnAttributes, DictEntries):
             known.value = value  # an equal key stays what it was
         return dictionary
 
+    def copied(self, ctx: CaptureContext, kind: type) -> "DictValue":
+        """Return a new dictionary of the same keys, which are not hashed again, and values."""
+        copy = DictValue(kind, factory=self.factory)
+        copy.entries = {token: Entry(entry.key, entry.value) for token, entry in self.read_all(ctx).items()}
+        return copy
+
     def real_tokens(self, pool: TokenPool) -> Any:
         """Return a dictionary of the keys."""
-        return dict.fromkeys(pool.token(entry.key) for entry in self.read_all(pool.ctx).values())
+        if pool.outside is not None:
+            return dict.fromkeys(pool.token(entry.key) for entry in self.read_all(pool.ctx).values())
+        entries = self.read_all(pool.ctx)
+        pool.values |= {id(token): (token, entry.key) for token, entry in entries.items()}
+        return dict.fromkeys(entries)
 
     def binary(self, ctx: CaptureContext, record: Binary, other: Value, reflected: bool, inplace: bool) -> Value | None:
         """Merge with another dictionary; in place with whatever `update` takes."""
@@ -213,13 +224,15 @@ def _missing_here(self: DictValue, ctx: CaptureContext, key: Value) -> NoReturn:
 
 def _dict_pop(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     args = args or [kwargs["key"]]
-    value = self.find(ctx, args[0])
+    key, token = key_among(ctx, self, ctx.realize(args[0]))
+    token = self.stored_token(token)
+    value = self.found(ctx, key, token)
     default = args[1] if len(args) > 1 else kwargs.get("default")
     if value is None:
         if default is not None:
             return ctx.realize(default)
-        _missing_here(self, ctx, ctx.realize(args[0]))
-    self.del_item(ctx, args[0])
+        _missing_here(self, ctx, key)
+    self.del_by_token(ctx, key, token)
     return value
 
 
@@ -229,26 +242,33 @@ def _popitem(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keyw
     if not entries:
         what = "dictionary" if self.kind is collections.OrderedDict else "popitem(): dictionary"
         ctx.throw(KeyError, f"{what} is empty")
-    entry = list(entries.values())[-1 if last else 0]
+    token, entry = list(entries.items())[-1 if last else 0]
     pair = TupleValue([entry.key, ctx.realize(entry.value)])
     if last and self.table is not None and not self.table.ordered:
         self.table.remove_last()
-    self.del_item(ctx, entry.key)
+    self.del_by_token(ctx, entry.key, token)
     return pair
 
 
 def _setdefault(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     args = args or [kwargs["key"]]
-    value = self.find(ctx, args[0])
+    key, token = key_among(ctx, self, ctx.realize(args[0]))
+    token = self.stored_token(token)
+    value = self.found(ctx, key, token)
     if value is None:
         value = args[1] if len(args) > 1 else kwargs.get("default", Constant(None))
-        self.set_item(ctx, args[0], value)
+        self.set_by_token(ctx, key, token, value)
     return ctx.realize(value)
 
 
 def _update(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     for arg in args:
-        for key, value in pairs_of(ctx, ctx.realize(arg), self.kind):
+        given = ctx.realize(arg)
+        if isinstance(given, DictValue):  # whose keys are not asked for their hashes again
+            for token, entry in list(given.read_all(ctx).items()):
+                self.set_by_token(ctx, entry.key, token, entry.value)
+            continue
+        for key, value in pairs_of(ctx, given, self.kind):
             self.set_item(ctx, key, value)
     for name, value in kwargs.items():
         self.set_item(ctx, Constant(name), value)
@@ -297,9 +317,7 @@ def _dict_clear(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: K
 
 
 def _dict_copy(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-    copy = DictValue.of(ctx, pairs_of(ctx, self), self.kind)
-    copy.factory = self.factory
-    return copy
+    return self.copied(ctx, self.kind)
 
 
 def _move_to_end(self: DictValue, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
@@ -453,7 +471,7 @@ def _merged(ctx: CaptureContext, left: Value, right: Value, inplace: bool) -> Va
         return first
     mixed: Any = (left.stand_in(), right.stand_in())
     kind = type(mixed[0] | mixed[1])
-    result = DictValue.of(ctx, pairs_of(ctx, first), kind)
+    result = first.copied(ctx, kind)
     result.factory = first.factory if first.kind is kind else getattr(right, "factory", None)
     result.call_method(ctx, "update", [right], {})
     return result
@@ -461,10 +479,10 @@ def _merged(ctx: CaptureContext, left: Value, right: Value, inplace: bool) -> Va
 
 def _equal_dicts(ctx: CaptureContext, left: DictValue, right: DictValue) -> bool:
     first, second = left.read_all(ctx), right.read_all(ctx)
-    if first.keys() != second.keys():
+    if len(first) != len(second):
         return False
-    if left.kind is right.kind is collections.OrderedDict and list(first) != list(second):
-        return False
-    return all(
-        ctx.same_or_equal(ctx.realize(entry.value), ctx.realize(second[token].value)) for token, entry in first.items()
-    )
+    for token, entry in list(first.items()):
+        other = second.get(token)
+        if other is None or not ctx.same_or_equal(ctx.realize(entry.value), ctx.realize(other.value)):
+            return False
+    return not (left.kind is right.kind is collections.OrderedDict) or list(first) == list(second)

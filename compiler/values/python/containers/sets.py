@@ -6,7 +6,8 @@ iteration, and what `pop` takes, can be read off.
 """
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...constant import Constant
@@ -263,15 +264,17 @@ class SetValue(SetOperand):
         by_token: bool,
     ) -> None:
         """Take over what a real operation has done to the tokens."""
-        self.members = {token: before.get(token) or pool.value(token) for token in self.tokens}
+        self.members = {token: pool.value(token) for token in self.tokens}
+        here, there = {id(token) for token in self.tokens}, {id(token) for token in before}
+        gone = [value for token, value in before.items() if not _is_among(token, self.tokens, here)]
         self.exact = self.exact and pool.exact
-        self.changes += not by_token or before.keys() != self.members.keys()  # another operation may make it anew
-        ctx.effects.let_go(self, [value for token, value in before.items() if token not in self.tokens])
+        self.changes += not by_token or here != there  # another operation may make it anew
+        ctx.effects.let_go(self, gone)
         if self.source is not None and act is _clear:
             self.log = [("clear", None)]
         elif self.source is not None:
-            self.log += [("discard", value) for token, value in before.items() if token not in self.tokens]
-            self.log += [("add", value) for token, value in self.members.items() if token not in before]
+            self.log += [("discard", value) for value in gone]
+            self.log += [("add", value) for token, value in self.members.items() if not _is_among(token, before, there)]
         ctx.effects.mutated(self)
 
     def rebuild(self, out: Rebuilder) -> str:
@@ -287,6 +290,11 @@ class SetValue(SetOperand):
         methods = {word: out.inject(getattr(set, word)) for word in words}
         items = [(methods[operation], "" if item is None else f", {out.value(item)}") for operation, item in self.log]
         return [f"{method}({name}{item})" for method, item in items]
+
+
+def _is_among(token: Hashable, tokens: Container[Hashable], numbers: set[int]) -> bool:
+    """Return whether a token is among others; what has a hash of its own is not compared, which calls the program."""
+    return id(token) in numbers if isinstance(token, HashToken) else token in tokens
 
 
 def _add(tokens: Any, token: Hashable) -> None:
@@ -363,6 +371,7 @@ class TokenPool:
     def __init__(self, ctx: CaptureContext, *sets: SetValue) -> None:
         self.ctx = ctx
         self.exact = True
+        self.keeps_hashes = False  # a view of keys is made a set at once; else its keys are asked one by one
         self.values: dict[int, tuple[Hashable, Value]] = {}
         self.outside = next((one for one in sets if one.source is not None), None)
         self.pairs: dict[Hashable, Value] = {}  # by their tokens, for items of dictionaries
@@ -431,6 +440,7 @@ class TokenPool:
 def on_tokens(ctx: CaptureContext, function: Callable[[Any, Any], object], left: Value, right: Value) -> Value:
     """Evaluate an operator on sets or views that changes nothing."""
     pool = TokenPool(ctx)
+    pool.keeps_hashes = function in (operator.or_, operator.sub, operator.xor)
     looked_into = any(has_set_operators(value) and not isinstance(value, SetValue) for value in (left, right))
     first, second = (pool.real(value, operand=not looked_into) for value in (left, right))
     return pool.result(lambda: function(first, second))

@@ -278,10 +278,12 @@ class ObjectValue(InstanceAttributes):
 
     def _item_of_contents(self, ctx: CaptureContext, contents: Value, key: Value) -> Value:
         """Evaluate the `__getitem__` of the builtin type, which asks the class for the missing items of a dict."""
-        if isinstance(contents, DictValue) and contents.find(ctx, key) is None:
-            missing = self._special(ctx, "__missing__", key)
-            if missing is not None:
-                return missing
+        found = contents.find(ctx, key) if isinstance(contents, DictValue) else None
+        if found is not None:
+            return found
+        missing = self._special(ctx, "__missing__", key) if isinstance(contents, DictValue) else None
+        if missing is not None:
+            return missing
         return contents.get_item(ctx, key)
 
     def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
