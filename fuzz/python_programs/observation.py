@@ -23,8 +23,8 @@ Observed = tuple[Any, ...]
 """A node: its kind, then atoms and nodes."""
 
 PROGRAM_MODULE = "fuzz_program"
-# In either case: a program may write text in capitals.
-_ADDRESS = re.compile(r"0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}", re.IGNORECASE)
+# In either case: a program may write text in capitals. Short ones only where a text has them: programs write numbers.
+_ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-f]*|0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}", re.IGNORECASE)
 _RECURSION = re.compile(r"(?<=maximum recursion depth exceeded)(?: (?:while|in) [a-zA-Z _]+)?")
 _ATOMS = (str, bytes, int, bool, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, torch.dtype)
 _CONTAINERS = (dict, list, tuple, collections.deque)
