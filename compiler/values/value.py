@@ -673,7 +673,7 @@ class CaptureContext(ABC):
         """Evaluate a call."""
 
     @abstractmethod
-    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
+    def throw(self, kind: type[BaseException], *args: object, name: str | None = None) -> NoReturn:
         """Raise an exception in the evaluated program."""
 
     @abstractmethod

@@ -53,7 +53,7 @@ class EffectList(SideEffects):
         key = (id(namespace), name)
         written = self.globals.get(key, _UNTOUCHED)
         if written is None:
-            self.ctx.throw(NameError, f"name '{name}' is not defined")
+            self.ctx.throw(NameError, f"name '{name}' is not defined", name=name)
         if isinstance(written, Value):
             return self.ctx.realize(written)
         self.alive.append(namespace)
@@ -63,7 +63,7 @@ class EffectList(SideEffects):
         else:
             self.ctx.guards.add(Injected(namespace), GuardKind.LACKS_KEY, name)
             if name not in vars(builtins):
-                self.ctx.throw(NameError, f"name '{name}' is not defined")
+                self.ctx.throw(NameError, f"name '{name}' is not defined", name=name)
             value, place = vars(builtins)[name], Item(Injected(vars(builtins)), name)
         if isinstance(value, types.FunctionType):
             self.ctx.guards.add(place, GuardKind.IDENTITY, value)
@@ -98,7 +98,7 @@ class EffectList(SideEffects):
         """Assign or delete a global; replayed after the graph."""
         key = (id(namespace), name)
         if value is None and self.globals.get(key, _UNTOUCHED) is _UNTOUCHED and name not in namespace:
-            self.ctx.throw(NameError, f"name '{name}' is not defined")
+            self.ctx.throw(NameError, f"name '{name}' is not defined", name=name)
         if key not in self.written_globals and namespace.get(name) is not getattr(value, "real", _UNTOUCHED):
             self.let_go(None, [namespace.get(name)])
         self.alive.append(namespace)

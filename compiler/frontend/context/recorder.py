@@ -183,10 +183,12 @@ class Recorder(CaptureContext):
         self.calls.pushed = None
         return self.realize(self.realize(callee).call(self, args, kwargs))
 
-    def throw(self, kind: type[BaseException], *args: object) -> NoReturn:
-        """Raise an exception in the evaluated program."""
+    def throw(self, kind: type[BaseException], *args: object, name: str | None = None) -> NoReturn:
+        """Raise an exception in the evaluated program; name: the one that a NameError is about."""
         exception = ExceptionValue(kind, [self.known(arg) for arg in args])
         exception.of_interpreter = True
+        if name is not None:
+            exception.set_fields["name"] = self.known(name)
         raise Raised(exception)
 
     def stand_for(self, real: object, value: Value) -> None:

@@ -188,7 +188,7 @@ def _filled(frame: FrameState, name: str) -> CellValue:
     cell = frame.cells[name]
     if cell.content is None and name in frame.decoded.code.co_freevars:
         words = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-        frame.ctx.throw(NameError, words)
+        frame.ctx.throw(NameError, words, name=name)
     if cell.content is None:
         words = f"cannot access local variable '{name}' where it is not associated with a value"
         frame.ctx.throw(UnboundLocalError, words)

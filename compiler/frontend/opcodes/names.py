@@ -23,7 +23,7 @@ def do_STORE_NAME(frame: FrameState, instruction: Instruction) -> None:
 def do_DELETE_NAME(frame: FrameState, instruction: Instruction) -> None:
     """Unbind a name of the class."""
     if frame.locals.pop(_name(instruction), None) is None:
-        frame.ctx.throw(NameError, f"name '{_name(instruction)}' is not defined")
+        frame.ctx.throw(NameError, f"name '{_name(instruction)}' is not defined", name=_name(instruction))
 
 
 @opcode("LOAD_NAME")

@@ -86,11 +86,11 @@ class ExceptionValue(ObjectValue):
         if kwargs or native_of(self.kind) is not self.kind or issubclass(self.kind, OSError | UnicodeError):
             self.native_fields(ctx)
 
-    def looked_up(self) -> None:
+    def looked_up(self, owner: Value, name: str) -> None:
         """Note that a look-up ended by this: where the program named neither, Python enters the name and the object."""
         given = {*self.constructor_arguments[1], *self.set_fields}
-        if issubclass(self.kind, AttributeError) and not given & {"name", "obj"}:
-            self.of_interpreter = True
+        if issubclass(self.kind, AttributeError) and not given & {"name", "obj"} and self.source is None:
+            self.set_fields |= {"name": Constant(name), "obj": owner}
 
     def native_fields(self, ctx: CaptureContext) -> dict[str, Value]:
         """Return what the class written in C keeps of its arguments; Python's own class takes them apart."""
@@ -128,7 +128,7 @@ class ExceptionValue(ObjectValue):
 
     def get_attr(self, ctx: CaptureContext, name: str) -> Value:
         """Give args, the chain and the fields of the class, else look up as for any object."""
-        if self.of_interpreter and name in ("name", "obj"):
+        if self.of_interpreter and name in ("name", "obj") and name not in self.set_fields:
             raise SkipFrame(ATTRIBUTE, f"attribute {name!r} of an error that Python itself raised")
         if name == "args":
             return TupleValue(list(self.args))
@@ -290,5 +290,5 @@ def attribute_of(ctx: CaptureContext, owner: Value, name: str) -> Value:
         return owner.get_attr(ctx, name)
     except Raised as raised:
         if isinstance(raised.value, ExceptionValue):
-            raised.value.looked_up()
+            raised.value.looked_up(owner, name)
         raise

@@ -37,7 +37,8 @@ class CellValue(Value):
     def load(self, ctx: CaptureContext, name: str) -> Value:
         """Return the content."""
         if self.content is None:
-            ctx.throw(NameError, f"cannot access free variable '{name}' where it is not associated with a value")
+            words = f"cannot access free variable '{name}' where it is not associated with a value"
+            ctx.throw(NameError, words, name=name)
         self.content = ctx.realize(self.content)
         return self.content
 
