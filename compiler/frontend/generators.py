@@ -10,7 +10,7 @@ from ..values.python.objects.classes import ClassValue
 from ..values.python.objects.exceptions import ExceptionValue
 from ..values.reasons import BUILTIN_METHOD, CANNOT_RESUME, SIDE_EFFECT_CALL, Break
 from ..values.type_attributes import type_attribute
-from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value
+from ..values.value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, defines
 from .context.frame import FrameState, SuspendedValue, cleans_up
 from .context.kept_generators import State, rebuild_generator, replay_generator, state_of
 from .context.recorder import Recorder
@@ -148,10 +148,10 @@ class GeneratorValue(SuspendedValue):
     def _throw_on(self, inner: Value, exception: Value) -> Value:
         """Throw into the iterator of a `yield from`."""
         if issubclass(exception.python_type(), GeneratorExit):
-            if hasattr(inner.python_type(), "close"):
+            if defines(inner.python_type(), "close"):
                 inner.call_method(self.ctx, "close", [], {})
             raise Raised(exception)
-        if not hasattr(inner.python_type(), "throw"):
+        if not defines(inner.python_type(), "throw"):
             raise Raised(exception)
         return self.ctx.realize(inner.call_method(self.ctx, "throw", [exception], {}))
 

@@ -23,7 +23,7 @@ from ...values.python.objects.exceptions import ExceptionValue
 from ...values.python.objects.instances import OpaqueValue
 from ...values.reasons import UNSUPPORTED_OBJECT, Break
 from ...values.source import Argument
-from ...values.value import Value
+from ...values.value import Value, defines
 from .frame import FrameState, SuspendedValue, cleans_up, parts_of
 from .lazy import LazyValue
 
@@ -211,7 +211,7 @@ def _real(value: Value) -> object:
 def _has_finaliser(real: object) -> bool:
     if isinstance(real, types.GeneratorType):
         return _cleans_up(real)
-    return hasattr(type(real), "__del__")
+    return defines(type(real), "__del__")
 
 
 def _cleans_up(generator: "types.GeneratorType[object, object, object]") -> bool:

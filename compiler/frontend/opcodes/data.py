@@ -512,7 +512,7 @@ def do_DICT_UPDATE(frame: FrameState, instruction: Instruction) -> None:
     value = frame.pop()
     target = frame.stack[-instruction.argument]
     merging = instruction.name == "DICT_MERGE"
-    if not isinstance(value, DictValue) and not hasattr(value.python_type(), "keys"):
+    if not isinstance(value, DictValue) and not defines(value.python_type(), "keys"):
         kind = told_name(value.python_type())
         words = f"{called(frame, instruction.argument)} argument after ** must be a mapping, not {kind}"
         frame.ctx.throw(TypeError, words if merging else f"'{kind}' object is not a mapping")

@@ -11,7 +11,7 @@ from ...values.python.objects.exceptions import ExceptionValue, TracebackValue
 from ...values.python.objects.instances import ObjectValue
 from ...values.reasons import UNSUPPORTED_BYTECODE, UNSUPPORTED_OBJECT, Break, SkipFrame
 from ...values.torch.modes import LeaveBlock, block_of
-from ...values.value import Raised, Value
+from ...values.value import Raised, Value, defines
 from ..context.frame import FrameState, HandledValue
 from ..context.frame_stack import FrameStack
 from ..context.lifetimes import break_where_handled
@@ -122,7 +122,7 @@ def do_BEFORE_WITH(frame: FrameState, instruction: Instruction) -> None:
         frame.push(LeaveBlock(block))
         frame.push(block.enter(frame.ctx))
         return
-    if not isinstance(manager, ObjectValue) and not hasattr(manager.python_type(), "__enter__"):
+    if not isinstance(manager, ObjectValue) and not defines(manager.python_type(), "__enter__"):
         words = f"'{name_in_errors(manager.python_type())}' object does not support the context manager protocol"
         frame.ctx.throw(TypeError, words)
     if not isinstance(manager, ObjectValue):

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Union
 import torch
 
 from ..constant import Constant, MethodOf, fold
+from ..guard import ABSENT, look_up
 from ..identities import key_among
 from ..python.containers.iterators import CalledUntil, IteratorValue, enumerated, filtered, mapped, zipped
 from ..python.containers.lists import ListValue, sort_values
@@ -63,7 +64,7 @@ def _classes(ctx: CaptureContext, subject: Value, value: Value, check: Callable[
     real: Any = value.constant() if value.is_constant() else None
     if not isinstance(real, type) and not getattr(real, "__args__", ()):
         real = getattr(real, "__origin__", real)  # typing.Sequence stands for collections.abc.Sequence
-    of_typing = getattr(real, "__origin__", None) is Union
+    of_typing = not isinstance(real, type) and getattr(real, "__origin__", None) is Union
     parts = real.__args__ if of_typing or isinstance(real, types.UnionType) else (real,)
     for part in parts:
         if isinstance(part, type) and part is not typing.Any and not isinstance(part, types.GenericAlias):
@@ -115,7 +116,7 @@ def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
     if value.is_constant() and not isinstance(value, SizeValue):
         return isinstance(value.constant(), candidate)
     guard_bases(ctx, kind, (candidate,))
-    if getattr(candidate, "_is_runtime_protocol", False) and not _derives(kind, candidate):
+    if look_up(candidate, "_is_runtime_protocol")[1] is True and not _derives(kind, candidate):
         return _has_all_of(ctx, value, candidate)
     if isinstance(value, TensorValue):
         return True
@@ -426,10 +427,10 @@ def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
         if isinstance(value, TupleValue) and value.kind is tuple:
             return value
         return TupleValue(value.gathered(ctx)[:] if value is not None else [])
-    fields = getattr(kind, "_fields", None)
+    fields: Any = look_up(kind, "_fields")[1]
     maker = class_lookup(kind, "__new__")[1]
     made_by = getattr(getattr(maker, "__func__", maker), "__module__", None) or ""
-    if fields is None or not made_by.startswith("namedtuple_"):
+    if fields is ABSENT or not made_by.startswith("namedtuple_"):
         if kind.__module__ == "torch.return_types":
             return TupleValue(ctx.unpack(args[0]), kind=kind)
         return construct(ctx, kind, args, kwargs)
@@ -438,7 +439,8 @@ def _tuple(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -
 
 def _named_tuple(ctx: CaptureContext, kind: type, fields: tuple[str, ...], args: Arguments, kwargs: Keywords) -> Value:
     demand_plain_reading(kind)
-    defaults = getattr(kind, "_field_defaults", {})
+    defaults: Any = look_up(kind, "_field_defaults")[1]
+    defaults = {} if defaults is ABSENT else defaults
     bound = dict(zip(fields, args, strict=False))
     twice = any(name in bound for name in kwargs)
     bound |= kwargs

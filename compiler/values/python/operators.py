@@ -118,7 +118,7 @@ def _by_method(ctx: CaptureContext, name: str, left: Value, right: Value, inplac
 def _is_sequence(contents: Value | None, method_name: str) -> bool:
     """Return whether a method is one that sequences written in C have under the same name as numbers."""
     kind = object if contents is None else contents.python_type()
-    return method_name in _OF_SEQUENCES and defines(kind, method_name) and hasattr(kind, "__contains__")
+    return method_name in _OF_SEQUENCES and defines(kind, method_name) and defines(kind, "__contains__")
 
 
 def _called_as_method(ctx: CaptureContext, left: Value, method_name: str, right: Value) -> Value:
@@ -133,7 +133,7 @@ def _answers(left: Value, right: Value, method_name: str) -> bool:
         return True  # a text formats whatever it is given, or refuses it
     if method_name in _OF_SETS and issubclass(left.python_type(), _VIEWS):
         return True  # a view iterates over whatever it is given, or refuses it
-    if method_name in _OF_SEQUENCES and hasattr(left.python_type(), "__contains__"):
+    if method_name in _OF_SEQUENCES and defines(left.python_type(), "__contains__"):
         return False  # a sequence is joined or repeated where no operand adds or multiplies
     return contents_of(left).answers_operator(contents_of(right), method_name)
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from ..constant import Constant, Known, fold, string_method
 from ..reasons import BUILTIN_METHOD, TEXT, Break
 from ..rule_tables import calls
-from ..value import Arguments, CaptureContext, Keywords, Raised, Value
+from ..value import Arguments, CaptureContext, Keywords, Raised, Value, defines
 from .containers.mappings import DictValue
 from .containers.tuples import TupleValue
 from .objects.attributes import MISSING, class_lookup, guard_description, is_native, name_in_errors, told_name
@@ -143,7 +143,7 @@ def _has_native_text(kind: type) -> bool:
     for name in ("__repr__", "__str__", "__format__"):
         raw = class_lookup(kind, name)[1]
         if isinstance(raw, types.FunctionType) and not raw.__qualname__.startswith("namedtuple."):
-            return raw.__qualname__ == "__repr__" and hasattr(kind, "_fields") and raw.__module__ == "collections"
+            return raw.__qualname__ == "__repr__" and defines(kind, "_fields") and raw.__module__ == "collections"
     return True
 
 

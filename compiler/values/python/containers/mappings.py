@@ -11,7 +11,7 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
 from .dict_entries import DictEntries, missing
 from .mapping_views import DictView, Entry
 from .own_attributes import OwnAttributes
@@ -298,7 +298,7 @@ def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> Iterator[t
     """Give the pairs that `dict(value)` takes, or the update of a dictionary of another kind, one by one."""
     if isinstance(value, DictValue):
         yield from [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
-    elif hasattr(value.python_type(), "keys"):
+    elif defines(value.python_type(), "keys"):
         for key in ctx.unpack(value.call_method(ctx, "keys", [], {})):
             yield key, value.get_item(ctx, key)
     else:

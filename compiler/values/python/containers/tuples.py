@@ -143,10 +143,9 @@ class TupleValue(OwnAttributes, SequenceValue):
 
 def tuple_fields(kind: type) -> tuple[str, ...]:
     """Return the field names of a named tuple or of a result structure."""
-    fields = getattr(kind, "_fields", None)
-    if fields is None and kind.__module__ == "torch.return_types":
-        fields = getattr(kind, "__match_args__", ())
-    return tuple(fields or ())
+    of_torch = kind.__module__ == "torch.return_types"
+    fields = look_up(kind, "__match_args__" if of_torch else "_fields")[1]  # by getattr it would ask the metaclass
+    return tuple(fields) if isinstance(fields, tuple | list) else ()
 
 
 def make_tuple(kind: type, items: object) -> object:

@@ -138,6 +138,9 @@ class ClassValue(KnownObject):
             if owner.__module__ == "enum":
                 return fold(ctx, getattr, self.kind, name)
             return bind_raw(ctx, raw, owner, name, self, type(self.kind))
+        fallback = class_lookup(type(self.kind), "__getattr__")[1]
+        if owner is None and isinstance(fallback, types.FunctionType):
+            return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
         if not hasattr(self.kind, name):
             self.refuse(ctx, f"attribute {name!r}", lambda value: getattr(value, name), reason=ATTRIBUTE)
         attribute = getattr(self.kind, name)
@@ -283,6 +286,7 @@ def construct(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords
     return instance
 
 
+_ABSTRACT = 1 << 20  # the flag of a class with abstract methods
 _LITERAL_BASES = (int, float, complex, str, bytes)
 _PLAIN_BASES = (
     object,
@@ -321,11 +325,11 @@ def _require_constructible(ctx: CaptureContext, kind: type) -> None:
         class_lookup(type(kind), "__call__")[1], types.FunctionType
     ):
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}, whose metaclass has its own __call__")
-    if getattr(kind, "__abstractmethods__", None):
+    if kind.__flags__ & _ABSTRACT:
         fold(ctx, object.__new__, kind)
     if issubclass(kind, torch.Tensor | torch.autograd.Function):
         raise Break(CONSTRUCTION, f"construction of {kind.__qualname__}")
-    if getattr(kind, "__del__", None) is not None:
+    if class_lookup(kind, "__del__")[1] not in (None, ABSENT):
         ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, which has __del__"))
     if issubclass(kind, weakref.ref):
         ctx.frames.break_around(Break(CONSTRUCTION, f"construction of {kind.__qualname__}, a weak reference"))

@@ -222,7 +222,7 @@ class ObjectValue(InstanceAttributes):
         """Evaluate `iter(object)`."""
         iterator = self._special(ctx, "__iter__")
         if iterator is not None:
-            if not hasattr(iterator.python_type(), "__next__"):
+            if not defines(iterator.python_type(), "__next__"):
                 ctx.throw(TypeError, f"iter() returned non-iterator of type '{told_name(iterator.python_type())}'")
             return iterator
         if class_lookup(self.kind, "__iter__")[1] is None:
