@@ -307,13 +307,13 @@ def _before_with(frame: FrameState, instruction: Instruction, out: Residual, _: 
 _RULES["BEFORE_WITH"] = _before_with
 
 
-def _in_place(method: str) -> Rule:
-    """Make a rule for opcodes that update a container deeper in the stack."""
+def _in_place(method: str, taken: str = "{0}") -> Rule:
+    """Make a rule for opcodes that update a container deeper in the stack; taken: what the method is given."""
 
     def rule(frame: FrameState, instruction: Instruction, out: Residual, _: CompileCallee) -> Operation:
         operand = out.value(frame.pop())
         target = out.value(frame.stack[-instruction.argument])
-        return Operation((f"{target}.{method}({operand})",), (Branch("", (), instruction.index + 1),))
+        return Operation((f"{target}.{method}({taken.format(operand)})",), (Branch("", (), instruction.index + 1),))
 
     return rule
 
@@ -322,7 +322,7 @@ _RULES.update(
     {
         "LIST_EXTEND": _in_place("extend"),
         "SET_UPDATE": _in_place("update"),
-        "DICT_UPDATE": _in_place("update"),
+        "DICT_UPDATE": _in_place("update", "{{**{0}}}"),  # takes only mappings, which `update` does not ask for
         "SET_ADD": _in_place("add"),
         "LIST_APPEND": _in_place("append"),
     }

@@ -184,7 +184,7 @@ def _round(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
 def _pow(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) == 2:
         return binary(ctx, "**", args[0], args[1])
-    if isinstance(ctx.realize(args[0]), ObjectValue):
-        method = ctx.realize(args[0]).get_attr(ctx, "__pow__")
-        return ctx.call(method, args[1:], {})
+    base = ctx.realize(args[0])
+    if isinstance(base, ObjectValue) and base.method(ctx, "__pow__") is not None:
+        return ctx.call(base.get_attr(ctx, "__pow__"), args[1:], {})
     return fold(ctx, pow, *[known_argument(ctx, arg, "pow") for arg in args])

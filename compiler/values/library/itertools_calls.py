@@ -92,14 +92,24 @@ def _repeat(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) 
     return IteratorValue(kind, steps, ctx)
 
 
+def _number_like(value: Value) -> Any:
+    """Return a number for an object that can be made one, else what stands for it."""
+    kind = value.python_type()
+    is_number = any(class_lookup(kind, name)[0] is not None for name in ("__index__", "__int__", "__float__"))
+    return 0 if is_number else value.stand_in()
+
+
 @constructs(itertools.count)
-def _count(ctx: CaptureContext, kind: type, args: Arguments, kwargs: Keywords) -> Value:
+def _count(ctx: CaptureContext, kind: Any, args: Arguments, kwargs: Keywords) -> Value:
     start = args[0] if args else kwargs.get("start")
     step = args[1] if len(args) > 1 else kwargs.get("step")
-    for value in (ctx.realize(value) for value in (*args, *kwargs.values())):
-        names = ("__index__", "__int__", "__float__", "__complex__")
-        if not any(class_lookup(value.python_type(), name)[0] for name in names[: 4 if value.is_constant() else 3]):
-            _demand(ctx, kind, None)
+    given, named = [ctx.realize(arg) for arg in args], {name: ctx.realize(value) for name, value in kwargs.items()}
+    try:  # it refuses what is not a number
+        kind(*map(_number_like, given), **{name: _number_like(value) for name, value in named.items()})
+    except TypeError as error:
+        ctx.throw(TypeError, *error.args)
+    except Break:
+        pass
     return IteratorValue(kind, _Counted(ctx, start or Constant(0), step or Constant(1)), ctx)
 
 

@@ -9,7 +9,7 @@ from ...constant import Constant, fold
 from ...reasons import BUILTIN_METHOD, CANNOT_REBUILD, TEXT
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied
+from ...value import Arguments, CaptureContext, Keywords, Rebuilder, Value, deep_copied, unless_refused
 from .sequences import ElementIterator, ReversedIterator, SequenceValue
 
 
@@ -165,10 +165,13 @@ class ListValue(SequenceValue):
         """Replace an element or a slice."""
         index, before = self.index_of(ctx, key), self.before()
         if isinstance(index, slice):
-            if type(ctx.realize(value)).iterate is Value.iterate:
+            given = ctx.realize(value)
+            refused = type(given).iterate is Value.iterate
+            iterator = None if refused else unless_refused(ctx, given.iterate)
+            if iterator is None:
                 ctx.throw(TypeError, _NO_ITERABLE if index.step in (None, 1) else _NO_ITERABLE_STEP)
             try:
-                self.items[index] = ctx.realize(ctx.realize(value).iterate(ctx)).gathered(ctx)
+                self.items[index] = ctx.realize(iterator).gathered(ctx)
             except ValueError as error:
                 ctx.throw(ValueError, *error.args)
         else:

@@ -11,7 +11,7 @@ from ...operator_table import Binary, Comparison
 from ...reasons import BUILTIN_METHOD, TEXT, Break
 from ...source import Source
 from ...type_attributes import type_attribute
-from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines
+from ...value import Arguments, CaptureContext, Keywords, Raised, Rebuilder, Value, deep_copied, defines, unless_refused
 from .dict_entries import DictEntries, missing
 from .mapping_views import DictView, Entry
 from .own_attributes import OwnAttributes
@@ -299,7 +299,13 @@ def pairs_of(ctx: CaptureContext, value: Value, kind: type = dict) -> Iterator[t
     if isinstance(value, DictValue):
         yield from [(entry.key, entry.value) for entry in value.read_all(ctx).values()]
     elif defines(value.python_type(), "keys"):
-        for key in ctx.unpack(value.call_method(ctx, "keys", [], {})):
+        keys = ctx.realize(value.call_method(ctx, "keys", [], {}))
+        words = kind is not collections.OrderedDict
+        iterator = unless_refused(ctx, keys.iterate) if words else keys.iterate(ctx)
+        if iterator is None:
+            owner, given = (each.python_type().__name__ for each in (value, keys))
+            ctx.throw(TypeError, f"{owner}.keys() returned a non-iterable (type {given})")
+        for key in ctx.unpack(iterator):
             yield key, value.get_item(ctx, key)
     else:
         for position, item in enumerate(value.each(ctx)):
