@@ -26,7 +26,7 @@ _HALF = frozenset({torch.float16, torch.bfloat16})
 
 # A rule divides by the number of elements where there are none, views what has no such view, asks for dimensions; the
 # kernel knows better, or refuses too. What a rule means to refuse is a RuntimeError.
-_FAILURES_OF_RULES = (ArithmeticError, AssertionError, LookupError, ValueError)
+_FAILURES_OF_RULES = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 _MOST_ELEMENTS = 1_000_000
 _MOST_ELEMENTS_ASKED = 65_536  # each elementwise call on an operand of such a layout runs its kernel once
 # What these kernels save for backward depends on the way they take: the dtype, the strides, the CPU.
@@ -37,6 +37,19 @@ _KERNELS_CHOICE = frozenset({aten._embedding_bag.default, aten._embedding_bag_fo
 _UNTAGGED = frozenset(
     getattr(aten, name).default
     for name in ("floor_divide", "isclose", "mse_loss", "huber_loss", "smooth_l1_loss", "binary_cross_entropy")
+)
+
+# Not elementwise, or the gradients of such: where operands lie in other orders than row by row, each of these kernels
+# has its own way, and torch's rules know it for few orders.
+_OF_ANY_ORDER = frozenset(
+    {
+        getattr(aten, name).default
+        for name in (
+            "_log_softmax _softmax tril triu rot90 col2im native_layer_norm native_layer_norm_backward "
+            "native_batch_norm_backward glu_backward hardtanh_backward leaky_relu_backward log_sigmoid_backward "
+            "_prelu_kernel_backward _cdist_backward upsample_bilinear2d"
+        ).split()
+    }
 )
 
 
@@ -129,9 +142,8 @@ def corrected(target: object, args: Sequence[object], kwargs: Mapping[str, objec
         return _OF_NOTHING[target](*args)
     if target in _PART_WRITTEN:
         _demand_equal_sizes(_PART_WRITTEN[target](args[0], *args[2:]), args[1])
-    if _has_loose_stride(target, args):
-        return _laid_out_by_kernel(target, args, kwargs, result)
-    result = in_kernel_order(target, args, kwargs, result)
+    lay_out = _laid_out_by_kernel if _is_kernels_choice(target, args) else in_kernel_order
+    result = lay_out(target, args, kwargs, result)
     rule = _RULES.get(_ORIGINALS.get(target, target))
     if rule is None or not isinstance(result, tuple) or _dtype(args[0]) not in _HALF:
         return result
@@ -144,19 +156,24 @@ def corrected_in(
 ) -> object:
     """Return what a fake mode gave, corrected: for where a program that is captured asks for it."""
     usual = target not in _OF_THEIR_OWN and target not in _RULES and layout_of(target, args, kwargs) is None
-    if usual and not _has_loose_stride(target, args):
+    if usual and not _is_kernels_choice(target, args):
         return result
     with mode:
         return corrected(target, args, kwargs, result)
 
 
-def _has_loose_stride(target: object, args: Sequence[object]) -> bool:
-    """Return whether an elementwise call has an operand without elements, or with a loose size of 1.
+def _is_kernels_choice(target: object, args: Sequence[object]) -> bool:
+    """Return whether nothing but the kernel says how its result lies for these operands.
 
-    That is one whose stride is not that of row-major memory.  Each kernel has its own way with strides by which nothing
-    is read, and torch's rules another; a program sees `stride()`.
+    For an elementwise call, if one has no elements, or a size of 1 with a stride that is not that of row-major memory.
+    Each kernel has its own way with strides by which nothing is read, and torch's rules another; a program sees
+    `stride()`.
     """
-    if not isinstance(target, OpOverload) or not _has_its_own_way(target):
+    if not isinstance(target, OpOverload):
+        return False
+    if target in _OF_ANY_ORDER:
+        return any(isinstance(value, torch.Tensor) and not _is_row_major(value) for value in args)
+    if not _has_its_own_way(target):
         return False
     return any(isinstance(value, torch.Tensor) and _is_loose(value) for value in args)
 
@@ -171,10 +188,15 @@ def _has_its_own_way(target: OpOverload) -> bool:
 def _is_loose(value: torch.Tensor) -> bool:
     if not any(type(size) is int and size < 2 for size in value.shape):
         return False
+    return not _is_row_major(value)
+
+
+def _is_row_major(value: torch.Tensor) -> bool:
+    """Return whether a tensor has elements, and strides as when it is made, also where it has one place."""
     if any(_is_zero(size) for size in value.shape):
-        return True
+        return False
     row_major = dense_strides(tuple(value.shape), range(value.dim()))
-    return not all(same_number(step, other) for step, other in zip(value.stride(), row_major, strict=True))
+    return all(same_number(step, other) for step, other in zip(value.stride(), row_major, strict=True))
 
 
 def _is_zero(size: object) -> bool:
@@ -190,13 +212,22 @@ def _laid_out_by_kernel(target: object, args: Sequence[object], kwargs: Mapping[
             return in_kernel_order(target, args, kwargs, result)
         return torch.empty_strided(result.shape, strides, dtype=result.dtype, device=result.device)
     elements = sum(value.numel() for value in args if isinstance(value, torch.Tensor))
-    if elements > _MOST_ELEMENTS_ASKED or not isinstance(result, torch.Tensor) or not _is_small((args, kwargs)):
+    if elements > _MOST_ELEMENTS_ASKED or not _is_small((args, kwargs)):
         return in_kernel_order(target, args, kwargs, result)
     try:
         given = _as_the_kernel_gives(target, args, kwargs)
     except RuntimeError:  # an operand is not zero
         return in_kernel_order(target, args, kwargs, result)
-    if not isinstance(given, torch.Tensor) or given.shape != result.shape or given.stride() == result.stride():
+    if isinstance(result, tuple) and isinstance(given, tuple):
+        return tuple(_lying_as(one, other) for one, other in zip(given, result, strict=True))
+    return _lying_as(given, result)
+
+
+def _lying_as(given: object, result: object) -> object:
+    """Return a result of the sizes that a rule says with the strides that the kernel gave."""
+    if not isinstance(given, torch.Tensor) or not isinstance(result, torch.Tensor):
+        return result
+    if given.shape != result.shape or given.stride() == result.stride():
         return result
     return torch.empty_strided(given.shape, given.stride(), dtype=result.dtype, device=result.device)
 
