@@ -57,7 +57,8 @@ def analyze(call: TracedCall, positions: Sequence[int]) -> Analysis:
     needs += [fact.tracked and call.inputs[fact.input].requires_grad for fact in writes]
     objects = [*finder.objects, *(call.inputs[fact.input] for fact in writes)]
     _demand_known_leaves(call, [item for item, need in zip(objects, needs, strict=True) if need])
-    signature = CallSignature(tuple(positions), outputs, writes, len(finder.values), tuple(needs))
+    views = frozenset(place for place, item in enumerate(finder.objects) if item._is_view())
+    signature = CallSignature(tuple(positions), outputs, writes, len(finder.values), tuple(needs), views)
     return Analysis(signature, tuple(values), tuple(objects))
 
 

@@ -41,6 +41,7 @@ class CallSignature:
     Lengths: inputs, one per tensor of the graph, positions in the call's arguments (constants not among them);
     outputs, one per output of the call; writes, one per overwritten input.
     The graph returns `returned` fresh values, then one new content per write. requires_grad: one per graph value.
+    views: which of the returned values the program has as a view of memory that it does not return.
     """
 
     inputs: tuple[int, ...]
@@ -48,6 +49,7 @@ class CallSignature:
     writes: tuple[WriteFact, ...]
     returned: int
     requires_grad: tuple[bool, ...]
+    views: frozenset[int] = frozenset()
 
     @property
     def is_differentiable(self) -> bool:

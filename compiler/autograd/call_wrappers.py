@@ -89,3 +89,8 @@ def run_plain(call: Callable[..., Values], tensors: Sequence[object]) -> Values:
         return call(*tensors)
     finally:
         set_grad_mode(True)
+
+
+def without_base(value: torch.Tensor) -> torch.Tensor:
+    """Return a result that is not a view in autograd's eyes: graphs may make by a view what is fresh in the program."""
+    return value.data if value._is_view() else value

@@ -41,7 +41,7 @@ from ..graph.node_values import outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
-from .call_wrappers import finisher, run_plain
+from .call_wrappers import finisher, run_plain, without_base
 from .captured_again import CapturedAgain, captured_again
 from .delayed_hooks import run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
@@ -292,8 +292,13 @@ class CompiledCall:
 
     def _compile_forward(self, traced: Traced, joint: JointGraph) -> Callable[[Sequence[object], Sizes], Tensors]:
         compiled = self._compile_graph(joint.graph, traced)
-        constants = traced.constants
-        return lambda tensors, sizes: run_plain(compiled, (*tensors, *constants, *sizes))
+        constants, views = traced.constants, traced.signature.views
+
+        def run(tensors: Sequence[object], sizes: Sizes) -> Tensors:
+            values = run_plain(compiled, (*tensors, *constants, *sizes))
+            return [value if place in views else without_base(value) for place, value in enumerate(values)]
+
+        return run
 
     def _validation(
         self, program: JointProgram, traced: Traced, joint: JointGraph, cut: Partition | None

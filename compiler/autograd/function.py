@@ -10,7 +10,7 @@ import torch
 from ..base.errors import Unsupported
 from ..base.torch_facts import apply_function, keeps_graph
 from .call_signature import CallSignature
-from .call_wrappers import run_plain
+from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
 from .independent_results import ResultPart, parts_with
 
@@ -114,7 +114,7 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
 def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
     count = len(pair.signature.requires_grad)
     results = run_plain(pair.forward, (*tensors, *pair.constants, *sizes))
-    returned = [_own(value) for value in results[:count]]
+    returned = [without_base(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
@@ -195,11 +195,6 @@ def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor],
 def _apart(value: object) -> object:
     """Return an input without its history: the engine would visit that, and call hooks there, without a gradient."""
     return value.detach() if isinstance(value, torch.Tensor) and value.requires_grad else value
-
-
-def _own(value: torch.Tensor) -> torch.Tensor:
-    """Return a tensor that is not a view in autograd's eyes: the caller may write to it as to any fresh result."""
-    return value.data if value._is_view() else value
 
 
 class _SecondBackward(torch.autograd.Function):
