@@ -362,7 +362,7 @@ class _Backwards:
 
     def __post_init__(self) -> None:
         groups = self.traced.independent
-        at_once = len(groups) < 2 and all(frees for _, frees in groups)
+        at_once = len(groups) < 2 and all(spends for _, spends in groups)
         self.parts = () if at_once else parts_of(self.cut.backward.graph, len(self.cut.kept), groups)
 
     def __call__(self, pattern: Pattern, sizes: Sizes) -> CompiledBackward:

@@ -12,7 +12,7 @@ from ..base.torch_facts import apply_function, keeps_graph
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
-from .independent_results import ResultPart, parts_with
+from .independent_results import ResultPart, parts_with, spent_with
 
 Values = Sequence[torch.Tensor]
 Pattern = tuple[bool, ...]
@@ -144,7 +144,7 @@ class _PartOfHistory:
     """What the context keeps for some results. It lives as long as these: their steps hold it, the context does not.
 
     holder: the step that holds what their backward reads, once another backward has freed what the context saved.
-    freed: their own backward has run.
+    freed: a backward has run that ends theirs.
     """
 
     holder: Any = None
@@ -181,12 +181,12 @@ def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[Mapping[int, 
 
 def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
-    ctx.freed, spent = True, parts_with(pair.parts, pattern)
+    ctx.freed, spent = True, spent_with(pair.parts, pattern)
     for part, ref in zip(pair.parts, ctx.parts, strict=True):
         history = ref()
         if history is None:
             continue
-        if part.frees and part in spent:
+        if part in spent:
             history.freed, history.holder = True, None
         elif history.holder is None and not history.freed:
             history.holder = _held([kept[place] for place in part.kept])

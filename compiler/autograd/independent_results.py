@@ -1,8 +1,8 @@
 """Which results of a graph eager lets one run the backward of one after the other, without keeping the graph.
 
 In eager a step of history frees the tensors it has saved when its backward has run, and a second run raises. Results
-whose histories share no step with saved tensors do not disturb each other. A compiled graph is one step of history for
-all its results; so it holds what backward reads by parts, and frees each part on its own.
+whose histories share no step with saved tensors do not disturb each other, also if a third shares steps with both. A
+compiled graph is one step of history for all its results; so it holds what backward reads by parts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,71 +15,67 @@ from torch.autograd.graph import Node
 
 from ..graph.node_values import outputs, placeholders
 
+Group = tuple[frozenset[int], frozenset[int]]  # places of results, and of those whose backward theirs ends
+
 
 @dataclass(frozen=True, slots=True)
 class ResultPart:
-    """Results that share saved tensors in eager.
+    """Results that end the backward of the same results in eager.
 
     tangents: their places among the results with a gradient.  kept: which kept values their backward reads.
-    frees: whether eager saves anything for them; if not, their backward may run any number of times.
+    spends: places of the results with which they share a step with saved tensors, themselves among them; none if eager
+    saves nothing for them, and their backward may run any number of times.
     """
 
     tangents: frozenset[int]
     kept: tuple[int, ...]
-    frees: bool
+    spends: frozenset[int]
 
 
-def independent_results(values: Sequence[torch.Tensor]) -> tuple[tuple[frozenset[int], bool], ...]:
-    """Return values, by place, that share a step with saved tensors, and whether there is such a step at all.
+def independent_results(values: Sequence[torch.Tensor]) -> tuple[Group, ...]:
+    """Return values, by place, that share steps with saved tensors with the same values, and which these are.
 
     To be asked before their backward runs. Values without any saved tensor behind them are one group.
     """
-    histories = _Histories()
-    holding = [histories.visit(place, value.grad_fn) for place, value in enumerate(values)]
+    reached: dict[Node, int] = {}  # from which values a step can be reached, as bits
+    for place, value in enumerate(values):
+        if value.grad_fn is not None:
+            reached[value.grad_fn] = reached.get(value.grad_fn, 0) | 1 << place
+    spends = [0] * len(values)
+    for node in _from_above(tuple(reached)):
+        for source in _sources(node):
+            reached[source] = reached.get(source, 0) | reached[node]
+        if _has_saved_tensors(node):
+            for place in _places(reached[node]):
+                spends[place] |= reached[node]
     groups: dict[int, list[int]] = {}
-    for place, holds in enumerate(holding):
-        groups.setdefault(histories.group_of(place) if holds else -1, []).append(place)
-    return tuple((frozenset(places), number >= 0) for number, places in groups.items())
+    for place, bits in enumerate(spends):
+        groups.setdefault(bits, []).append(place)
+    return tuple((frozenset(places), frozenset(_places(bits))) for bits, places in groups.items())
 
 
-class _Histories:
-    """Walks histories, each step once; groups are a forest of places, each pointing to one in its group."""
+def _places(bits: int) -> list[int]:
+    return [place for place in range(bits.bit_length()) if bits >> place & 1]
 
-    def __init__(self) -> None:
-        self.above: dict[int, int] = {}
-        self.first: dict[Node, int] = {}  # the first value that a step belongs to
-        self.holds: dict[Node, bool] = {}  # whether it or a step behind it has saved tensors
 
-    def group_of(self, place: int) -> int:
-        """Return the place that stands for the group."""
-        while (higher := self.above.setdefault(place, place)) != place:
-            place = higher
-        return place
+def _sources(node: Node) -> list[Node]:
+    return [source for source, _ in node.next_functions if source is not None]
 
-    def visit(self, place: int, root: Node | None) -> bool:
-        """Walk one history; return whether anything in it has saved tensors."""
-        if root is None:
-            return False
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if node in self.holds:
-                self._meet(place, stack.pop())
-                continue
-            sources = [source for source, _ in node.next_functions if source is not None]
-            if node not in self.first:
-                self.first[node] = place
-                stack.extend(source for source in sources if source not in self.holds)
-                for source in sources:
-                    if source in self.holds:
-                        self._meet(place, source)
-                continue
-            self.holds[node] = _has_saved_tensors(stack.pop()) or any(self.holds[source] for source in sources)
-        return self.holds[root]
 
-    def _meet(self, place: int, node: Node) -> None:
-        if self.holds[node]:
-            self.above[self.group_of(place)] = self.group_of(self.first[node])
+def _from_above(roots: Sequence[Node]) -> list[Node]:
+    """Return all steps of histories, each before those that it leads to."""
+    ended: list[Node] = []
+    seen: set[Node] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, visited = stack.pop()
+        if visited:
+            ended.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((source, False) for source in _sources(node) if source not in seen)
+    return ended[::-1]
 
 
 def _has_saved_tensors(node: Node) -> bool:
@@ -94,7 +90,7 @@ def _names_of_saved(kind: type) -> tuple[str, ...]:
     return tuple(name for name in dir(kind) if name.startswith("_raw_saved_"))
 
 
-def parts_of(backward: fx.Graph, kept: int, groups: Iterable[tuple[frozenset[int], bool]]) -> tuple[ResultPart, ...]:
+def parts_of(backward: fx.Graph, kept: int, groups: Iterable[Group]) -> tuple[ResultPart, ...]:
     """Return the groups of results with the kept values that the backward graph reads for each of them.
 
     kept: how many of the first inputs of the graph are kept values; the others are tangents.
@@ -119,11 +115,11 @@ def parts_of(backward: fx.Graph, kept: int, groups: Iterable[tuple[frozenset[int
     for part in outputs(backward):
         always |= values.get(part, 0) if isinstance(part, fx.Node) else 0
     found = []
-    for places, frees in groups:
+    for places, spends in groups:
         bits = always
         for place in places:
             bits |= read[place]
-        found.append(ResultPart(places, tuple(place for place in range(kept) if bits >> place & 1), frees))
+        found.append(ResultPart(places, tuple(place for place in range(kept) if bits >> place & 1), spends))
     return tuple(found)
 
 
@@ -137,3 +133,9 @@ def kept_for(parts: Sequence[ResultPart], pattern: Sequence[bool], kept: int) ->
 def parts_with(parts: Iterable[ResultPart], pattern: Sequence[bool]) -> list[ResultPart]:
     """Return the parts of which a tangent exists."""
     return [part for part in parts if any(pattern[place] for place in part.tangents)]
+
+
+def spent_with(parts: Sequence[ResultPart], pattern: Sequence[bool]) -> list[ResultPart]:
+    """Return the parts whose backward is over when that of the existing tangents has run."""
+    places = frozenset(place for part in parts_with(parts, pattern) for place in part.spends)
+    return [part for part in parts if part.tangents & places]

@@ -49,7 +49,7 @@ from .analyze import Analysis, TracedCall, analyze, leaves_behind
 from .call_signature import CallSignature
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
-from .independent_results import independent_results
+from .independent_results import Group, independent_results
 from .partition import JointGraph
 from .value_graph import ValueGraph
 
@@ -83,7 +83,7 @@ class Traced:
     sizes: TracedSizes
     recorded: fx.GraphModule | None = None
     visited: frozenset[int] = frozenset()
-    independent: tuple[tuple[frozenset[int], bool], ...] = ()
+    independent: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

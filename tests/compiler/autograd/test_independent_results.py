@@ -35,7 +35,17 @@ def one(x, w):
     return (x + w,)
 
 
-PROGRAMS = [apart, nothing_saved, shared, shared_without_saving, one]
+def both_and_each(x, w):
+    a, b = x.exp(), w.exp()
+    return a * 1, b * 1, a + b
+
+
+def one_step_in_some(x, w):
+    a, b = x.exp(), w.exp()
+    return (a + 1).sum(), (a * b).sum(), b.sum(), x - w
+
+
+PROGRAMS = [both_and_each, one_step_in_some, apart, nothing_saved, shared, shared_without_saving, one]
 
 
 def leaves():
@@ -64,20 +74,21 @@ def test_backwards_one_after_the_other(program):
 
 
 def groups(*values):
-    return [(sorted(places), frees) for places, frees in independent_results(values)]
+    return [(sorted(places), sorted(spends)) for places, spends in independent_results(values)]
 
 
 def test_groups_share_steps_that_save():
     x, w = leaves()
     a, b = x * x, w.exp()
-    assert groups(a.sum(), b.sum(), (a + 1).sum()) == [([0, 2], True), ([1], True)]
-    assert groups(a + b, a, b) == [([0, 1, 2], True)]
-    assert groups(a, b, a + b) == [([0, 1, 2], True)]
-    assert groups(x + 1, w.sum(), x * x) == [([0, 1], False), ([2], True)]
+    assert groups(a.sum(), b.sum(), (a + 1).sum()) == [([0, 2], [0, 2]), ([1], [1])]
+    assert groups(a + b, a, b) == [([0], [0, 1, 2]), ([1], [0, 1]), ([2], [0, 2])]
+    assert groups(a, b, a + b, a - 1) == [([0, 3], [0, 2, 3]), ([1], [1, 2]), ([2], [0, 1, 2, 3])]
+    assert groups(a, a * b, (a * b).sin()) == [([0, 1, 2], [0, 1, 2])]
+    assert groups(x + 1, w.sum(), x * x) == [([0, 1], []), ([2], [2])]
     deep = x
     for _ in range(3000):
         deep = deep + 1
-    assert groups(deep, (deep * 2).sum(), deep.sin()) == [([0], False), ([1], True), ([2], True)]
+    assert groups(deep, (deep * 2).sum(), deep.sin()) == [([0], []), ([1], [1]), ([2], [2])]
 
 
 def test_a_part_is_freed_when_its_backward_has_run():
