@@ -27,7 +27,15 @@ from ..graph.node_values import (
     value_of,
 )
 from .functional_twins import GEOMETRY_CHANGES, Twin, cloning_twin, twin_of
-from .memory_overlap import is_dense, lies_within, overlap, overlaps_itself, same_known_strides, same_places, same_steps
+from .memory_overlap import (
+    is_dense,
+    lies_within,
+    overlap,
+    overlaps_itself,
+    same_places,
+    same_steps,
+    same_unused_strides,
+)
 from .value_graph import ValueGraph
 from .view_writes import ViewStep, Write, write_through
 
@@ -371,7 +379,7 @@ class Functionalizer:
         """Give a new value the dtype and sizes of the written tensor, and for a whole region its strides too."""
         mine, example = tensor_of(new), handle.example
         same = mine.dtype == example.dtype and mine.shape == example.shape
-        if same and (handle.parent is not None or (same_steps(mine, example) and same_known_strides(mine, example))):
+        if same and (handle.parent is not None or (same_steps(mine, example) and same_unused_strides(mine, example))):
             return new
         if 0 in example.shape and mine.shape != example.shape:
             return _grown(handle, new)

@@ -2,6 +2,8 @@
 
 import torch
 
+from ..graph.dynamic_sizes import same_number
+
 _COUNTED_ELEMENTS = 1 << 24  # larger memory is not marked place by place: it counts as overlapping
 
 
@@ -86,7 +88,11 @@ def same_steps(first: torch.Tensor, second: torch.Tensor) -> bool:
     return all(a == b for size, a, b in pairs if size != 1)
 
 
-def same_known_strides(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Return whether no stride is known to differ: in dimensions of size 1 they are not used, and can be asked for."""
-    pairs = zip(first.stride(), second.stride(), strict=True)
-    return all(a == b for a, b in pairs if type(a) is int and type(b) is int)
+def same_unused_strides(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Return whether two tensors of one shape have the same strides where nothing is read by them.
+
+    That is in dimensions of size 1, and everywhere if there are no elements; a program can ask for them.
+    """
+    empty = first.numel() == 0
+    parts = zip(first.shape, first.stride(), second.stride(), strict=True)
+    return all(same_number(a, b) for size, a, b in parts if empty or (type(size) is int and size == 1))

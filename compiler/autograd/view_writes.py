@@ -198,9 +198,10 @@ def write_split(write: Write) -> fx.Node:
     assert write.step.index is not None
     sizes, dim = write.argument(0), write.integer(1) % write.source_value.dim()
     if isinstance(sizes, Sequence):
-        start = sum(int(size) for size in sizes[: write.step.index])
+        start = sum(sizes[: write.step.index])
     else:
-        start = write.integer(0) * write.step.index
+        assert isinstance(sizes, int | torch.SymInt)
+        start = sizes * write.step.index
     end = start + write.view_value.shape[dim]
     return write.emit(aten.slice_scatter.default, (write.source, write.new, dim, start, end))
 

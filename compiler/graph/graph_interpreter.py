@@ -4,6 +4,7 @@ Works on torch-level and ATen graphs, under whatever grad mode, autocast state a
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import cast
 
 import torch
@@ -79,7 +80,20 @@ def run_op_by_op(gm: fx.GraphModule, example_inputs: Sequence[torch.Tensor]) -> 
     """Return a callable that runs an ATen graph through ATen, one call after the other: the backend of `aot_eager`."""
     del example_inputs
     gm.recompile()
-    return cast("Callable[..., Sequence[torch.Tensor]]", gm.forward)
+    return cast("Callable[..., Sequence[torch.Tensor]]", as_function(gm))
+
+
+def as_function(gm: fx.GraphModule) -> Callable[..., tuple[object, ...]]:
+    """Return a graph as Python code, made now: torch leaves that to the first call, which threads may make at once."""
+    if not all(map(_has_a_name, gm.graph.nodes)):
+        return interpreted(gm)
+    assert gm.code
+    return cast("Callable[..., tuple[object, ...]]", gm.forward)
+
+
+def _has_a_name(node: fx.Node) -> bool:
+    """Return whether the function of a call can be written in Python by its name: `aten.random.from` cannot."""
+    return node.op != "call_function" or not any(map(iskeyword, str(node.target).split(".")))
 
 
 def _attribute(gm: fx.GraphModule, path: str) -> object:

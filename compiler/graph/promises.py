@@ -9,7 +9,7 @@ runs what the graph was made of. Strides are not part of the promise: kernels ha
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import torch
 from torch import fx
@@ -17,7 +17,7 @@ from torch import fx
 from ..base.events import FellBack, record
 from .dynamic_sizes import is_symbolic, number_text, symbol_of
 from .facts import is_random
-from .graph_interpreter import interpret
+from .graph_interpreter import as_function, interpret
 from .node_values import calls, has_value, placeholders, type_text, value_of
 
 Results = TypeVar("Results")
@@ -123,9 +123,8 @@ class _CheckedAtFirst:
     __slots__ = ("_forward", "_gm", "_is_checked")
 
     def __init__(self, gm: fx.GraphModule) -> None:
-        assert gm.code  # made now: torch leaves it to the first call, which several threads may make at once
         self._gm = gm
-        self._forward = cast("Callable[..., tuple[object, ...]]", gm.forward)
+        self._forward = as_function(gm)
         self._is_checked = False
 
     def __call__(self, *inputs: object) -> tuple[object, ...]:
