@@ -392,6 +392,9 @@ class _Backwards:
             held = kept_for(self.parts, pattern, len(self.cut.kept))
             indexed = [(index, known[self.cut.stamps[index]]) for index in held if self.cut.stamps[index] in known]
             graph = backward_graph(joint, [node for _, node in indexed])
+            given = placeholders(graph.graph)[: len(indexed)]
+            indexed = [pair for pair, node in zip(indexed, given, strict=True) if node.users]
+            graph = backward_graph(joint, [node for _, node in indexed])
             reads = tuple(index for index, _ in indexed)
             stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
             if self.validation is not None and self.validation.backward_departs(stages, pattern):

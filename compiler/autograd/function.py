@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..base.errors import Unsupported
-from ..base.torch_facts import apply_function, keeps_graph
+from ..base.torch_facts import apply_function, keeps_graph, saved_one_by_one
 from .call_signature import CallSignature
 from .call_wrappers import run_plain, without_base
 from .captured_again import CapturedAgain
@@ -102,7 +102,7 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
                 tangents = [gradients[index] for index in pair.tangents]
                 return (None, *pair.again.gradients(inputs, ctx.sizes, tangents))
             with torch.no_grad():
-                results = _backward(ctx, pair, kept, gradients)
+                results = _backward(ctx, pair, kept.values, gradients)
             if pair.parts and not keeps_graph():
                 _keep_others(ctx, pair, kept, pattern)
             return (None, *(_refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
@@ -117,6 +117,8 @@ def _forward(ctx: Any, pair: CompiledPair, sizes: Sizes, tensors: tuple[torch.Te
     returned = [without_base(value) for value in results[:count]]
     sources = {"input": (*tensors, *pair.constants), "returned": returned, "extra": results[count:]}
     anchor = torch.empty(0, device="cpu")  # a result like the others: its history is that of all inputs
+    if len(pair.tangents) > 1:  # what is no result of this step can be read without the others
+        sources["returned"] = tuple(value.detach() for value in returned)
     ctx.save_for_backward(*(sources[kind][index] for kind, index in pair.kept), anchor)
     ctx.freed, ctx.parts = False, []
     ctx.set_materialize_grads(False)
@@ -144,11 +146,22 @@ class _PartOfHistory:
     """What the context keeps for some results. It lives as long as these: their steps hold it, the context does not.
 
     holder: the step that holds what their backward reads, once another backward has freed what the context saved.
+    places: what the holder holds, among the kept values.  missing: what torch says of others, that were written to.
     freed: a backward has run that ends theirs.
     """
 
     holder: Any = None
+    places: tuple[int, ...] = ()
+    missing: str | None = None
     freed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Kept values by place.  missing: what torch says of those that are not there."""
+
+    values: dict[int, torch.Tensor]
+    missing: str | None = None
 
 
 def _part_of_history(results: Values) -> "weakref.ref[_PartOfHistory]":
@@ -166,20 +179,37 @@ def _held(tensors: Values) -> Any:
         return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
 
 
-def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[Mapping[int, torch.Tensor], torch.Tensor | None]:
+def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Kept, torch.Tensor | None]:
     """Return the kept values by place, and the anchor; raise eager's error where what is needed was freed."""
-    kept: dict[int, torch.Tensor] = {}
+    kept = _Kept({})
     wanted = parts_with(pair.parts, pattern) if ctx.freed else ()
     histories = [ref() for part, ref in zip(pair.parts, ctx.parts, strict=True) if part in wanted]
     if not histories or torch.is_grad_enabled() or any(one is None or one.freed for one in histories):
+        return _saved(ctx, pair, pattern)
+    missing = None
+    for history in histories:
+        kept.values.update(zip(history.places, history.holder.saved_tensors, strict=True))
+        missing = missing or history.missing
+    if missing is not None and not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
+        raise RuntimeError(missing)
+    return _Kept(kept.values, missing), None
+
+
+def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Kept, torch.Tensor | None]:
+    """Return what the context has saved; where something was written to since, what this backward reads is enough."""
+    try:
         *values, anchor = ctx.saved_tensors  # when they were freed, torch raises here
-        return dict(enumerate(values)), anchor
-    for part, history in zip(wanted, histories, strict=True):
-        kept.update(zip(part.kept, history.holder.saved_tensors, strict=True))
-    return kept, None
+    except RuntimeError as error:
+        if all(pattern):
+            raise
+        kept = _Kept(saved_one_by_one(ctx), str(error))
+        if not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
+            raise
+        return kept, None
+    return _Kept(dict(enumerate(values))), anchor
 
 
-def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor], pattern: Pattern) -> None:
+def _keep_others(ctx: Any, pair: CompiledPair, kept: _Kept, pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
     ctx.freed, spent = True, spent_with(pair.parts, pattern)
     for part, ref in zip(pair.parts, ctx.parts, strict=True):
@@ -189,7 +219,8 @@ def _keep_others(ctx: Any, pair: CompiledPair, kept: Mapping[int, torch.Tensor],
         if part in spent:
             history.freed, history.holder = True, None
         elif history.holder is None and not history.freed:
-            history.holder = _held([kept[place] for place in part.kept])
+            history.places = tuple(place for place in part.kept if place in kept.values)
+            history.holder, history.missing = _held([kept.values[place] for place in history.places]), kept.missing
 
 
 def _apart(value: object) -> object:

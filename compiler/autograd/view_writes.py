@@ -197,6 +197,7 @@ def write_split(write: Write) -> fx.Node:
     """Put one piece into a copy of the source."""
     assert write.step.index is not None
     sizes, dim = write.argument(0), write.integer(1) % write.source_value.dim()
+    start: int | torch.SymInt
     if isinstance(sizes, Sequence):
         start = sum(sizes[: write.step.index])
     else:

@@ -543,6 +543,20 @@ def keeps_graph() -> bool:
     return bool(torch._C._autograd._get_current_graph_task_keep_graph())
 
 
+def saved_one_by_one(step: Any) -> dict[int, torch.Tensor]:
+    """Return what a step of history has saved, by place, but for what was written to since; raise if it was freed.
+
+    `saved_tensors` gives all or nothing. Without this, a write to one result ends the backward of the others.
+    """
+    found: dict[int, torch.Tensor] = {}
+    for place, one in enumerate(step._raw_saved_tensors):
+        try:
+            found[place] = one.unpack()
+        except RuntimeError:  # it was written to, or is a result of the step itself
+            continue
+    return found
+
+
 def below_autograd() -> Any:
     """Return a context in which calls record no gradient whatever grad mode says (kernels that read grad mode)."""
     return torch._C._AutoDispatchBelowAutograd()

@@ -136,6 +136,51 @@ def test_what_was_saved_and_then_overwritten_is_refused(before):
     assert run(plumbline.compile(program, backend="aot_eager")) == run(program)
 
 
+def side_by_side(x, w):
+    half = x.sin()
+    return half.exp(), half * 2, half.tanh() * w, w.exp()
+
+
+def gradients_until_refused(function, written, order, retain):
+    """Return the gradients after each backward up to the first that raises, when a result has been written to."""
+    given = leaves()
+    results, found = function(*given), []
+    with torch.no_grad():
+        results[written].add_(1)
+    for place in order:
+        try:
+            results[place].sum().backward(retain_graph=retain)
+        except RuntimeError:
+            return [*found, "refused"]
+        found.append([None if leaf.grad is None else leaf.grad.tolist() for leaf in given])
+    return found
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_write_to_one_result_leaves_the_others_their_backward(written):
+    compiled = plumbline.compile(side_by_side, backend="aot_eager")
+    for order, retain in itertools.product(itertools.permutations(range(4), 2), (False, True)):
+        mine = gradients_until_refused(compiled, written, order, retain)
+        assert mine == gradients_until_refused(side_by_side, written, order, retain), (order, retain)
+
+
+def test_a_write_between_the_graphs_of_a_call():
+    """Behind a graph break, what a program writes is a result of the graph before it."""
+
+    def program(x, w):
+        norm = (x * w).norm()
+        positive = x[x > 0]  # breaks the graph
+        norm.masked_fill_(norm > 0, -2.5)
+        return positive, x.roll(2)
+
+    outcomes = []
+    for function in (program, plumbline.compile(program, backend="aot_eager")):
+        given = leaves()
+        function(*given)[1].sum().backward()
+        outcomes.append(given[0].grad)
+    assert torch.equal(*outcomes)
+
+
 def test_what_is_kept_for_a_result_dies_with_it():
     """A loss that a program keeps must not keep what was saved for a result that it has dropped."""
     kept = []
