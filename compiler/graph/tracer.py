@@ -31,7 +31,7 @@ from .facts import QUESTIONS, refuses
 from .fx_nodes import add_call, add_output, map_leaves
 from .grad_mode_kernels import WITH_GRAD_MODE
 from .node_values import mark_backward, mark_without_grad, set_value, value_of
-from .shapes.shape_rules import fake_result
+from .shapes.shape_rules import fake_result, lies_otherwise
 
 Decomposition = Callable[..., object]
 aten = torch.ops.aten
@@ -197,12 +197,19 @@ class AtenRecorder(DispatchMode):
                     result = rule(*args, **kwargs)
             except ZeroDivisionError:  # it divides by the number of elements, where there are none
                 result = NotImplemented
-            if result is not NotImplemented:
+            if result is not NotImplemented and not self._lies_otherwise(func, args, kwargs, result):
                 return result
         if decomposes_by_itself(func):
             with self:
                 return func.decompose(*args, **kwargs)
         return self._record(*_canonical(func, args, kwargs))
+
+    def _lies_otherwise(
+        self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object
+    ) -> bool:
+        fake_args, fake_kwargs = map_leaves((args, kwargs), self._as_fake)
+        with self.paused(), torch.no_grad():
+            return lies_otherwise(func, fake_args, fake_kwargs, result)
 
     def _record(self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object]) -> object:
         if torch.Tag.nondeterministic_seeded in func.tags:
