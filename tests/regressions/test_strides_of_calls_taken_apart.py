@@ -1,4 +1,4 @@
-"""Losses without a reduction that are taken apart for loops lie in memory as their kernels lay them out."""
+"""Results of calls, also of those taken apart for loops, lie in memory as their kernels lay them out."""
 
 import itertools
 
@@ -35,3 +35,14 @@ def test_losses_without_a_reduction(loss, backend):
     assert [result.stride() for result in results] == [result.stride() for result in expected]
     for result, other in zip(results, expected, strict=True):
         torch.testing.assert_close(result, other)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("call", [functional.hardswish, lambda x: functional.unfold(x, 1)], ids=["hardswish", "unfold"])
+def test_calls_on_one_operand(call, backend):
+    def program(operands):
+        return [call(x) for x in operands]
+
+    operands = [laid_out(steps) for steps in LAYOUTS]
+    results = plumbline.compile(program, backend=backend, dynamic=False)(operands)
+    assert [result.stride() for result in results] == [result.stride() for result in program(operands)]

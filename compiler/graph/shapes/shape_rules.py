@@ -37,7 +37,8 @@ _KERNELS_CHOICE = frozenset({aten._embedding_bag.default, aten._embedding_bag_fo
 _UNTAGGED = frozenset(
     getattr(aten, name).default
     for name in (
-        "floor_divide isclose mse_loss huber_loss smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits"
+        "floor_divide isclose mse_loss huber_loss smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits "
+        "hardswish hardswish_backward"
     ).split()
 )
 
@@ -47,7 +48,7 @@ _OF_ANY_ORDER = frozenset(
     {
         getattr(aten, name).default
         for name in (
-            "_log_softmax _softmax tril triu rot90 col2im native_layer_norm native_layer_norm_backward "
+            "_log_softmax _softmax tril triu rot90 col2im im2col native_layer_norm native_layer_norm_backward "
             "native_batch_norm_backward glu_backward hardtanh_backward leaky_relu_backward log_sigmoid_backward "
             "_prelu_kernel_backward _cdist_backward upsample_bilinear2d"
         ).split()
