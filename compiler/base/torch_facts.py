@@ -8,7 +8,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -550,10 +550,8 @@ def saved_one_by_one(step: Any) -> dict[int, torch.Tensor]:
     """
     found: dict[int, torch.Tensor] = {}
     for place, one in enumerate(step._raw_saved_tensors):
-        try:
+        with suppress(RuntimeError, AttributeError):  # written to, a result of the step itself, or no way in this torch
             found[place] = one.unpack()
-        except RuntimeError:  # it was written to, or is a result of the step itself
-            continue
     return found
 
 
