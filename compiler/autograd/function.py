@@ -157,7 +157,7 @@ class _PartOfHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Unpacked:
     """Kept values by place.  missing: what torch says of those that are not there."""
 
     values: dict[int, torch.Tensor]
@@ -179,9 +179,9 @@ def _held(tensors: Values) -> Any:
         return apply_function(_KeptValues, _SEED, *(tensor.detach() for tensor in tensors)).grad_fn
 
 
-def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Kept, torch.Tensor | None]:
+def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, torch.Tensor | None]:
     """Return the kept values by place, and the anchor; raise eager's error where what is needed was freed."""
-    kept = _Kept({})
+    kept = _Unpacked({})
     wanted = parts_with(pair.parts, pattern) if ctx.freed else ()
     histories = [ref() for part, ref in zip(pair.parts, ctx.parts, strict=True) if part in wanted]
     if not histories or torch.is_grad_enabled() or any(one is None or one.freed for one in histories):
@@ -192,24 +192,24 @@ def _kept(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Kept, torch.
         missing = missing or history.missing
     if missing is not None and not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
         raise RuntimeError(missing)
-    return _Kept(kept.values, missing), None
+    return _Unpacked(kept.values, missing), None
 
 
-def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Kept, torch.Tensor | None]:
+def _saved(ctx: Any, pair: CompiledPair, pattern: Pattern) -> tuple[_Unpacked, torch.Tensor | None]:
     """Return what the context has saved; where something was written to since, what this backward reads is enough."""
     try:
         *values, anchor = ctx.saved_tensors  # when they were freed, torch raises here
     except RuntimeError as error:
         if all(pattern):
             raise
-        kept = _Kept(saved_one_by_one(ctx), str(error))
+        kept = _Unpacked(saved_one_by_one(ctx), str(error))
         if not kept.values.keys() >= set(pair.backward_for(pattern, ctx.sizes).reads):
             raise
         return kept, None
-    return _Kept(dict(enumerate(values))), anchor
+    return _Unpacked(dict(enumerate(values))), anchor
 
 
-def _keep_others(ctx: Any, pair: CompiledPair, kept: _Kept, pattern: Pattern) -> None:
+def _keep_others(ctx: Any, pair: CompiledPair, kept: _Unpacked, pattern: Pattern) -> None:
     """Hold what backward reads for other results: what the context has saved is freed when this backward ends."""
     ctx.freed, spent = True, spent_with(pair.parts, pattern)
     for part, ref in zip(pair.parts, ctx.parts, strict=True):
