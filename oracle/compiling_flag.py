@@ -19,10 +19,10 @@ class AskedFlag:
     places: dict[str, None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Say yes, and note the nearest line that is not torch's."""
+        """Say yes, and note the line; torch's own code is told the truth: its ways are not the program's choice."""
         frame = sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "torch":
-            frame = frame.f_back
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "torch":
+            return False
         self.places[f"{frame.f_code.co_filename}:{frame.f_lineno}"] = None
         return True
 

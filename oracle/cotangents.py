@@ -39,9 +39,13 @@ class Gradients:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FullRun:
-    """A run and its backwards: by kind the gradients, and what they left behind; None where none was run."""
+    """A run and its backwards: by kind the gradients, and what they left behind; None where none was run.
+
+    paths: the outputs and changed tensors that the backwards started from; a rewind takes histories away.
+    """
 
     outcome: RunOutcome
+    paths: tuple[str, ...]
     gradients: dict[str, Gradients | None]
     after: RunOutcome | None
 

@@ -102,11 +102,10 @@ def _judge(
     runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram, expected: FullRun, options: JudgeOptions
 ) -> Judgement:
     """Run the compiled program on trial, compare, and run it live."""
-    eager = expected.outcome
-    paths = _gradient_paths(eager, options)
+    eager, paths = expected.outcome, expected.paths
     actual = runs.full(candidate, lambda outcome: paths)
     trial = actual.outcome
-    trials = _Trials(runs, options, paths, expected, actual)
+    trials = _Trials(runs, options, expected, actual)
     findings, comparison = trials.findings(reference, candidate)
     if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
         repeated = repetition_findings(trial, runs.forward(candidate))
@@ -124,12 +123,10 @@ def _judge(
 class _Trials:
     """The reference and the trial of one call, and what tells a fault from what eager itself does."""
 
-    def __init__(
-        self, runs: CallRuns, options: JudgeOptions, paths: tuple[str, ...], expected: FullRun, actual: FullRun
-    ) -> None:
+    def __init__(self, runs: CallRuns, options: JudgeOptions, expected: FullRun, actual: FullRun) -> None:
         self.runs = runs
         self.options = options
-        self.paths = paths
+        self.paths = expected.paths
         self.expected = expected
         self.actual = actual
         self.references: References
@@ -181,9 +178,9 @@ class _Trials:
         flagged = self.runs.full(told, lambda outcome: _gradient_paths(outcome, self.options))
         if not flag.places:
             return findings
-        paths = _gradient_paths(flagged.outcome, self.options)
-        actual = self.runs.full(candidate, lambda outcome: paths)
-        others, _ = _Trials(self.runs, self.options, paths, flagged, actual).findings(told, candidate)
+        paths = flagged.paths
+        actual = self.actual if paths == self.paths else self.runs.full(candidate, lambda outcome: paths)
+        others, _ = _Trials(self.runs, self.options, flagged, actual).findings(told, candidate)
         if any(finding.kind.fails and finding.aspect not in reported_only() for finding in others):
             return findings
         where = ", ".join(list(flag.places)[:3])

@@ -48,11 +48,11 @@ class CallRuns:
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
             outcome = outcome_of(self.snapshot, ended, stand_ins)
             self.lost = self.snapshot.not_rewindable()
-            paths = paths_of(outcome)
+            paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
                 gradients, after = self._backwards(outcome, paths, stand_ins)
         self.snapshot.rewind()
-        return FullRun(outcome, gradients, after)
+        return FullRun(outcome, paths, gradients, after)
 
     def _backwards(
         self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 
 from ..base.errors import InternalError
-from ..base.torch_facts import any_autocast, set_grad_mode
+from ..base.torch_facts import any_autocast, set_grad_mode, tensor_hooks
 from .call_signature import CallSignature, OutputFact, OutputKind
 from .dynamic_arguments import at_sizes
 from .view_writes import take_views
 
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 Values = Sequence[torch.Tensor]
 Finish = Callable[[Sequence[object], Values, tuple[float, ...]], tuple[object, ...]]
 
@@ -94,3 +98,29 @@ def run_plain(call: Callable[..., Values], tensors: Sequence[object]) -> Values:
 def without_base(value: torch.Tensor) -> torch.Tensor:
     """Return a result that is not a view in autograd's eyes: graphs may make by a view what is fresh in the program."""
     return value.data if value._is_view() else value
+
+
+def run_before_hooks_fail(run: Callable[[], Given], finish: Callable[[Given], Result]) -> Result:
+    """Return `finish(run())`; where a saved-tensor hook has raised in `run`, its error is raised after `finish`.
+
+    Eager writes to an input where the program says so, and calls the hooks while it goes on; a graph writes at its end.
+    """
+    if not tensor_hooks():
+        return finish(run())
+    errors: list[Exception] = []
+    pack, unpack = tensor_hooks()
+
+    def keep(tensor: Any) -> Any:
+        if not errors:  # eager calls none after the first that fails
+            try:
+                return pack(tensor)
+            except Exception as error:
+                errors.append(error)
+        return tensor
+
+    with saved_tensors_hooks(keep, unpack):
+        values = run()
+    result = finish(values)
+    if errors:
+        raise errors.pop()
+    return result

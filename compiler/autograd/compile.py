@@ -41,9 +41,8 @@ from ..graph.node_values import outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
-from .call_wrappers import finisher, run_plain, without_base
+from .call_wrappers import finisher, run_before_hooks_fail, run_plain, without_base
 from .captured_again import CapturedAgain, captured_again
-from .delayed_hooks import run_before_hooks_fail
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
 from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation

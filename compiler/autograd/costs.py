@@ -5,7 +5,8 @@ import operator
 import torch
 from torch import fx
 
-from ..base.torch_facts import OpOverload, hint_value
+from ..base.symbol_facts import hint_value
+from ..base.torch_facts import OpOverload
 from ..graph.aliasing import view_source
 from ..graph.facts import OpKind, is_random, op_facts
 from ..graph.node_values import is_tensor, tensor_of

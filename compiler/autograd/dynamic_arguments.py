@@ -15,11 +15,7 @@ import torch
 from torch import fx
 
 from ..base.nested import nested_text
-from ..base.torch_facts import (
-    FakeTensorMode,
-    ShapeEnv,
-    WatchedFakeMode,
-    asked_once,
+from ..base.symbol_facts import (
     expression_text,
     make_shape_environment,
     make_symbolic_float,
@@ -29,6 +25,7 @@ from ..base.torch_facts import (
     size_expression,
     symbol_name,
 )
+from ..base.torch_facts import FakeTensorMode, ShapeEnv, WatchedFakeMode, asked_once
 from ..graph.dynamic_sizes import is_symbolic
 from ..graph.node_values import entry_shape, placeholders
 from ..graph.shapes.metadata_rules import MetadataRules

@@ -19,6 +19,7 @@ from torch import fx
 from ..base.errors import Unsupported
 from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
+from ..base.symbol_facts import rounded_symbol
 from ..base.torch_facts import (
     FakeTensor,
     FakeTensorMode,
@@ -28,7 +29,6 @@ from ..base.torch_facts import (
     lazy_module,
     next_gradient_number,
     quiet_fake_failures,
-    rounded_symbol,
     running_gradient_number,
 )
 from ..graph.aliasing import argument, memory_root

@@ -2,7 +2,8 @@
 
 import torch
 
-from ..base.torch_facts import set_grad_mode, size_expression
+from ..base.symbol_facts import size_expression
+from ..base.torch_facts import set_grad_mode
 from ..values.guard import Guard, GuardKind
 from ..values.library.objects_by_content import KnownByContent
 from ..values.python.containers.mappings import DictValue

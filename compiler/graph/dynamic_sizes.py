@@ -14,7 +14,8 @@ import torch
 from torch import fx
 
 from ..base.errors import Unsupported
-from ..base.torch_facts import expression_text, hint_value, lazy_module, lowest_value, size_expression
+from ..base.symbol_facts import expression_text, hint_value, lowest_value, size_expression
+from ..base.torch_facts import lazy_module
 from .fx_nodes import add_node, map_leaves
 from .node_values import copy_facts, placeholders, set_value, value_of
 from .size_nodes import node_of_size

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..base.torch_facts import size_expression
+from ..base.symbol_facts import size_expression
 from ..symbolic.scaled_sizes import bits_of
 from ..symbolic.symbolic_sizes import (
     Extent,

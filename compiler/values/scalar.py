@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..base.torch_facts import rounded_symbol
+from ..base.symbol_facts import rounded_symbol
 from .constant import Constant, MethodOf, fold
 from .operator_table import Binary, Comparison, Unary
 from .type_attributes import require_attribute

@@ -62,7 +62,7 @@ def listening() -> Iterator[Callable[[], dict[str, str]]]:
         try:
             yield spoken.parts
         finally:
-            logging.Logger.handle = handle  # type: ignore[method-assign]
+            logging.Logger.handle = handle  # type: ignore[method-assign]  # put back
             logging.disable(disabled)
             sys.stdout.flush()
 

@@ -5,6 +5,7 @@ What is not in the table is not judged, so a row is all that a new kind of state
 
 import contextvars
 import gc
+import operator
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -17,17 +18,34 @@ import torch
 from plumbline.compiler.base.torch_facts import default_device_or_none
 
 _DEVICES = ("cpu", "cuda")
-_OF_COMPILERS = ("TORCH", "TRITON", "PLUMBLINE", "PYTORCH", "CUDA_", "KINETO", "LLVM_", "XDG_", "TMP", "CC", "CXX")
+_OF_COMPILERS = (
+    "TORCH",
+    "_TORCH",
+    "TRITON",
+    "PLUMBLINE",
+    "PYTORCH",
+    "CUDA_",
+    "KINETO",
+    "LLVM_",
+    "XDG_",
+    "TMP",
+    "CC",
+    "CXX",
+)
 """How names of environment variables begin that compilers set for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One piece of state.  name: as a sentence says it.  read: its present value.  write: sets it."""
+    """One piece of state.  name: as a sentence says it.  read: its present value.  write: sets it.
+
+    differs: whether a value that compiled code has left is not as good as eager's.
+    """
 
     name: str
     read: Callable[[], Any]
     write: Callable[[Any], object]
+    differs: Callable[[Any, Any], bool] = operator.ne
 
 
 def _deterministic(state: tuple[bool, bool]) -> None:
@@ -90,7 +108,7 @@ SWITCHES: tuple[Switch, ...] = (
     *(_backend_flag(torch.backends.cudnn, name) for name in ("enabled", "benchmark", "deterministic")),
     _backend_flag(torch.backends.mkldnn, "enabled"),
     Switch("numpy.geterr()", numpy.geterr, lambda state: numpy.seterr(**state)),
-    Switch("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Switch("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),  # compilers raise it
     Switch("garbage collection", gc.isenabled, _collect_garbage),
     Switch("working directory", os.getcwd, os.chdir),
     Switch("os.environ", _environment, _set_environment),
@@ -126,9 +144,10 @@ class ProcessState:
         variables: the context variables that count; compilers have some of their own.
         """
         found = [
-            (name, _words(name, value, other.values[name]))
-            for name, value in self.values.items()
-            if value != other.values[name]
+            (switch.name, _words(ours, theirs))
+            for switch in SWITCHES
+            for ours, theirs in [(self.values[switch.name], other.values[switch.name])]
+            if switch.differs(ours, theirs)
         ]
         return found + [
             (f"context variable {variable.name}", f"is {_shown(theirs)}, after eager's {_shown(ours)}")
@@ -155,7 +174,7 @@ def _shown(value: object) -> str:
     return "not set" if value is _UNSET else f"{value!r}"[:80]
 
 
-def _words(name: str, ours: Any, theirs: Any) -> str:
+def _words(ours: Any, theirs: Any) -> str:
     if isinstance(ours, dict):
         keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
         parts = [f"{key} is {theirs.get(key, 'not set')!r}, after eager's {ours.get(key, 'not set')!r}" for key in keys]

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 import plumbline
-from plumbline.compiler.base.torch_facts import FakeTensorMode, ShapeEnv, hint_value
+from plumbline.compiler.base.symbol_facts import hint_value
+from plumbline.compiler.base.torch_facts import FakeTensorMode, ShapeEnv
 from plumbline.compiler.graph.shapes.shape_rules import fake_result
 from plumbline.compiler.graph.shapes.stride_rules import LAYOUTS
 from plumbline.compiler.graph.tracer import fake_like

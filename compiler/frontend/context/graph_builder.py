@@ -10,13 +10,13 @@ from torch import fx
 
 from ...base.dense_order import dense_order
 from ...base.nested import leaves
+from ...base.symbol_facts import make_symbolic_fake
 from ...base.torch_facts import (
     WatchedFakeMode,
     asked_once,
     fake_run_failure,
     load_fake_modes,
     make_fake,
-    make_symbolic_fake,
     without_transforms,
 )
 from ...graph.effects.call_effects import CallEffect, EffectLog

@@ -11,7 +11,7 @@ from torch import fx
 from ...base.dense_order import dense_order, dense_strides
 from ...base.events import FellBack, record
 from ...base.origin import Origin
-from ...base.torch_facts import (
+from ...base.symbol_facts import (
     bound_size,
     expression_text,
     make_shape_environment,

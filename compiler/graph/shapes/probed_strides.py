@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ...base.torch_facts import size_expression
+from ...base.symbol_facts import size_expression
 from ..dynamic_sizes import is_symbolic
 from ..fx_nodes import map_leaves
 

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from ...base.fake_templates import FakeTemplates, Key, Number, key_of
-from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, least_size, without_dispatch_modes
+from ...base.symbol_facts import least_size
+from ...base.torch_facts import FakeTensor, FakeTensorMode, OpOverload, without_dispatch_modes
 
 TINY = 2  # the sizes of the tensors that are asked for dtypes: not 1, which broadcasts
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ...base.torch_facts import size_expression
+from ...base.symbol_facts import size_expression
 from ..constant import Constant
 from ..scalar import SizeValue, calculate
 from ..value import Arguments, CaptureContext, Value

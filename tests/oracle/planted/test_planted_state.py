@@ -63,8 +63,8 @@ LEFT = {
     "always warning": (lambda: torch.set_warn_always(True), lambda: torch.set_warn_always(False)),
     "numpy errors": (lambda: numpy.seterr(divide="raise"), lambda: numpy.seterr(divide="warn")),
     "recursion limit": (
-        lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 7),
         lambda: sys.setrecursionlimit(sys.getrecursionlimit() - 7),
+        lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 7),
     ),
     "garbage collection": (gc.disable, gc.enable),
     "environment": (_environment, lambda: os.environ.pop("A_VARIABLE_OF_THE_PROGRAM", None)),
@@ -85,7 +85,9 @@ def test_a_mode_that_is_left_on(name):
         put_back()
 
 
-@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.parametrize(
+    "name", sorted(LEFT.keys() - {"recursion limit"})
+)  # one that is higher than eager's harms nobody
 def test_a_mode_that_is_not_set(name):
     change, put_back = LEFT[name]
 
@@ -97,7 +99,7 @@ def test_a_mode_that_is_not_set(name):
         assert check(eager, (X,), compiled=lambda x: x * 2).failed
     finally:
         with contextlib.suppress(Exception):
-            if name not in ("threads", "recursion limit"):
+            if name != "threads":
                 put_back()
 
 
