@@ -91,7 +91,7 @@ def _rms_otherwise(x: Tensor, weight: Tensor) -> Tensor:
 
 
 def _convolution(x: Tensor, weight: Tensor) -> Tensor:
-    return functional.conv1d(x.transpose(1, 2), weight, padding=1).transpose(1, 2)
+    return functional.conv1d(x.transpose(1, 2), weight, padding=1).transpose(1, 2).contiguous()
 
 
 def _convolution_otherwise(x: Tensor, weight: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ BLOCKS = (
     Block("embedding", ((40, WIDTH),), _looked_up, _looked_up_otherwise),
     Block("relu", (_SQUARE, (WIDTH,)), lambda x, w, b: functional.relu(functional.linear(x, w, b)),
           lambda x, w, b: _split(x, w, b).clamp(min=0)),
-    Block("tanh", (), torch.tanh, lambda x: 2 / (1 + (-2 * x).exp()) - 1),
+    Block("tanh", (), torch.tanh, lambda x: torch.sinh(x) / torch.cosh(x)),
     Block("centred", (), lambda x: x - x.logsumexp(-1, keepdim=True),
           lambda x: x - x.exp().sum(-1, keepdim=True).log()),
     Block("unit", (), lambda x: functional.normalize(x, dim=-1) * 4,

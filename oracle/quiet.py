@@ -14,6 +14,9 @@ def quiet() -> Iterator[None]:
     level = logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
+        if level >= logging.CRITICAL:  # as in a block inside another: every change empties the caches of all loggers
+            yield
+            return
         logging.disable(logging.CRITICAL)
         try:
             yield

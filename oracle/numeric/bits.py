@@ -3,10 +3,14 @@
 import torch
 from torch import Tensor
 
+from ..equal_memory import equal_memory
+
 
 def equal_bits(first: Tensor, second: Tensor) -> bool:
     """Return whether two tensors of equal shape and dtype hold the same bits (any NaN equals any NaN)."""
     with torch.no_grad():
+        if equal_memory(first, second):
+            return True
         left, right = first.detach().cpu().resolve_conj(), second.detach().cpu().resolve_conj()
         if left.is_complex():
             left, right = torch.view_as_real(left), torch.view_as_real(right)
@@ -14,6 +18,8 @@ def equal_bits(first: Tensor, second: Tensor) -> bool:
             return torch.equal(left, right)
         if left.itemsize == 1:  # of eight bits, which torch stores and converts, and hardly computes with
             left, right = left.float(), right.float()
+        if not bool((left == right).all()) and not bool(left.isnan().any()):
+            return False
         both_nan = left.isnan() & right.isnan()
         same = (left == right) & (left.signbit() == right.signbit())
         return bool((same | both_nan).all())

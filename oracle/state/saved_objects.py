@@ -90,6 +90,11 @@ class SavedDict:
 
     def changed(self) -> bool:
         """Compare keys in order and values."""
+        if len(self.value) == len(self.items) and all(
+            key is before and item is held
+            for (key, item), (before, held) in zip(self.value.items(), self.items, strict=False)
+        ):
+            return False
         now = [(key, item) for key, item in self.value.items() if not is_mark(key)]
         same_keys = _same_items((key for key, _ in now), (key for key, _ in self.items))
         return not (same_keys and _same_items((item for _, item in now), (item for _, item in self.items)))

@@ -7,6 +7,8 @@ from contextlib import suppress
 
 import torch
 
+from ..equal_memory import equal_storages
+
 
 class SavedStorage:
     """The bytes of one storage, kept alive so that its identity cannot be reused."""
@@ -22,7 +24,7 @@ class SavedStorage:
         """Compare size and bytes."""
         if self.storage.nbytes() != self.nbytes:
             return True
-        return self.nbytes > 0 and not torch.equal(as_bytes(self.storage), as_bytes(self.saved))
+        return self.nbytes > 0 and not equal_storages(self.storage, self.saved)
 
     def holds_equal_numbers(self, dtypes: set[torch.dtype]) -> bool:
         """Return whether the bytes, read as one floating-point dtype, hold the numbers that were saved.
