@@ -121,14 +121,11 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
     alone = kind.removesuffix(ALONE) if kind.endswith(ALONE) else None
     chosen = [outputs[path] for path in sorted(outputs) if alone in (None, path)]
     asked = list(leaves.values())
-    cotangents = cotangents_for(chosen, kind, seed)
-    if kind == DOUBLE:  # what depends on them alone can be differentiated too; some refusals are said only then
-        cotangents = [cotangent.requires_grad_() for cotangent in cotangents]
     try:
         gradients: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
             chosen,
             asked,
-            cotangents,
+            cotangents_for(chosen, kind, seed),
             retain_graph=True,
             create_graph=kind == DOUBLE,
             allow_unused=True,

@@ -42,7 +42,7 @@ def equal_memory(first: Tensor, second: Tensor) -> bool:
         return False
     compare = _library_compare()
     size = first.numel() * first.element_size()
-    if compare is None or not size:
+    if compare is None or not size or not first.data_ptr() or not second.data_ptr():  # of wrappers: nothing there
         return not size
     return compare(first.data_ptr(), second.data_ptr(), size) == 0
 

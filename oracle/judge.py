@@ -147,7 +147,7 @@ class _Trials:
             findings += sample_findings(comparison.pairs, *samples)
         else:
             findings += value_findings(comparison.pairs, references)
-        findings += gradient_findings(self.expected.gradients, self.actual.gradients, references)
+        findings += gradient_findings(self.expected.gradients, self.actual.gradients, references, options)
         if self.expected.after is not None and self.actual.after is not None:
             findings += after_backward_findings(self.expected.after, self.actual.after, comparison)
         return findings, comparison

@@ -17,6 +17,8 @@ class JudgeOptions:
     replicas: number of Monte-Carlo-arithmetic replicas (S of the oracle).
     seed: seed of the oracle's own generators (replica noise, cotangents); never the user's generators.
     samples: runs per side when distributions are compared.
+    double_backward: the compiled program's gradients keep their history; where a compiler says that they do not, a
+    lost one is reported.
     """
 
     gradients: bool = True
@@ -25,3 +27,4 @@ class JudgeOptions:
     replicas: int = 8
     seed: int = 0
     samples: int = 32
+    double_backward: bool = True

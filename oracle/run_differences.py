@@ -14,6 +14,7 @@ from .comparison.compare import OutcomeComparison, compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
 from .cotangents import AGAIN, COTANGENTS, DOUBLE, FullRun, Gradients
+from .judge_options import JudgeOptions
 from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
 from .numeric.references import References
@@ -56,7 +57,10 @@ def sample_findings(pairs: Iterable[Pair], eager: Samples, compiled: Samples) ->
 
 
 def gradient_findings(
-    expected: Mapping[str, Gradients | None], actual: Mapping[str, Gradients | None], references: References
+    expected: Mapping[str, Gradients | None],
+    actual: Mapping[str, Gradients | None],
+    references: References,
+    options: JudgeOptions,
 ) -> list[Finding]:
     """Compare the gradients of every leaf, by cotangent; actual: empty where the compiled program raised."""
     findings: list[Finding] = []
@@ -64,8 +68,8 @@ def gradient_findings(
         compiled = actual.get(cotangent)
         if eager is None or compiled is None:
             continue  # requires_grad or grad_fn differs; the comparison of metadata has said so
-        if cotangent == DOUBLE and (eager.error is not None or compiled.error is not None):
-            findings += _refused_double(eager, compiled)
+        if cotangent == DOUBLE and (refusal := _refused_double(eager, compiled, options)) is not None:
+            findings += refusal
             continue
         if cotangent == AGAIN and _repeat_the_first(expected, actual):
             continue
@@ -79,10 +83,17 @@ def gradient_findings(
     return _worst_per_place(findings)
 
 
-def _refused_double(eager: Gradients, compiled: Gradients) -> list[Finding]:
-    """Return a note where gradients of gradients are refused that eager gives: compilers may, if they say so."""
-    if eager.error is not None or compiled.error is None:
+def _refused_double(eager: Gradients, compiled: Gradients, options: JudgeOptions) -> list[Finding] | None:
+    """Return a note where gradients of gradients are refused that eager gives; None where they are to be compared.
+
+    A compiler may refuse them if it says so: by an error, or in advance, and then its gradients have no history.
+    """
+    lost = not options.double_backward and not any(gradient is not None for gradient in compiled.by_leaf.values())
+    gives = eager.error is None and any(gradient is not None for gradient in eager.by_leaf.values())
+    if not gives or eager.error is not None:
         return []
+    if compiled.error is None and not lost:
+        return None
     return [
         Finding(VerdictKind.WRONG, aspect.name, "gradients of gradients", aspect.backward_refused(compiled.error))
         for aspect in ASPECTS

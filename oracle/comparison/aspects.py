@@ -45,7 +45,8 @@ class Aspect:
     outcomes: yields the differences of two outcomes.
     gradients: yields the differences of two gradients of one leaf, each as a sentence about it.
     equal_values: yields the differences of two tensors of equal values and different bits, each as a sentence.
-    backward_refused: says that the compiled program refuses, with this error, a backward of gradients that eager gives.
+    backward_refused: says that the compiled program refuses, with this error or with none, a backward of gradients
+    that eager gives.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Aspect:
     outcomes: Callable[[MatchedOutcomes], Iterable[Difference]] | None = None
     gradients: Callable[[GradientPair], Iterable[str]] | None = None
     equal_values: Callable[[Pair], Iterable[str]] | None = None
-    backward_refused: Callable[[BaseException], str] | None = None
+    backward_refused: Callable[[BaseException | None], str] | None = None
 
 
 def after_the_run(read: Callable[[], object]) -> Observe:
@@ -67,6 +68,11 @@ def after_the_run(read: Callable[[], object]) -> Observe:
         yield read
 
     return observe
+
+
+def refusal_of_double(error: BaseException | None) -> str:
+    """Say that gradients of gradients are refused."""
+    return "have no history, eager's have one" if error is None else f"raise {type(error).__name__}, eager gives them"
 
 
 # Differences at one place are reported in the order of the rows.
@@ -99,7 +105,7 @@ ASPECTS: tuple[Aspect, ...] = (
         "double-backward",
         "gradients of gradients that the compiled program refuses; where it gives them they are judged as gradients",
         fails=False,
-        backward_refused=lambda error: f"raise {type(error).__name__}, eager gives them",
+        backward_refused=refusal_of_double,
     ),
     Aspect(
         "spoken",

@@ -83,7 +83,7 @@ class Boundary:
             lambda *a, **k: self.candidate(self.options.rng)(*a, **k),
             args,
             kwargs,
-            self.options,
+            replace(self.options, double_backward=self.options.double_backward and self.compiler.double_backward),
             roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
         )

@@ -70,10 +70,11 @@ class Candidate(Protocol):
 
 
 class CompilerUnderTest(Protocol):
-    """One compiler with named backends."""
+    """One compiler with named backends.  double_backward: whether it means gradients to be differentiated again."""
 
     name: str
     backends: tuple[str, ...]
+    double_backward: bool
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
         """Compile a function or module; rng "eager" reproduces eager's draws, "native" allows the compiler its own."""

@@ -107,6 +107,7 @@ class OwnCompiler:
 
     name = "plumbline"
     backends: tuple[str, ...] = LADDER
+    double_backward = True
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
         """Compile with the named backend; modes and options of torch.compile have no meaning here."""

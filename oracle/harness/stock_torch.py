@@ -118,6 +118,7 @@ class StockTorch:
 
     name = "torch"
     backends: tuple[str, ...] = LADDER
+    double_backward = False
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
         """Compile with the named stock backend; the user's mode and options reach inductor only."""

@@ -25,7 +25,7 @@ class Faulty(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(4))
 
     def forward(self, x):
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_dynamo_compiling():
             return x * self.weight + 1
         return x * self.weight
 
@@ -194,7 +194,7 @@ import torch
 
 @torch.compile(backend="eager")
 def from_conftest(x):
-    return x + (1 if torch.compiler.is_compiling() else 2)
+    return x + (1 if torch.compiler.is_dynamo_compiling() else 2)
 
 EARLY = from_conftest(torch.zeros(1)).item()  # outside a test it behaves as stock
 
@@ -223,7 +223,7 @@ def test_call_boundary_targets_and_fixture(real: PluginRuns) -> None:
 import torch
 
 def wrong(x):
-    return x + (1 if torch.compiler.is_compiling() else 2)
+    return x + (1 if torch.compiler.is_dynamo_compiling() else 2)
 
 def right(x):
     return x * 2
@@ -255,7 +255,7 @@ import torch
 
 class Sum(torch.nn.Module):
     def forward(self, x):
-        if torch.compiler.is_compiling():  # the same sum in another order
+        if torch.compiler.is_dynamo_compiling():  # the same sum in another order
             return x.view(100, 100).sum(1).sum()
         return x.sum()
 

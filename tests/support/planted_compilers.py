@@ -28,6 +28,7 @@ class PlantedCompiler:
 
     name = "planted"
     backends: tuple[str, ...] = ("eager",)
+    double_backward = True
 
     def __init__(self, fault: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
         self.fault = fault
