@@ -13,7 +13,7 @@ from .comparison.aspects import ASPECTS
 from .comparison.compare import OutcomeComparison, compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
-from .cotangents import AGAIN, COTANGENTS, DOUBLE, FullRun, Gradients
+from .cotangents import AGAIN, ALONE, COTANGENTS, DOUBLE, FullRun, Gradients
 from .judge_options import JudgeOptions
 from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
@@ -78,7 +78,7 @@ def gradient_findings(
             findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
         if eager.error is None and compiled.error is None:
             for leaf, gradient in eager.by_leaf.items():
-                pair = GradientPair(leaf, gradient, compiled.by_leaf.get(leaf))
+                pair = GradientPair(leaf, gradient, compiled.by_leaf.get(leaf), alone=cotangent.endswith(ALONE))
                 findings += _compare_gradient(pair, cotangent, references)
     return _worst_per_place(findings)
 

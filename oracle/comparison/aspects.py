@@ -17,6 +17,7 @@ from .compare_process_state import generator_differences
 from .compare_tensors import (
     GradientPair,
     Pair,
+    filled_gradient_sentences,
     gradient_differences,
     gradient_stride_differences,
     metadata_differences,
@@ -116,6 +117,12 @@ ASPECTS: tuple[Aspect, ...] = (
         outcomes=spoken_differences,
     ),
     Aspect("exception-text", "the text of an exception", fails=False, outcomes=text_differences),
+    Aspect(
+        "filled-gradients",
+        "zeros for `None` in the backward of one output alone",
+        fails=False,
+        gradients=filled_gradient_sentences,
+    ),
     Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
     Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),
 )

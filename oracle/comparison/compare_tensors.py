@@ -26,11 +26,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientPair:
-    """The gradients of one leaf for one cotangent; None where the backward gave none."""
+    """The gradients of one leaf for one cotangent; None where the backward gave none.  alone: of one output alone."""
 
     leaf: str
     eager: torch.Tensor | None
     actual: torch.Tensor | None
+    alone: bool = False
+
+    def is_filled(self) -> bool:
+        """Return whether there are zeros for none: one compiled backward serves all outputs."""
+        return self.alone and self.eager is None and self.actual is not None and not bool(self.actual.any())
 
     def same_form(self) -> Pair | None:
         """Return the pair to be judged by value, None when one is missing or they differ in shape or dtype."""
@@ -88,11 +93,17 @@ def gradient_differences(pair: GradientPair) -> Iterator[str]:
     """Yield why two gradients cannot be compared by value: one is None, or they differ in shape or dtype."""
     eager, actual = pair.eager, pair.actual
     if eager is None or actual is None:
-        if eager is not actual:
+        if eager is not actual and not pair.is_filled():
             words = ["None" if gradient is None else "a tensor" for gradient in (actual, eager)]
             yield f"is {words[0]}, eager's is {words[1]}"
     elif pair.same_form() is None:
         yield f"is {actual.dtype}{list(actual.shape)}, eager's is {eager.dtype}{list(eager.shape)}"
+
+
+def filled_gradient_sentences(pair: GradientPair) -> Iterator[str]:
+    """Yield that a gradient is zeros where eager has none, for an output used alone."""
+    if pair.is_filled():
+        yield "is zeros, eager's is None"
 
 
 def gradient_stride_differences(pair: GradientPair) -> Iterator[str]:

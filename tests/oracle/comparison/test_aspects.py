@@ -56,6 +56,21 @@ class Once(torch.autograd.Function):
         return gradient * 2 * ctx.saved_tensors[0]
 
 
+class Filling(torch.autograd.Function):
+    """Two numbers doubled; both always have a gradient."""
+
+    @staticmethod
+    def forward(_ctx, x, y):
+        return x * 2, y * 2
+
+    @staticmethod
+    def backward(_ctx, first, second):
+        return first * 2, second * 2
+
+
+SECOND = X.clone().requires_grad_()
+
+
 def printing(x):
     print("seen")
     return x * 2
@@ -90,6 +105,7 @@ PLANTED = {
     "double-backward": (lambda x: x * x, Once.apply, leaf),
     "spoken": (printing, lambda x: x * 2, X.clone),
     "exception-text": (fails, lambda x: fails_with("yes"), X.clone),
+    "filled-gradients": (lambda x: (x * 2, SECOND * 2), lambda x: Filling.apply(x, SECOND), leaf),
     "gradient-strides": (lambda x: x * 2, Strided.apply, leaf),
     "zero-sign": (lambda x: x * 0.0, lambda x: (x * 0.0).abs(), X.clone),
 }
