@@ -29,6 +29,7 @@ from torch.fx.experimental.symbolic_shapes import (  # sizes that may vary; what
     expect_true,  # what torch._check asks
     has_free_unbacked_symbols,  # flex_attention asks; no size of ours depends on data
 )
+from torch.multiprocessing.reductions import StorageWeakRef  # whether a storage still lives; its key is not used again
 from torch.utils._device import DeviceContext, _device_constructors  # what a device block is and what it changes
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
@@ -40,6 +41,7 @@ __all__ = [
     "ModeStacks",
     "OpOverload",
     "ShapeEnv",
+    "StorageWeakRef",
     "WatchedFakeMode",
     "annotate_graph",
     "any_autocast",
@@ -103,6 +105,7 @@ __all__ = [
     "state_parts",
     "state_questions",
     "stock_mark",
+    "storage_is_gone",
     "storage_key",
     "tensor_address",
     "tensor_hooks",
@@ -110,6 +113,7 @@ __all__ = [
     "tracing_flag",
     "tracing_question",
     "variable_functions",
+    "weak_reference",
     "while_loop",
     "without_dispatch",
     "without_dispatch_modes",
@@ -299,6 +303,16 @@ def storage_key(tensor: torch.Tensor) -> int:
     """Return the identity of a tensor's storage, unique while the storage lives (shadow memory is found by it)."""
     key: int = tensor.untyped_storage()._cdata
     return key
+
+
+def weak_reference(storage: torch.UntypedStorage) -> StorageWeakRef:
+    """Return a reference that keeps the identity of a storage from being used again, and not its memory."""
+    return StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+
+def storage_is_gone(reference: StorageWeakRef) -> bool:
+    """Return whether the memory of a storage has been freed."""
+    return bool(reference.expired())  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 def set_version(tensor: torch.Tensor, version: int) -> None:

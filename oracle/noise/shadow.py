@@ -83,12 +83,12 @@ class ShadowRun(DispatchMode):
         """Return the lanes of a tensor of the run, gradients included; inside and after the with-block."""
         plan = self.plan
         with self._apart():
-            rows = self._view(tensor) if _is_plain(tensor) and storage_key(tensor) in self._storages else None
+            rows = self._view(tensor) if is_plain(tensor) and storage_key(tensor) in self._storages else None
             known = rows is not None
             if rows is None:
                 value = tensor.detach()
-                if _is_plain(value):
-                    value = self._view(value)[0] if _has_no_memory(value) else value.to(wide_dtype(value.dtype))
+                if is_plain(value):
+                    value = self._view(value)[0] if has_no_memory(value) else value.to(wide_dtype(value.dtype))
                 rows = value.unsqueeze(0).expand(plan.count, *value.shape)
             first, second = plan.exact + plan.replicas, plan.exact + plan.replicas + plan.wide
             return Lanes(
@@ -116,15 +116,15 @@ class ShadowRun(DispatchMode):
             finally:
                 torch.set_default_dtype(default)
 
-    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> "_Before | None":
+    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> "ArgumentsBefore | None":
         """Return the arguments as lanes see them before the operator overwrites any; None when a tensor is opaque."""
-        if not all(_is_plain(tensor) for tensor in tensors_in([args, kwargs])):
+        if not all(is_plain(tensor) for tensor in tensors_in([args, kwargs])):
             return None
         lane_args, lane_kwargs = map_tensors(_widened(args), self._view), map_tensors(_widened(kwargs), self._view)
         real_args, real_kwargs = args, kwargs
         if facts.written and (facts.random or self._diagnose or needs_decision(facts, args, kwargs) is not None):
             real_args, real_kwargs = map_tensors(args, torch.clone), map_tensors(kwargs, torch.clone)
-        return _Before(lane_args, lane_kwargs, real_args, real_kwargs)
+        return ArgumentsBefore(lane_args, lane_kwargs, real_args, real_kwargs)
 
     def _storage(self, tensor: Tensor) -> ShadowStorage:
         key = storage_key(tensor)
@@ -135,7 +135,7 @@ class ShadowRun(DispatchMode):
 
     def _view(self, tensor: Tensor) -> Tensor:
         """Return [L, *shape], the lanes of a tensor; for a view of another dtype, its own values."""
-        if _has_no_memory(tensor):
+        if has_no_memory(tensor):
             return tensor.new_zeros((self.plan.count, *tensor.shape), dtype=wide_dtype(tensor.dtype))
         storage = self._storage(tensor)
         storage.synchronise(tensor)
@@ -146,10 +146,10 @@ class ShadowRun(DispatchMode):
         return rows
 
     def _follow(
-        self, func: Any, facts: OperatorFacts, before: "_Before | None", args: Any, kwargs: Any, result: Any
+        self, func: Any, facts: OperatorFacts, before: "ArgumentsBefore | None", args: Any, kwargs: Any, result: Any
     ) -> None:
         everything = tensors_in([args, kwargs])
-        if before is None or not all(_is_plain(t) for t in tensors_in(result)):
+        if before is None or not all(is_plain(t) for t in tensors_in(result)):
             self._distrust(f"{func}: a sparse, quantised or opaque tensor")
             self._forget(result, _written(facts, args, kwargs))
             return
@@ -175,7 +175,9 @@ class ShadowRun(DispatchMode):
         keys = {storage_key(t) for t in everything}
         return [t for t in tensors_in(result) if storage_key(t) not in keys] + written
 
-    def _values(self, func: Any, facts: OperatorFacts, before: "_Before", outputs: list[Tensor]) -> list[Tensor] | None:
+    def _values(
+        self, func: Any, facts: OperatorFacts, before: "ArgumentsBefore", outputs: list[Tensor]
+    ) -> list[Tensor] | None:
         """Return the lanes of every output, None when every lane takes eager's values."""
         args, kwargs = before.args, before.kwargs
         if facts.name == "nextafter" and not facts.written:
@@ -202,13 +204,16 @@ class ShadowRun(DispatchMode):
             departs = inconsistency(call, _widened(args), _widened(kwargs))
             if departs is not None:
                 self.suspects.append(f"{func}: its float64 evaluation is not the same function ({departs})")
+        return self._evaluate(call)
+
+    def _evaluate(self, call: LaneCall) -> list[Tensor]:
         return evaluate(call, self.plan, self._noise)
 
     def _exact_rows(self, real: Tensor) -> Tensor:
         return real.detach().to(wide_dtype(real.dtype)).unsqueeze(0).repeat(self.plan.count, *[1] * real.dim())
 
     def _store(self, real: Tensor, lanes: Tensor | None) -> None:
-        if _has_no_memory(real):
+        if has_no_memory(real):
             return
         storage = self._storage(real)
         if lanes is None:
@@ -224,7 +229,7 @@ class ShadowRun(DispatchMode):
     def _forget(self, result: Any, written: list[Tensor]) -> None:
         """Take eager's bytes for the results of an operator that was not followed."""
         for tensor in [*tensors_in(result), *written]:
-            if _is_plain(tensor):
+            if is_plain(tensor):
                 self._store(tensor, None)
 
     def _observe_python(self, func: Any, facts: OperatorFacts, args: Any, kwargs: Any, result: Any) -> None:
@@ -244,7 +249,7 @@ class ShadowRun(DispatchMode):
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
+class ArgumentsBefore:
     """An operator's arguments before it ran: in the lanes, and eager's own (copied where it may overwrite them)."""
 
     lane_args: Any
@@ -253,7 +258,7 @@ class _Before:
     kwargs: Any
 
 
-def _stepped(before: _Before, real: Tensor) -> Tensor:
+def _stepped(before: ArgumentsBefore, real: Tensor) -> Tensor:
     """Return the lanes of `nextafter`: eager's step to the neighbour in the declared dtype, from where each lane is.
 
     The neighbour in float64 is another number; eager's bytes in every lane would lose the noise of the argument.
@@ -265,11 +270,12 @@ def _stepped(before: _Before, real: Tensor) -> Tensor:
     return torch.where(torch.isfinite(exact) & torch.isfinite(start), rows + (exact - start), exact)
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor is strided memory of plain numbers, which lanes can follow."""
     return tensor.layout == torch.strided and not tensor.is_quantized and tensor.device.type != "meta"
 
 
-def _has_no_memory(tensor: Tensor) -> bool:
+def has_no_memory(tensor: Tensor) -> bool:
     """Return whether a tensor means zeros without storing them; autograd creates such gradients."""
     storage = tensor.untyped_storage()
     try:

@@ -21,6 +21,26 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.complex128 if dtype.is_complex else dtype
 
 
+def shadow_view(lanes: Tensor, dtype: torch.dtype, tensor: Tensor) -> Tensor | None:
+    """Return [L, *shape], writable, what `lanes` hold for a tensor; None when its dtype does not fit.
+
+    lanes: [L, n], the shadows of the tensor's whole storage.  dtype: the real one's, when the shadows were made.
+    """
+    count, length = lanes.shape
+    size, stride, offset = tensor.size(), tensor.stride(), tensor.storage_offset()
+    if tensor.dtype != dtype:
+        if _PAIRS.get(dtype) == tensor.dtype:
+            lanes, length = torch.view_as_real(lanes), 2 * length
+        elif _PAIRS.get(tensor.dtype) == dtype and length % 2 == 0:
+            lanes, length = torch.view_as_complex(lanes.view(count, -1, 2)), length // 2
+        else:
+            return None
+    view = lanes.as_strided((count, *size), (length, *stride), offset)
+    if tensor.is_neg():
+        return negative_view(view)
+    return view.conj() if tensor.is_conj() else view
+
+
 @dataclass(slots=True)
 class ShadowStorage:
     """One real storage and its shadows.
@@ -47,20 +67,7 @@ class ShadowStorage:
 
     def view(self, tensor: Tensor) -> Tensor | None:
         """Return [L, *shape], writable, the lanes of a tensor on this storage; None when its dtype does not fit."""
-        count, length = self.lanes.shape
-        size, stride, offset = tensor.size(), tensor.stride(), tensor.storage_offset()
-        lanes = self.lanes
-        if tensor.dtype != self.flat.dtype:
-            if _PAIRS.get(self.flat.dtype) == tensor.dtype:
-                lanes, length = torch.view_as_real(lanes), 2 * length
-            elif _PAIRS.get(tensor.dtype) == self.flat.dtype and length % 2 == 0:
-                lanes, length = torch.view_as_complex(lanes.view(count, -1, 2)), length // 2
-            else:
-                return None
-        view = lanes.as_strided((count, *size), (length, *stride), offset)
-        if tensor.is_neg():
-            return negative_view(view)
-        return view.conj() if tensor.is_conj() else view
+        return shadow_view(self.lanes, self.flat.dtype, tensor)
 
     def span(self, tensor: Tensor) -> tuple[int, int]:
         """Return the first and one past the last element of `flat` that a view on this storage can touch."""

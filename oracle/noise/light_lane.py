@@ -1,0 +1,182 @@
+"""One float64 lane beside an ordinary eager run, as cheap as a second run: shadows live no longer than their storages.
+
+It differs from a `ShadowRun` with an exact lane in what it does not do.  Tensors that no followed operator has written
+have no shadow (they are widened where they are used); results become shadows without a copy; nothing is looked at again
+to find writes that bypass the run.  After such a write eager is far from its float64 evaluation; what judges by this
+lane hands such a tensor to a `ShadowRun`.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from plumbline.compiler.base.torch_facts import (
+    StorageWeakRef,
+    storage_is_gone,
+    storage_key,
+    weak_reference,
+    without_torch_function,
+)
+
+from .lane_evaluation import LaneCall, LanePlan, plain
+from .lanes import Lanes
+from .monte_carlo import map_tensors, tensors_in
+from .operator_facts import OperatorFacts
+from .shadow import ArgumentsBefore, ShadowRun, has_no_memory, is_plain
+from .shadow_memory import shadow_view, wide_dtype
+
+# Shadows of dead storages are looked for after this many new ones.
+_SWEEP = 48
+
+
+@dataclass(slots=True)
+class LightStorage:
+    """The shadow of one living storage: lanes [1, n] in the wide dtype of `dtype`, the dtype of the real one."""
+
+    alive: StorageWeakRef
+    dtype: torch.dtype
+    size_bytes: int
+    lanes: Tensor
+
+    def view(self, tensor: Tensor) -> Tensor | None:
+        """Return [1, *shape], writable, the lane of a tensor on this storage; None when its dtype does not fit."""
+        return shadow_view(self.lanes, self.dtype, tensor)
+
+
+class LightLane(ShadowRun):
+    """Follow eager code in one lane: exact, or with the Monte Carlo noise of a wide replica.
+
+    wide: the lane takes `monte_carlo.WIDE` times the noise of a replica instead of none.
+    may_jump: an operator has compared, counted or selected by floats, so that rounding may decide a branch.
+    """
+
+    def __init__(self, *, wide: bool = False, seed: int = 0) -> None:
+        super().__init__(exact=not wide, seed=seed)
+        if wide:
+            self.plan = LanePlan(0, 0, 1, 0)
+        self._living: dict[int, LightStorage] = {}
+        self._new = 0
+        self._overwrites = False
+        self.may_jump = False
+
+    def lane_of(self, tensor: Tensor) -> Tensor | None:
+        """Return the lane of a tensor of the run in the wide dtype, sharing memory; None where nothing is known."""
+        with self._apart():
+            if not is_plain(tensor):
+                return None
+            return self._view(tensor)[0]
+
+    def lanes_of(self, tensor: Tensor) -> Lanes:
+        """Return the lane of a tensor of the run as lanes."""
+        lane = self.lane_of(tensor)
+        return Lanes(exact=lane) if self.plan.exact else Lanes(wide=None if lane is None else lane.unsqueeze(0))
+
+    @contextlib.contextmanager
+    def _apart(self) -> Iterator[None]:
+        """Hide the work on the lane; warnings are those of a reference run, which nobody sees."""
+        if torch.is_inference_mode_enabled():
+            with super()._apart():
+                yield
+            return
+        default = torch.get_default_dtype()
+        with without_torch_function(), torch.no_grad():
+            torch.set_default_dtype(torch.float64)
+            try:
+                yield
+            finally:
+                torch.set_default_dtype(default)
+
+    def _evaluate(self, call: LaneCall) -> list[Tensor]:
+        if not all(_has_floats(real) for real in call.real):  # places of the largest, a mask, a count
+            self.may_jump |= _has_floats([call.args, call.kwargs])
+        if self.plan.wide:
+            return super()._evaluate(call)
+
+        def lane(value: Tensor) -> Tensor:
+            return value[0]
+
+        values = plain(call, map_tensors(call.args, lane), map_tensors(call.kwargs, lane))
+        for value, real in zip(values, call.real, strict=call.facts.replacement is None):
+            if value.shape != real.shape and "embedding_bag" not in call.facts.name:
+                raise ValueError(f"a lane has shape {tuple(value.shape)}, eager {tuple(real.shape)}")
+        return [value.unsqueeze(0) for value in values]
+
+    def _prepare(self, facts: OperatorFacts, args: Any, kwargs: Any) -> ArgumentsBefore | None:
+        self._overwrites = bool(facts.written)
+        # Where relu and its like are not smooth, their gradients jump.
+        if facts.jumping or facts.name == "_local_scalar_dense" or (facts.moving and facts.name.endswith("_backward")):
+            self.may_jump |= _has_floats([args, kwargs])
+        return super()._prepare(facts, args, kwargs)
+
+    def _found(self, tensor: Tensor) -> LightStorage | None:
+        storage = self._living.get(storage_key(tensor))
+        if storage is None or storage.size_bytes != tensor.untyped_storage().nbytes():
+            return None
+        return storage
+
+    def _view(self, tensor: Tensor) -> Tensor:
+        if has_no_memory(tensor):
+            return tensor.new_zeros((1, *tensor.shape), dtype=wide_dtype(tensor.dtype))
+        storage = self._found(tensor)
+        rows = storage.view(tensor) if storage is not None else None
+        if rows is not None:
+            return rows
+        wide = wide_dtype(tensor.dtype)
+        value = tensor.detach().to(wide)
+        if wide == tensor.dtype and self._overwrites:  # eager's own memory, as it is before the operator writes to it
+            value = value.clone()
+        return value.unsqueeze(0)
+
+    def _store(self, real: Tensor, lanes: Tensor | None) -> None:
+        if has_no_memory(real):
+            return
+        storage = self._found(real)
+        if lanes is None and storage is None:
+            return  # widened where it is used
+        if storage is None:
+            assert lanes is not None
+            self._adopt(real, lanes)
+            return
+        rows = storage.view(real)
+        if rows is None:  # a write through a view of another dtype: only the bytes are known
+            del self._living[storage_key(real)]
+            return
+        rows.copy_(real.detach().unsqueeze(0) if lanes is None else lanes)
+
+    def _adopt(self, real: Tensor, lanes: Tensor) -> None:
+        """Make a lane the shadow of a new storage; it is copied unless it lies in memory as the real tensor does."""
+        size = real.untyped_storage().nbytes()
+        length = size // real.dtype.itemsize
+        value = lanes[0].resolve_conj().resolve_neg()
+        wide = wide_dtype(real.dtype)
+        whole = real.numel() == length and not real.storage_offset() and not real.is_conj() and not real.is_neg()
+        if whole and value.dtype == wide and _same_order(value, real):
+            flat = value.as_strided((1, length), (length, 1))
+        else:
+            every = torch.empty(0, dtype=real.dtype, device=real.device)
+            every.set_(real.untyped_storage(), 0, (length,), (1,))
+            flat = every.to(wide).unsqueeze(0)
+            if flat.untyped_storage()._cdata == real.untyped_storage()._cdata:  # of that dtype already
+                flat = flat.clone()
+            rows = shadow_view(flat, real.dtype, real)
+            assert rows is not None
+            rows.copy_(lanes)
+        storage = LightStorage(weak_reference(real.untyped_storage()), real.dtype, size, flat)
+        self._living[storage_key(real)] = storage
+        self._new += 1
+        if self._new > _SWEEP:
+            self._new = 0
+            self._living = {key: each for key, each in self._living.items() if not storage_is_gone(each.alive)}
+
+
+def _same_order(first: Tensor, second: Tensor) -> bool:
+    """Return whether two tensors of one shape have the same strides wherever these address memory."""
+    return all(size == 1 or a == b for size, a, b in zip(first.shape, first.stride(), second.stride(), strict=True))
+
+
+def _has_floats(values: Any) -> bool:
+    return any(t.is_floating_point() or t.is_complex() for t in tensors_in(values))
