@@ -1,0 +1,147 @@
+"""The screen: other orders of summation pass it, planted faults never do."""
+
+import pytest
+import torch
+
+from plumbline.oracle.numeric import screen
+from plumbline.oracle.numeric.screen import KnownNoise, all_rounding, screened, screened_by_norm
+from plumbline.oracle.verdict import VerdictKind
+
+ROWS, INNER, COLUMNS = 60, 96, 40
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def product(dtype, seed=0):
+    """Eager's product, the same in another order, and in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    a = torch.randn(ROWS, INNER, generator=generator, dtype=torch.float64).to(dtype)
+    b = torch.randn(INNER, COLUMNS, generator=generator, dtype=torch.float64).to(dtype)
+    first, second, third = (a[:, k : k + 32].float() @ b[k : k + 32].float() for k in (64, 0, 32))
+    return a @ b, (first + second + third).to(dtype), a.double() @ b.double()
+
+
+def one_element(value):
+    value[ROWS // 2, COLUMNS // 2] += 0.05 * value.abs().max()
+
+
+def zeroed_row(value):
+    value[-1] = 0
+
+
+def stale_tail(value):
+    value[:, -5:] = value[:, :5]
+
+
+def gain(value):
+    value *= 1.02
+
+
+def not_a_number(value):
+    value[0, 0] = float("nan")
+
+
+def infinite(value):
+    value[-1, -1] = float("inf")
+
+
+def coarse_row(value):
+    value[3] = value[3].to(torch.float8_e4m3fn).to(value.dtype)
+
+
+FAULTS = (one_element, zeroed_row, stale_tail, gain, not_a_number, infinite, coarse_row)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(5))
+def test_another_order_of_summation_passes(dtype, seed):
+    eager, other, exact = product(dtype, seed)
+    found = screened(other, eager, exact)
+    if torch.equal(other, eager):
+        return
+    assert found.decision is not None
+    assert found.decision.kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("block", [1 << 16, 256])
+def test_faults_stay_open(fault, dtype, block, monkeypatch):
+    monkeypatch.setattr(screen, "_BLOCK", block)
+    for of_eager in (True, False):
+        eager, other, exact = product(dtype)
+        wrong = eager.clone() if of_eager else other
+        fault(wrong)
+        assert screened(wrong, eager, exact).decision is None
+
+
+def test_a_systematic_offset_of_a_few_roundings_stays_open():
+    eager, other, exact = product(torch.float32)
+    assert screened(other * (1 + 2**-20), eager, exact).decision is None
+
+
+def test_a_difference_where_eager_is_exact_stays_open():
+    eager, other, exact = product(torch.float32)
+    for value in (eager, other, exact):
+        value.clamp_(min=0)
+    assert screened(other, eager, exact).decision is not None
+    at = (exact == 0).nonzero()[0]
+    other[tuple(at)] = 1e-7
+    assert screened(other, eager, exact).decision is None
+
+
+def test_eager_far_from_float64_is_no_unit():
+    eager, other, exact = product(torch.float32)
+    assert screened(other, eager, exact * 1.001).decision is None
+    jumped = eager.clone()
+    jumped[5, 5] += 1e-3
+    wrong = other.clone()
+    wrong[7, 7] += 1e-3
+    assert screened(wrong, jumped, exact).decision is None
+
+
+def test_rows_of_equal_bits_are_left_out_and_change_nothing():
+    eager, other, exact = product(torch.float32)
+    padding = torch.randn(500, COLUMNS)
+    padded = [torch.cat([t, padding.to(t.dtype)]) for t in (other, eager, exact)]
+    alone, together = screened(other, eager, exact), screened(*padded)
+    assert together.decision == alone.decision
+    assert together.error == pytest.approx(alone.error)
+    padded[0][-1, 0] += 1
+    assert screened(*padded).decision is None
+
+
+def test_more_dimensions_are_judged_slice_by_slice():
+    eager, other, exact = (t.view(5, 12, COLUMNS) for t in product(torch.float32))
+    assert screened(other, eager, exact).decision is not None
+    wrong = other.clone()
+    wrong[:, 3] += 4e-5
+    assert screened(wrong, eager, exact).decision is None
+
+
+NOISE = KnownNoise(2e-7, 3e-6)
+
+
+def test_another_cotangent_is_accepted_by_norm():
+    eager, other, _ = product(torch.float32)
+    assert screened_by_norm(other, eager, NOISE, alike=False).decision is not None
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("alike", [False, True])
+def test_faults_for_another_cotangent_stay_open(fault, alike):
+    eager, other, _ = product(torch.float32)
+    fault(other)
+    assert screened_by_norm(other, eager, NOISE, alike=alike).decision is None
+
+
+def test_what_cancels_is_all_rounding_only_as_far_as_noise_reaches():
+    generator = torch.Generator().manual_seed(0)
+    eager, other = (3e-6 * torch.randn(ROWS, COLUMNS, generator=generator) for _ in range(2))
+    assert all_rounding(other, eager, NOISE) is not None
+    assert screened_by_norm(other, eager, NOISE, alike=True).decision is not None
+    assert screened_by_norm(other, eager, NOISE, alike=False).decision is None
+    for fault in (lambda v: v * 10, lambda v: v + 1e-4, lambda v: v * float("nan")):
+        assert all_rounding(fault(other), eager, NOISE) is None
+        assert all_rounding(other, fault(eager), NOISE) is None
+    other[1, 1] = 1e-3
+    assert all_rounding(other, eager, NOISE) is None
