@@ -16,9 +16,9 @@ import torch
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
-from .cotangents import FullRun, differentiable
+from .cotangents import AGAIN, COTANGENTS, FullRun, differentiable
 from .judge_options import JudgeOptions
-from .numeric.references import References
+from .numeric.references import CallSources, References
 from .run_differences import (
     after_backward_findings,
     gradient_findings,
@@ -41,6 +41,9 @@ MOST_FINDINGS = 40
 
 EAGER_RUNS = 8
 """Runs of eager that may show that it differs from itself, where the compiled program does."""
+
+LARGE_CALL = 1 << 21
+"""Bytes of reached tensors from which later cotangents are judged by norm: more references would cost seconds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +137,15 @@ class _Trials:
     def findings(self, reference: JudgedProgram, candidate: JudgedProgram) -> tuple[list[Finding], OutcomeComparison]:
         """Return what the trial and the reference differ in, and the comparison of their forwards."""
         runs, options, eager, trial = self.runs, self.options, self.expected.outcome, self.actual.outcome
-        self.references = references = References(
+        sources = CallSources(
             lambda shadow, cotangent: runs.shadow(reference, shadow, self.paths, cotangent),
+            lambda lane, cotangent, keep: runs.followed(reference, lane, self.paths, cotangent, keep),
             runs.snapshot.rewind,
-            options,
+            (*COTANGENTS, AGAIN) if self.paths else (),
+            frozenset({"ones", AGAIN}),
+            sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL,
         )
+        self.references = references = References(sources, options)
         native = _draws_natively(eager, runs.snapshot, options)
         comparison = compare(eager, trial, without={"rng"} if native else ())
         findings = self._strict_numbers(comparison.findings, reference)

@@ -11,6 +11,7 @@ import torch
 
 from .comparison.aspects import observing
 from .cotangents import FullRun, Gradients, backwards_of, differentiable, gradients_of, leaves_of
+from .noise.light_lane import LightLane
 from .noise.shadow import ShadowRun
 from .quiet import quiet
 from .state.argument_stand_ins import StandIns
@@ -108,6 +109,34 @@ class CallRuns:
         with quiet(), shadow:
             gradients = gradients_of(outputs, leaves, cotangent, self.seed)
         return {leaf: gradient for leaf, gradient in gradients.by_leaf.items() if gradient is not None}
+
+    def followed(
+        self,
+        program: JudgedProgram,
+        lane: LightLane,
+        paths: tuple[str, ...],
+        cotangent: str | None,
+        keep: Callable[[str | None, Mapping[str, torch.Tensor]], None],
+    ) -> None:
+        """Run beside a lane, forward and for a cotangent backward, and hand over live tensors by path.
+
+        keep: gets outputs and state with None, before the backward, then the gradients with the cotangent.
+        """
+        stand_ins = StandIns(self.args, self.kwargs, enabled=True)
+        leaves = leaves_of(self.snapshot, stand_ins)
+        with quiet(), self._undone_if_interrupted():
+            with lane:
+                ended = _apart(run_program, program, stand_ins.args, stand_ins.kwargs)
+            if ended.error is None:
+                left = outcome_of(self.snapshot, ended, stand_ins)
+                tensors = {path: record.original for path, record in left.tensors().items()}
+                keep(None, tensors)
+                if cotangent is not None and all(path in tensors for path in paths):
+                    outputs = {path: tensors[path] for path in paths}
+                    with lane:
+                        gradients = gradients_of(outputs, leaves, cotangent, self.seed)
+                    keep(cotangent, {leaf: each for leaf, each in gradients.by_leaf.items() if each is not None})
+        self.snapshot.rewind()
 
     @contextlib.contextmanager
     def _undone_if_interrupted(self) -> Iterator[None]:

@@ -1,36 +1,81 @@
 """The float64 references of one call, run when first needed and no deeper than needed.
 
-Depths: `exact` (one float64 lane), `replicas` (Monte-Carlo arithmetic), `rounded` (every result rounded to its
-declared dtype).  Most calls never leave bitwise equality, most others stop at `exact`.
+A tensor that differs in bits is judged at the first of these steps that decides it: by norm (gradients for a later
+cotangent of a large call), by one float64 lane and the screen, by wide lanes where it is so far off that nothing else
+is needed, and in full: replicas (Monte-Carlo arithmetic), then every result rounded to its declared dtype.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import torch
 
 from ..judge_options import JudgeOptions
 from ..noise.lanes import Lanes
+from ..noise.light_lane import LightLane
 from ..noise.shadow import ShadowRun
-from ..verdict import VerdictKind
-from .bits import equal_bits
+from ..verdict import ErrorStatistics, VerdictKind
+from .bits import as_reals, equal_bits
+from .screen import GROSS, KnownNoise, Screening, all_rounding, screened, screened_by_norm
 from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, str | None], dict[str, torch.Tensor]]
+Keep = Callable[[str | None, Mapping[str, torch.Tensor]], None]
+FollowedProgram = Callable[[LightLane, str | None, Keep], None]
 
 ROUNDED_LANES = 4
-DEPTHS = ("exact", "replicas", "rounded")
+DEPTHS = ("exact", "few", "replicas", "rounded")
+FEW_REPLICAS, CLEAR_MARGIN = 2, 0.5
+"""In a large call a tensor is accepted by few replicas where it passes by this margin."""
+WIDE_LANES, WIDE_ATTEMPTS = 2, 2
+"""Lanes with wide noise that say how far rounding moves a tensor, where one is grossly off; tensors asked about."""
+WIDE_MARGIN = 8.0
+"""A gross error is this many times beyond what wide noise, itself that of eight roundings each, moves."""
+CLEARLY_WRONG = 8.0
+"""From this margin on a fault has been found, and the other tensors of a large call are said by eager's own error."""
+
+
+@dataclass(slots=True)
+class CallSources:
+    """Where the references of a call come from.
+
+    run: under shadow lanes, outputs or gradients.  follow: beside a light lane, both in one run.
+    restore: rewinds after `run`.  cotangents: in the order they are judged; empty where there are no gradients.
+    alike: the cotangents that are as large as the first one, element by element.
+    large: the call is large enough for later cotangents to be judged by norm, and for gross errors to be said early.
+    """
+
+    run: ShadowProgram
+    follow: FollowedProgram
+    restore: Callable[[], None]
+    cotangents: tuple[str, ...]
+    alike: frozenset[str] = frozenset()
+    large: bool = False
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the light runs have given so far; lanes of one cotangent are forgotten when the next one is judged."""
+
+    exact: dict[str | None, dict[str, torch.Tensor]] = field(default_factory=dict)
+    eager: dict[str | None, dict[str, torch.Tensor]] = field(default_factory=dict)
+    noise: dict[str, KnownNoise] = field(default_factory=dict)
 
 
 class References:
     """Judges the tensors of one call; keeps each shadow run for the tensors that follow."""
 
-    def __init__(self, run: ShadowProgram, restore: Callable[[], None], options: JudgeOptions) -> None:
-        self._run = run
-        self._restore = restore
+    def __init__(self, sources: CallSources, options: JudgeOptions) -> None:
+        self._sources = sources
         self._options = options
         self._lanes: dict[tuple[str, str | None], dict[str, Lanes]] = {}
         self._eager: dict[str | None, dict[str, torch.Tensor]] = {}
+        self._known = _Known()
+        self._trusts_light = True
+        self._found_gross = False
+        self._may_jump = False
+        self._attempts = 0
         self.open = True  # False after the live run: its state cannot be rewound, so no reference can be run
         self.reasons: list[str] = []
 
@@ -39,7 +84,12 @@ class References:
 
         path, cotangent: which tensor of the reference it is.
         """
+        light = self._light(path, eager, actual, cotangent)
+        if light is not None:
+            return light
         for depth in DEPTHS:
+            if depth == "few" and not self._sources.large:
+                continue
             lanes = self._lanes_at(depth, cotangent).get(path)
             if lanes is None:
                 break
@@ -48,10 +98,123 @@ class References:
             if repeated is not None and not equal_bits(repeated, eager):
                 return _eager_differs(decision)
             kind, statistics, sentence = decision
-            if not isinstance(kind, Need):
+            unclear = depth == "few" and (statistics is None or statistics.margin > CLEAR_MARGIN)
+            if not isinstance(kind, Need) and not unclear:
+                far = statistics is not None and statistics.margin > CLEARLY_WRONG
+                self._found_gross |= kind is VerdictKind.WRONG and far
                 return self._trusted(FinalDecision(kind, statistics, sentence), eager, actual)
         kind, statistics, sentence = judge_values(actual, eager, None)
         return FinalDecision(VerdictKind.NO_REFERENCE if isinstance(kind, Need) else kind, statistics, sentence)
+
+    def _light(
+        self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None
+    ) -> FinalDecision | None:
+        """Judge without replicas; None where they are needed, or where the light lane says nothing."""
+        large = self._sources.large
+        left, right = as_reals(actual), as_reals(eager)
+        noise = self._known.noise.get(path) if cotangent in self._sources.cotangents[1:] else None
+        if noise is not None:
+            alike = cotangent in self._sources.alike
+            drowned = all_rounding(left, right, noise) if alike else None
+            if drowned is not None:
+                return drowned
+            by_norm = screened_by_norm(left, right, noise, alike=alike) if large else None
+            if by_norm is not None and by_norm.decision is not None:
+                return by_norm.decision
+            if by_norm is not None and self._found_gross and by_norm.ratio > GROSS:
+                return _gross(by_norm, left, right, right, "eager's error for the first cotangent")
+        exact = self._exact(path, cotangent)
+        repeated = self._known.eager.get(cotangent, {}).pop(path, None)
+        if exact is None or repeated is None or not equal_bits(repeated, eager):
+            return None
+        found = screened(left, right, as_reals(exact))
+        if cotangent is not None and noise is None:
+            self._known.noise[path] = KnownNoise(found.noise, found.eager_error)
+        if found.decision is not None:
+            return found.decision
+        kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))
+        if not isinstance(kind, Need):
+            return FinalDecision(kind, statistics, sentence)
+        return self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
+
+    def _exact(self, path: str, cotangent: str | None) -> torch.Tensor | None:
+        """Return the float64 value from the light lane, for once: it is forgotten here."""
+        if not self._trusts_light:
+            return None
+        if cotangent not in self._known.exact:
+            if not self.open:
+                return None
+            self._follow(cotangent)
+        return self._known.exact.get(cotangent, {}).pop(path, None)
+
+    def _follow(self, cotangent: str | None) -> None:
+        """Run beside the exact light lane; the first cotangent's run gives outputs as well."""
+        known = self._known
+        lane = LightLane(seed=self._options.seed)
+        wanted = cotangent if cotangent is not None else next(iter(self._sources.cotangents), None)
+        for gone in [key for key in known.exact if key is not None]:
+            known.exact[gone].clear()
+            known.eager[gone].clear()
+
+        def keep(key: str | None, tensors: Mapping[str, torch.Tensor]) -> None:
+            if key in known.exact:
+                return
+            values = {path: lane.lane_of(tensor) for path, tensor in tensors.items()}
+            known.exact[key] = {path: value for path, value in values.items() if value is not None}
+            known.eager[key] = {path: tensor.detach() for path, tensor in tensors.items()}
+            if key is None:  # the program may still write to what it has returned
+                known.exact[key] = {path: value.clone() for path, value in known.exact[key].items()}
+                known.eager[key] = {path: value.clone() for path, value in known.eager[key].items()}
+
+        self._sources.follow(lane, wanted, keep)
+        known.exact.setdefault(cotangent, {})
+        self._may_jump |= lane.may_jump
+        if lane.untrusted or lane.unstable_control_flow:
+            self._trusts_light = False
+
+    def _grossly_wrong(
+        self,
+        found: Screening,
+        actual: torch.Tensor,
+        eager: torch.Tensor,
+        exact: torch.Tensor,
+        which: tuple[str, str | None],
+    ) -> FinalDecision | None:
+        """Return WRONG where a tensor is so far off that even wide noise never moves it there; None elsewhere.
+
+        When one tensor was, the others are said by eager's own error: a fault upstream reaches all that follows.
+        Where rounding may decide a branch, two lanes prove nothing.
+        """
+        if found.ratio <= GROSS or not self.open:
+            return None
+        if self._found_gross:
+            return _gross(found, actual, eager, exact, "eager's own error")
+        if self._may_jump or self._attempts >= WIDE_ATTEMPTS:
+            return None
+        self._attempts += 1
+        error = (actual.double() - exact).abs()
+        rms, largest = float(error.square().mean().sqrt()), float(error.max())
+        reaches = [self._reach(*which, exact, number) for number in range(WIDE_LANES)]
+        if any(
+            reach is None or (rms <= WIDE_MARGIN * reach[0] and largest <= WIDE_MARGIN * reach[1]) for reach in reaches
+        ):
+            return None
+        self._found_gross = True
+        return _gross(found, actual, eager, exact, "eager's own error, and wide noise moves nothing there")
+
+    def _reach(self, path: str, cotangent: str | None, exact: torch.Tensor, number: int) -> tuple[float, float] | None:
+        """Return how far one wide lane is from the float64 value of a tensor: rms and the largest element."""
+        lane = LightLane(wide=True, seed=self._options.seed + number)
+        found: list[tuple[float, float]] = []
+
+        def keep(key: str | None, tensors: Mapping[str, torch.Tensor]) -> None:
+            value = lane.lane_of(tensors[path]) if key == cotangent and path in tensors else None
+            if value is not None:
+                apart = (as_reals(value) - exact).abs()
+                found.append((float(apart.square().mean().sqrt()), float(apart.max())))
+
+        self._sources.follow(lane, cotangent, keep)
+        return found[0] if found and not lane.untrusted else None
 
     def _trusted(self, decision: FinalDecision, eager: torch.Tensor, actual: torch.Tensor) -> FinalDecision:
         """Let only gross errors count when an operator had no float64 evaluation, and say so."""
@@ -71,17 +234,43 @@ class References:
             if not self.open:
                 return {}
             shadow = self._shadow(depth)
-            tensors = self._run(shadow, cotangent)
+            tensors = self._sources.run(shadow, cotangent)
             self._eager[cotangent] = {path: tensor.detach().clone() for path, tensor in tensors.items()}
             self._lanes[key] = {path: shadow.lanes_of(tensor) for path, tensor in tensors.items()}
             self.reasons.extend(shadow.untrusted[:3])
-            self._restore()
+            self._sources.restore()
         return self._lanes[key]
 
     def _shadow(self, depth: str) -> ShadowRun:
-        replicas = self._options.replicas if depth != "exact" else 0
+        replicas = {"exact": 0, "few": min(FEW_REPLICAS, self._options.replicas)}.get(depth, self._options.replicas)
         rounded = ROUNDED_LANES if depth == "rounded" else 0
         return ShadowRun(exact=True, replicas=replicas, rounded=rounded, seed=self._options.seed)
+
+
+def _gross(
+    found: Screening, actual: torch.Tensor, eager: torch.Tensor, reference: torch.Tensor, whose: str
+) -> FinalDecision:
+    """Return WRONG for a tensor that is so many times eager's own error off, with its worst element.
+
+    reference: the float64 values, eager's where these are not known.
+    """
+    error = (actual.double() - reference).abs()
+    at = tuple(map(int, torch.unravel_index(error.argmax(), error.shape)))
+    margin = found.ratio / GROSS
+    statistics = ErrorStatistics(
+        t_element=0.0,
+        t_rms=margin,
+        t_bias=0.0,
+        margin=margin,
+        worst_index=at,
+        actual=float(actual[at]),
+        eager=float(eager[at]),
+        reference=float(reference[at]),
+        error=float(error[at]),
+        scale=found.eager_error,
+    )
+    words = f"{statistics.error:.2g} off at {list(at)} (eager {statistics.eager:.6g}, compiled {statistics.actual:.6g})"
+    return FinalDecision(VerdictKind.WRONG, statistics, f"{words}: {found.ratio:.2g}x {whose}")
 
 
 def _eager_differs(decision: OpenDecision) -> FinalDecision:

@@ -1,0 +1,132 @@
+"""No more of the program is run than the answer needs."""
+
+import pytest
+import torch
+
+from plumbline.oracle import VerdictKind, check, judge
+from plumbline.oracle.numeric import references
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = torch.nn.Linear(48, 64), torch.nn.Linear(64, 40)
+        self.norm = torch.nn.LayerNorm(40)
+
+    def forward(self, x):
+        return self.norm(self.second(torch.nn.functional.gelu(self.first(x))))
+
+    def otherwise(self, x):
+        y = x @ self.first.weight.t() + self.first.bias
+        y = 0.5 * y * (1 + torch.erf(y * 0.5**0.5))
+        y = y[:, :32] @ self.second.weight[:, :32].t() + y[:, 32:] @ self.second.weight[:, 32:].t() + self.second.bias
+        y = y - y.mean(-1, keepdim=True)
+        return y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt() * self.norm.weight + self.norm.bias
+
+    def faulty(self, x):
+        return self.otherwise(x * 1.001)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What was run for the references: `light`, `wide`, or the number of lanes of a shadow run."""
+    order = []
+
+    class Shadow(references.ShadowRun):
+        def __init__(self, **options):
+            super().__init__(**options)
+            order.append(self.plan.count)
+
+    class Light(references.LightLane):
+        def __init__(self, **options):
+            super().__init__(**options)
+            order.append("wide" if self.plan.wide else "light")
+
+    monkeypatch.setattr(references, "ShadowRun", Shadow)
+    monkeypatch.setattr(references, "LightLane", Light)
+    return order
+
+
+@pytest.fixture(params=["small", "large"])
+def size(request, monkeypatch):
+    monkeypatch.setattr(judge, "LARGE_CALL", 0 if request.param == "large" else 1 << 60)
+    return request.param
+
+
+def test_equal_bits_need_no_reference(ran, size):
+    net = Net()
+    assert check(net, (torch.randn(70, 48),), compiled=net.forward).kind is VerdictKind.EQUAL
+    assert ran == []
+
+
+def test_legitimate_rounding_needs_one_light_run_or_one_a_cotangent(ran, size):
+    net = Net()
+    verdict = check(net, (torch.randn(70, 48),), compiled=net.otherwise)
+    assert verdict.kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+    assert len(verdict.findings) >= 5
+    if size == "large":
+        assert ran == ["light"]
+    else:
+        assert ran.count("light") <= 3
+
+
+def test_a_gross_fault_of_a_large_call_needs_no_replicas(ran, monkeypatch):
+    monkeypatch.setattr(judge, "LARGE_CALL", 0)
+    net = Net()
+    verdict = check(net, (torch.randn(70, 48),), compiled=net.faulty)
+    assert verdict.kind is VerdictKind.WRONG
+    assert verdict.worst.numbers.margin > 1
+    assert ran == ["light", "wide", "wide"]
+
+
+def test_a_fault_of_a_small_call_is_judged_in_full(ran, monkeypatch):
+    monkeypatch.setattr(judge, "LARGE_CALL", 1 << 60)
+    net = Net()
+    assert check(net, (torch.randn(70, 48),), compiled=net.faulty).kind is VerdictKind.WRONG
+    assert max(entry for entry in ran if isinstance(entry, int)) == 17  # exact, 8 replicas, 4 wide, 4 rounded
+
+
+def test_a_jump_is_not_called_wrong_however_far_it_goes(size):
+    def steps(x):
+        return (x @ x.t() * 1e3).floor()
+
+    x = torch.randn(40, 400)
+    verdict = check(
+        steps, (x,), compiled=lambda x: (x[:, :200] @ x[:, :200].t() + x[:, 200:] @ x[:, 200:].t()).mul(1e3).floor()
+    )
+    assert verdict.kind is not VerdictKind.WRONG
+
+
+def test_a_fault_of_the_backward_alone_is_found_for_every_cotangent(size):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, tail):
+            ctx.tail = tail
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            grad = grad * 2
+            if ctx.tail:
+                grad[-1] = 0
+            return grad, None
+
+    x = torch.randn(70, 48, requires_grad=True)
+    verdict = check(lambda x: Twice.apply(x, False).exp(), (x,), compiled=lambda x: Twice.apply(x, True).exp())
+    assert verdict.kind is VerdictKind.WRONG
+    assert all(finding.aspect == "gradients" for finding in verdict.findings)
+
+
+def test_gradients_that_cancel_to_nothing_are_noise():
+    def program(x):
+        return torch.softmax(x, -1)
+
+    def otherwise(x):
+        weights = (x - x.amax(-1, keepdim=True).detach()).exp()
+        return weights / weights.sum(-1, keepdim=True)
+
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for seed in range(4):
+            x = torch.randn(24, 40, generator=torch.Generator().manual_seed(seed)).to(dtype).requires_grad_()
+            assert not check(program, (x,), compiled=lambda x: otherwise(x.float()).to(x.dtype)).failed
