@@ -68,7 +68,7 @@ def test_legitimate_rounding_needs_one_light_run_or_one_a_cotangent(ran, size):
     if size == "large":
         assert ran == ["light"]
     else:
-        assert ran.count("light") <= 3
+        assert ran.count("light") <= 4  # three cotangents, and the gradients of gradients
 
 
 def test_a_gross_fault_of_a_large_call_needs_no_replicas(ran, monkeypatch):
