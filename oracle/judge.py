@@ -117,7 +117,7 @@ def _judge(
         findings = trials.unless_by_design(findings, reference, candidate)
     trials.references.open = False
     live, result = runs.live(candidate)
-    findings += overwritten_findings(trial)
+    findings += overwritten_findings(eager, trial)
     known = [*comparison.findings, *findings]
     findings += live_findings(eager, trial, live, known, trials.references)
     return Judgement(_verdict(findings, eager, live, options), result, live.error)

@@ -161,13 +161,16 @@ def after_backward_findings(eager: RunOutcome, actual: RunOutcome, forward: Outc
     return [replace(finding, where=f"{finding.where} after the backward") for finding in findings]
 
 
-def overwritten_findings(trial: RunOutcome) -> list[Finding]:
+def overwritten_findings(eager: RunOutcome, trial: RunOutcome) -> list[Finding]:
     """Return the outputs of an earlier call that a later one has written to: memory that a compiler uses again."""
-    return [
-        Finding(VerdictKind.WRONG, "aliasing", path, "is overwritten by the next call; eager's stays as it is")
-        for path, record in (trial.output.by_path() if trial.output else {}).items()
-        if record.is_overwritten()
-    ]
+    before, after = (_overwritten(outcome) for outcome in (eager, trial))
+    sentence = "is overwritten by the next call; eager's stays as it is"
+    return [Finding(VerdictKind.WRONG, "aliasing", path, sentence) for path in after if path not in before]
+
+
+def _overwritten(outcome: RunOutcome) -> list[str]:
+    records = outcome.output.by_path() if outcome.output else {}
+    return [path for path, record in records.items() if record.is_overwritten()]
 
 
 def _differing_paths(first: RunOutcome, second: RunOutcome) -> list[str]:

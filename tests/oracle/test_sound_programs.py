@@ -249,6 +249,17 @@ def local_of_a_thread():
 
 
 @sound
+def memory_of_a_thread_that_is_used_again():
+    local = threading.local()
+    local.memory = torch.zeros(3)
+
+    def reused(x):
+        return local.memory.add_(x)
+
+    return judged(reused, ONES)
+
+
+@sound
 def counter_by_weak_key():
     key = torch.nn.Linear(1, 1)
     counts = weakref.WeakKeyDictionary({key: 0})
