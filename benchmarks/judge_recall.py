@@ -1,6 +1,6 @@
 """How many planted faults the judge finds in values and gradients, and how often it calls legitimate programs wrong.
 
-    python benchmarks/judge_recall.py [--seed 0] [--programs 12] [--save FILE] [--against FILE]
+    python benchmarks/judge_recall.py [--seed 0] [--programs 12] [--large] [--save FILE] [--against FILE]
 
 Each seed draws other programs (chains of layers), inputs and faults.  Every program is judged in float32, float16 and
 bfloat16, against three legitimate variants (written otherwise; each layer in a wider dtype; all layers in a wider dtype
@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from plumbline.compiler.base.torch_facts import apply_function
-from plumbline.oracle import check
+from plumbline.oracle import check, judge
 
 Change = Callable[[Tensor], Tensor]
 Form = Callable[..., Tensor]
@@ -320,9 +320,12 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=6)
     parser.add_argument("--save", type=Path)
     parser.add_argument("--against", type=Path)
+    parser.add_argument("--large", action="store_true", help="judge as calls of large models are judged")
     parser.add_argument("--all", action="store_true", help="print every fault that is missed and every alarm")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    if arguments.large:
+        judge.LARGE_CALL = 0
     started = time.process_time()
     found = list(judged(arguments.seed, arguments.programs, arguments.faults))
     seconds = time.process_time() - started
