@@ -26,7 +26,8 @@ ALONE = " alone"
 """Behind the path of an output: a backward from it alone, the other outputs having no gradient."""
 
 _MOST_ALONE = 3
-_LARGEST_FOR_DOUBLE = 100_000  # elements of leaves: a graph of the backward costs several backwards
+LARGEST_FOR_DOUBLE = 100_000
+"""Elements of leaves up to which gradients of gradients are judged: a graph of the backward costs several backwards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,7 @@ def backwards_of(paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed:
     if not paths:
         return ()
     chosen = random.Random(seed).sample(list(paths), min(len(paths), _MOST_ALONE)) if len(paths) > 1 else []
-    small = sum(leaf.numel() for leaf in leaves.values()) <= _LARGEST_FOR_DOUBLE
+    small = sum(leaf.numel() for leaf in leaves.values()) <= LARGEST_FOR_DOUBLE
     return (*COTANGENTS, *(path + ALONE for path in chosen), AGAIN, *([DOUBLE] if small else []))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plumbline.oracle import VerdictKind, check, judge
+from plumbline.oracle import VerdictKind, check, cotangents, judge
 from plumbline.oracle.numeric import references
 
 
@@ -51,6 +51,8 @@ def ran(monkeypatch):
 @pytest.fixture(params=["small", "large"])
 def size(request, monkeypatch):
     monkeypatch.setattr(judge, "LARGE_CALL", 0 if request.param == "large" else 1 << 60)
+    if request.param == "large":
+        monkeypatch.setattr(cotangents, "LARGEST_FOR_DOUBLE", 0)
     return request.param
 
 
@@ -73,6 +75,7 @@ def test_legitimate_rounding_needs_one_light_run_or_one_a_cotangent(ran, size):
 
 def test_a_gross_fault_of_a_large_call_needs_no_replicas(ran, monkeypatch):
     monkeypatch.setattr(judge, "LARGE_CALL", 0)
+    monkeypatch.setattr(cotangents, "LARGEST_FOR_DOUBLE", 0)
     net = Net()
     verdict = check(net, (torch.randn(70, 48),), compiled=net.faulty)
     assert verdict.kind is VerdictKind.WRONG

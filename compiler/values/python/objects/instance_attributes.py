@@ -72,7 +72,10 @@ class InstanceAttributes(Value):
         if isinstance(custom, types.FunctionType):
             return self._custom_attr(ctx, name, custom)
         self._demand_callable(ctx, custom)
-        attribute = self.generic_attr(ctx, name)
+        try:
+            attribute = self.generic_attr(ctx, name)
+        except Raised as raised:  # by a property, which has the attribute looked up elsewhere so
+            return self._attr_after(ctx, name, raised)
         if attribute is not None:
             return attribute
         fallback = class_lookup(self.kind, "__getattr__")[1]
@@ -101,11 +104,15 @@ class InstanceAttributes(Value):
         try:
             return ctx.call(ctx.wrap(custom, Injected(custom)), [self, Constant(name)], {})
         except Raised as raised:
-            fallback = class_lookup(self.kind, "__getattr__")[1]
-            missing = issubclass(raised.value.python_type(), AttributeError)
-            if not missing or not isinstance(fallback, types.FunctionType):
-                raise
-            return self.missing_attr(ctx, name, fallback)
+            return self._attr_after(ctx, name, raised)
+
+    def _attr_after(self, ctx: CaptureContext, name: str, raised: Raised) -> Value:
+        """Evaluate `__getattr__` where the look-up has raised an AttributeError, else raise what it has raised."""
+        fallback = class_lookup(self.kind, "__getattr__")[1]
+        missing = issubclass(raised.value.python_type(), AttributeError)
+        if not missing or not isinstance(fallback, types.FunctionType):
+            raise raised
+        return ctx.call(ctx.wrap(fallback, Injected(fallback)), [self, Constant(name)], {})
 
     def missing_attr(self, ctx: CaptureContext, name: str, fallback: types.FunctionType) -> Value:
         """Evaluate `__getattr__`."""
