@@ -135,7 +135,12 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
             gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
         return Gradients({}, error)
-    return Gradients(dict(zip(leaves, gradients, strict=True)), None)
+    return Gradients(dict(zip(leaves, map(_dense, gradients), strict=True)), None)
+
+
+def _dense(gradient: torch.Tensor | None) -> torch.Tensor | None:
+    """Return a gradient as it is compared: that of a sparse embedding with all its rows."""
+    return gradient if gradient is None or gradient.layout == torch.strided else gradient.to_dense()
 
 
 def _gradients_of_gradients(

@@ -157,6 +157,11 @@ def sparse_result():
 
 
 @sound
+def sparse_gradient():
+    return judged(torch.nn.Embedding(5, 3, sparse=True), torch.tensor([1, 2]))
+
+
+@sound
 def wrapped_argument():
     return judged(lambda x: x * 2, Wrapped(ONES))
 
