@@ -1,10 +1,10 @@
 """What a judged call costs beside the same call in eager: transformers whose bits are equal, differ, or are wrong.
 
-    python benchmarks/judge_cost.py [--only 4M] [--cases equal,differ,fault] [--calls 3] [--findings]
+    python benchmarks/judge_cost.py [--only 4M] [--cases equal,differ,fault] [--calls 5] [--findings]
 
-Printed per model and case: CPU seconds (process time, one thread) of the median judged call, its ratio to the median of
-eight warm forwards and backwards in eager, the peak memory of the judging process beside that of the eager one, and the
-verdict.  Every case runs in a process of its own.
+Printed per model and case: CPU seconds (process time, one thread) of the median judged call of five, warm as eager is,
+its ratio to the median of eight warm forwards and backwards in eager, the peak memory of the judging process beside
+that of the eager one, and the verdict.  Every case runs in a process of its own.
 
 Cases: `equal` is the model itself; `differ` is the model written otherwise (explicit products, softmax, layer norm and
 gelu), so that all bits of outputs and gradients differ by legitimate rounding; `fault` is that one with one layer's
@@ -201,7 +201,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="cost of a judged call")
     parser.add_argument("--only", default=",".join(CONFIGS))
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--calls", type=int, default=3)
+    parser.add_argument("--calls", type=int, default=5)
     parser.add_argument("--findings", action="store_true", help="print the verdicts in full")
     parser.add_argument("--child", nargs=2, metavar=("MODEL", "CASE"))
     arguments = parser.parse_args()

@@ -8,18 +8,18 @@ never touched, and the graph is retained: it may be joined to the user's own.
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from .equal_memory import TensorDigest, digest_of
+from .numeric.bits import equal_bits
 from .state.argument_stand_ins import StandIns
 from .state.run_outcome import RunOutcome
 from .state.saved_tensors import SavedTensorState
 from .state.snapshot import Snapshot
 
 COTANGENTS = ("random", "one-hot", "ones")
-AGAIN = "random, a second time"
-"""The backward of the random cotangent once more, on the same graph."""
 DOUBLE = "random, of the gradients"
 """A backward of the gradients."""
 ALONE = " alone"
@@ -28,14 +28,31 @@ ALONE = " alone"
 _MOST_ALONE = 3
 LARGEST_FOR_DOUBLE = 100_000
 """Elements of leaves up to which gradients of gradients are judged: a graph of the backward costs several backwards."""
+LARGEST_HELD = 48 << 20
+"""Bytes of leaves up to which the gradients of all backwards are held until they are judged."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradients:
-    """Gradients of every leaf by name for one cotangent, or the exception the backward raised."""
+    """Gradients of every leaf by name for one cotangent, or the exception the backward raised.
+
+    digests: in place of the gradients where these were let go.
+    """
 
     by_leaf: dict[str, torch.Tensor | None]
     error: BaseException | None
+    digests: Mapping[str, TensorDigest | None] = field(default_factory=dict)
+
+    def let_go(self) -> "Gradients":
+        """Return these as digests only, without the numbers."""
+        digests = {leaf: None if each is None else digest_of(each) for leaf, each in self.by_leaf.items()}
+        return Gradients({}, self.error, digests)
+
+    def differing_leaves(self, other: "Gradients") -> list[str]:
+        """Return the leaves whose gradients differ in form or bits; both sides are held, or both let go."""
+        if self.digests or other.digests:
+            return [leaf for leaf, digest in self.digests.items() if digest != other.digests.get(leaf)]
+        return [leaf for leaf, each in self.by_leaf.items() if not _same(each, other.by_leaf.get(leaf))]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +68,24 @@ class FullRun:
     after: RunOutcome | None
 
 
+def _same(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
+    if one is None or two is None:
+        return one is two
+    return one.shape == two.shape and one.dtype == two.dtype and equal_bits(one, two)
+
+
 def backwards_of(paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed: int) -> tuple[str, ...]:
     """Return the kinds of backward to run from the outputs at these paths, in this order; none without paths."""
     if not paths:
         return ()
     chosen = random.Random(seed).sample(list(paths), min(len(paths), _MOST_ALONE)) if len(paths) > 1 else []
     small = sum(leaf.numel() for leaf in leaves.values()) <= LARGEST_FOR_DOUBLE
-    return (*COTANGENTS, *(path + ALONE for path in chosen), AGAIN, *([DOUBLE] if small else []))
+    return (*COTANGENTS, *(path + ALONE for path in chosen), *([DOUBLE] if small else []))
+
+
+def may_be_held(leaves: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether gradients of these leaves are small enough for those of all backwards to be held together."""
+    return sum(leaf.numel() * leaf.element_size() for leaf in leaves.values()) <= LARGEST_HELD
 
 
 def leaves_of(snapshot: Snapshot, stand_ins: StandIns) -> dict[str, torch.Tensor]:

@@ -1,10 +1,15 @@
-"""Memory compared byte by byte, as fast as it can be read: the first question about everything a call may change."""
+"""Memory compared byte by byte, as fast as it can be read: the first question about everything a call may change.
+
+Where two tensors do not live at the same time, digests of 128 bits stand for their bytes.
+"""
 
 import ctypes
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
+import xxhash
 from torch import Tensor
 
 
@@ -45,6 +50,38 @@ def equal_memory(first: Tensor, second: Tensor) -> bool:
     if compare is None or not size or not first.data_ptr() or not second.data_ptr():  # of wrappers: nothing there
         return not size
     return compare(first.data_ptr(), second.data_ptr(), size) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDigest:
+    """The form of a tensor and a hash of its numbers, row by row; payloads of NaN count."""
+
+    type_name: str
+    dtype: torch.dtype
+    device: torch.device
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    numbers: bytes
+
+    def has_numbers_of(self, tensor: Tensor) -> bool:
+        """Return whether a tensor has this form, strides apart, and these numbers."""
+        return self.dtype == tensor.dtype and self.shape == tuple(tensor.shape) and self.numbers == _hash_of(tensor)
+
+
+def digest_of(tensor: Tensor) -> TensorDigest:
+    """Return what stands for a strided tensor that is not kept."""
+    stride = tuple(tensor.stride())
+    name = type(tensor).__qualname__
+    return TensorDigest(name, tensor.dtype, tensor.device, tuple(tensor.shape), stride, _hash_of(tensor))
+
+
+def _hash_of(tensor: Tensor) -> bytes:
+    """Return a hash of the numbers row by row, however they lie in memory."""
+    with torch.no_grad():
+        plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        size = plain.numel() * plain.element_size()
+        memory = (ctypes.c_char * size).from_address(plain.data_ptr()) if size else b""
+        return xxhash.xxh3_128_digest(memory)
 
 
 def _is_dense(value: Tensor) -> bool:

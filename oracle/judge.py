@@ -7,7 +7,7 @@ result goes to the caller and is compared with the trial.
 
 import contextlib
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
-from .cotangents import AGAIN, COTANGENTS, FullRun, differentiable
+from .cotangents import COTANGENTS, FullRun, Gradients, differentiable
 from .judge_options import JudgeOptions
 from .numeric.references import CallSources, References
 from .run_differences import (
@@ -137,12 +137,13 @@ class _Trials:
     def findings(self, reference: JudgedProgram, candidate: JudgedProgram) -> tuple[list[Finding], OutcomeComparison]:
         """Return what the trial and the reference differ in, and the comparison of their forwards."""
         runs, options, eager, trial = self.runs, self.options, self.expected.outcome, self.actual.outcome
+        paths = self.paths  # without `self`: a circle would keep all gradients until the garbage collector comes
         sources = CallSources(
-            lambda shadow, cotangent: runs.shadow(reference, shadow, self.paths, cotangent),
-            lambda lane, cotangent, keep: runs.followed(reference, lane, self.paths, cotangent, keep),
+            lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent),
+            lambda lane, cotangent, keep: runs.followed(reference, lane, paths, cotangent, keep),
             runs.snapshot.rewind,
-            (*COTANGENTS, AGAIN) if self.paths else (),
-            frozenset({"ones", AGAIN}),
+            COTANGENTS if paths else (),
+            frozenset({"ones"}),
             sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL,
         )
         self.references = references = References(sources, options)
@@ -154,10 +155,34 @@ class _Trials:
             findings += sample_findings(comparison.pairs, *samples)
         else:
             findings += value_findings(comparison.pairs, references)
-        findings += gradient_findings(self.expected.gradients, self.actual.gradients, references, options)
+
+        def held(cotangent: str) -> tuple[Gradients | None, Gradients | None]:
+            references.prepare(cotangent)
+            return self._held(cotangent, reference, candidate)
+
+        findings += gradient_findings(self.expected.gradients, self.actual.gradients, references, options, held)
         if self.expected.after is not None and self.actual.after is not None:
             findings += after_backward_findings(self.expected.after, self.actual.after, comparison)
         return findings, comparison
+
+    def _held(
+        self, cotangent: str, reference: JudgedProgram, candidate: JudgedProgram
+    ) -> tuple[Gradients | None, Gradients | None]:
+        """Run both sides again for the gradients of one cotangent, which were let go.
+
+        Where a backward depends on those before it, these are run as well.
+        """
+        kinds = list(self.expected.gradients)
+        eager = self._again(reference, self.expected, kinds, cotangent)
+        return eager, self._again(candidate, self.actual, kinds, cotangent)
+
+    def _again(self, program: JudgedProgram, first: FullRun, kinds: Sequence[str], cotangent: str) -> Gradients | None:
+        known = first.gradients[cotangent]
+        for wanted in ((cotangent,), kinds[: kinds.index(cotangent) + 1]):
+            found = self.runs.full(program, lambda outcome: self.paths, wanted).gradients[cotangent]
+            if found is None or known is None or not found.let_go().differing_leaves(known):
+                break
+        return found
 
     def _strict_numbers(self, findings: Iterable[Finding], reference: JudgedProgram) -> list[Finding]:
         """Return the findings; a number that is nearly eager's is wrong unless it was read out of a tensor."""

@@ -11,14 +11,16 @@ from collections.abc import Iterator
 def quiet() -> Iterator[None]:
     """Discard standard output, standard error, warnings and log records of the block."""
     sink = io.StringIO()
-    level = logging.root.manager.disable
+    handle = logging.Logger.handle
     with warnings.catch_warnings(), contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         warnings.simplefilter("ignore")
-        if level >= logging.CRITICAL:  # as in a block inside another: every change empties the caches of all loggers
-            yield
-            return
-        logging.disable(logging.CRITICAL)
+        # Not `logging.disable`: that empties the caches of all loggers, which costs more than most calls.
+        logging.Logger.handle = _discard  # type: ignore[method-assign, assignment]  # put back below
         try:
             yield
         finally:
-            logging.disable(level)
+            logging.Logger.handle = handle  # type: ignore[method-assign]  # as it was
+
+
+def _discard(logger: logging.Logger, record: logging.LogRecord) -> None:
+    """Take the place of `Logger.handle`."""

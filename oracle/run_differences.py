@@ -4,7 +4,7 @@
 which know the program's own rounding error.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -13,7 +13,7 @@ from .comparison.aspects import ASPECTS
 from .comparison.compare import OutcomeComparison, compare
 from .comparison.compare_exceptions import exception_difference
 from .comparison.compare_tensors import GradientPair, Pair
-from .cotangents import AGAIN, ALONE, COTANGENTS, DOUBLE, FullRun, Gradients
+from .cotangents import ALONE, COTANGENTS, DOUBLE, FullRun, Gradients
 from .judge_options import JudgeOptions
 from .numeric.bits import equal_bits, equal_values
 from .numeric.distribution import judge_distribution
@@ -61,17 +61,26 @@ def gradient_findings(
     actual: Mapping[str, Gradients | None],
     references: References,
     options: JudgeOptions,
+    held: Callable[[str], tuple[Gradients | None, Gradients | None]],
 ) -> list[Finding]:
-    """Compare the gradients of every leaf, by cotangent; actual: empty where the compiled program raised."""
+    """Compare the gradients of every leaf, by cotangent.
+
+    actual: empty where the compiled program raised.  held: makes those of one cotangent again, eager's and the
+    compiled ones, where they were let go.
+    """
     findings: list[Finding] = []
-    for cotangent, eager in expected.items():
-        compiled = actual.get(cotangent)
+    for cotangent in expected:
+        eager, compiled = expected[cotangent], actual.get(cotangent)
         if eager is None or compiled is None:
             continue  # requires_grad or grad_fn differs; the comparison of metadata has said so
+        if eager.digests and compiled.digests:
+            if not eager.differing_leaves(compiled):
+                continue
+            eager, compiled = held(cotangent)
+            if eager is None or compiled is None:
+                continue
         if cotangent == DOUBLE and (refusal := _refused_double(eager, compiled, options)) is not None:
             findings += refusal
-            continue
-        if cotangent == AGAIN and _repeat_the_first(expected, actual):
             continue
         difference = exception_difference(eager.error, compiled.error, "the backward")
         if difference is not None:
@@ -99,22 +108,6 @@ def _refused_double(eager: Gradients, compiled: Gradients, options: JudgeOptions
         for aspect in ASPECTS
         if aspect.backward_refused is not None
     ]
-
-
-def _repeat_the_first(*sides: Mapping[str, Gradients | None]) -> bool:
-    """Return whether on each side the second backward gives what the first gave."""
-    for side in sides:
-        first, second = side.get(COTANGENTS[0]), side.get(AGAIN)
-        if first is None or second is None or (first.error is None) != (second.error is None):
-            return False
-        pairs = [(first.by_leaf[leaf], second.by_leaf[leaf]) for leaf in first.by_leaf] if not second.error else []
-        if not all(one is two or (one is not None and two is not None and _same(one, two)) for one, two in pairs):
-            return False
-    return True
-
-
-def _same(one: torch.Tensor, two: torch.Tensor) -> bool:
-    return one.shape == two.shape and one.dtype == two.dtype and equal_bits(one, two)
 
 
 def _compare_gradient(pair: GradientPair, cotangent: str, references: References) -> list[Finding]:
@@ -202,12 +195,7 @@ def unsteady_places(first: FullRun, second: FullRun) -> set[str]:
         after = second.gradients.get(kind)
         if before is None or after is None or before.error is not None or after.error is not None:
             continue
-        pairs = ((leaf, gradient, after.by_leaf.get(leaf)) for leaf, gradient in before.by_leaf.items())
-        places |= {
-            f"gradient of {leaf}"
-            for leaf, one, two in pairs
-            if one is not two and (one is None or two is None or not _same(one, two))
-        }
+        places |= {f"gradient of {leaf}" for leaf in before.differing_leaves(after)}
     if first.after is not None and second.after is not None:
         places |= {f"{finding.where} after the backward" for finding in compare(first.after, second.after).findings}
     return places

@@ -10,7 +10,17 @@ from typing import Any
 import torch
 
 from .comparison.aspects import observing
-from .cotangents import FullRun, Gradients, backwards_of, differentiable, gradients_of, leaves_of
+from .cotangents import (
+    LARGEST_HELD,
+    FullRun,
+    Gradients,
+    backwards_of,
+    differentiable,
+    gradients_of,
+    leaves_of,
+    may_be_held,
+)
+from .freed_memory import return_freed_memory
 from .noise.light_lane import LightLane
 from .noise.shadow import ShadowRun
 from .quiet import quiet
@@ -37,10 +47,16 @@ class CallRuns:
         """Run once on stand-ins and describe what is left; sets `lost` to what cannot be rewound."""
         return self.full(program, lambda outcome: ()).outcome
 
-    def full(self, program: JudgedProgram, paths_of: Callable[[RunOutcome], Sequence[str]]) -> FullRun:
+    def full(
+        self,
+        program: JudgedProgram,
+        paths_of: Callable[[RunOutcome], Sequence[str]],
+        kinds: Sequence[str] | None = None,
+    ) -> FullRun:
         """Run once on stand-ins, describe what is left, run the backwards, and describe what these left.
 
-        paths_of: from which outputs; none means no backward.  Sets `lost` to what cannot be rewound.
+        paths_of: from which outputs; none means no backward.  kinds: these backwards instead of all; the gradients of
+        the last one are held however large they are.  Sets `lost` to what cannot be rewound.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         gradients: dict[str, Gradients | None] = {}
@@ -51,24 +67,26 @@ class CallRuns:
             self.lost = self.snapshot.not_rewindable()
             paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
-                gradients, after = self._backwards(outcome, paths, stand_ins)
-        self.snapshot.rewind()
+                gradients, after = self._backwards(outcome, paths, stand_ins, kinds)
+        self.snapshot.rewind((after or outcome).changes)
+        self._free()
         return FullRun(outcome, paths, gradients, after)
 
     def _backwards(
-        self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns
+        self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns, wanted: Sequence[str] | None
     ) -> tuple[dict[str, Gradients | None], RunOutcome]:
-        """Run all backwards on the graph of one run; None for each if an output has no backward."""
+        """Run the backwards on the graph of one run; None for each if an output has no backward."""
         leaves, outputs = leaves_of(self.snapshot, stand_ins), differentiable(outcome)
-        kinds = backwards_of(paths, leaves, self.seed)
+        kinds = backwards_of(paths, leaves, self.seed) if wanted is None else wanted
+        held = tuple(kinds) if may_be_held(leaves) else tuple(wanted or ())[-1:]
+        found: dict[str, Gradients | None] = dict.fromkeys(kinds)
         with observing() as observed:
             if leaves and all(path in outputs for path in paths):
                 chosen = {path: outputs[path] for path in paths}
-                found: dict[str, Gradients | None] = {
-                    kind: gradients_of(chosen, leaves, kind, self.seed) for kind in kinds
-                }
-            else:
-                found = dict.fromkeys(kinds)
+                for kind in kinds:
+                    gradients = gradients_of(chosen, leaves, kind, self.seed)
+                    found[kind] = gradients if kind in held else gradients.let_go()
+                    del gradients  # before those of the next kind are made
             return found, outcome_of(self.snapshot, ProgramEnd(None, None, 0.0, observed()), stand_ins)
 
     def reads_numbers(self, program: JudgedProgram) -> bool:
@@ -116,11 +134,12 @@ class CallRuns:
         lane: LightLane,
         paths: tuple[str, ...],
         cotangent: str | None,
-        keep: Callable[[str | None, Mapping[str, torch.Tensor]], None],
+        keep: Callable[[str | None, dict[str, torch.Tensor]], None],
     ) -> None:
         """Run beside a lane, forward and for a cotangent backward, and hand over live tensors by path.
 
-        keep: gets outputs and state with None, before the backward, then the gradients with the cotangent.
+        keep: gets outputs and state with None, before the backward, then the gradients with the cotangent; it may
+        empty the dict as it goes, so that no more is held than it wants.
         """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
@@ -134,9 +153,16 @@ class CallRuns:
                 if cotangent is not None and all(path in tensors for path in paths):
                     outputs = {path: tensors[path] for path in paths}
                     with lane:
-                        gradients = gradients_of(outputs, leaves, cotangent, self.seed)
-                    keep(cotangent, {leaf: each for leaf, each in gradients.by_leaf.items() if each is not None})
+                        found = gradients_of(outputs, leaves, cotangent, self.seed).by_leaf
+                    outputs.clear()
+                    keep(cotangent, {leaf: each for leaf in list(found) if (each := found.pop(leaf)) is not None})
         self.snapshot.rewind()
+        self._free()
+
+    def _free(self) -> None:
+        """Hand back what a run of a large call has freed, its graph above all."""
+        if sum(saved.nbytes for saved in self.snapshot.storages.values()) > LARGEST_HELD:
+            return_freed_memory()
 
     @contextlib.contextmanager
     def _undone_if_interrupted(self) -> Iterator[None]:

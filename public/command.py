@@ -6,6 +6,7 @@ Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,63 @@ def operators(
     report = run_recorded_sweep(command, database_place(db), print)
     print(report.summary())
     return 130 if report.interrupted else int(report.failed)
+
+
+@plumbline.group()
+def bench() -> None:
+    """Measure how good a judge is at finding wrong answers."""
+
+
+@bench.command()
+@click.option("--compiler", default="torch", show_default=True, metavar="NAME", help="Judge torch or plumbline.")
+@click.option("--backend", "backends", multiple=True, metavar="NAME", help="May be repeated.  [default: inductor]")
+@click.option("--case", "pattern", default="", metavar="REGEX", help="Only cases whose class/name has this.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Also write every outcome.")
+@click.option("--list", "only_list", is_flag=True, help="List the cases and what is known of each; run nothing.")
+@click.option(
+    "--export", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Write the programs as pytest files."
+)
+@click.option(
+    "--score", "junit", type=click.Path(path_type=Path), metavar="FILE", help="Score another tool by its JUnit XML."
+)
+def silent(
+    compiler: str,
+    backends: tuple[str, ...],
+    pattern: str,
+    json_file: Path | None,
+    only_list: bool,
+    folder: Path | None,
+    junit: Path | None,
+) -> int:
+    """Judge programs on which a compiler is, or was, silently wrong; exit with 1 if an outcome is not the known one.
+
+    A program of which a fault is known has to be flagged, any other has not.
+    """
+    from plumbline.fuzz.silent_bench.bench_run import BenchCommand, case_list, run_bench, write_reports
+    from plumbline.fuzz.silent_bench.other_tools import export_programs
+
+    if folder is not None:
+        print(f"{export_programs(folder)} files of programs and their data written: {folder}")
+        return 0
+    if only_list:
+        print(case_list(pattern))
+        return 0
+    command = BenchCommand(compiler, backends or ("inductor",), pattern, junit)
+    reports = run_bench(command, _progress_line())
+    _progress_line()("")
+    print("\n\n".join(report.summary() for report in reports))
+    if json_file is not None:
+        write_reports(json_file, reports)
+    if any(report.interrupted for report in reports):
+        return 130
+    return int(any(report.failed for report in reports))
+
+
+def _progress_line() -> Callable[[str], None]:
+    """Return a function that shows its text in place of what it showed last, where standard error is a terminal."""
+    if not sys.stderr.isatty():
+        return lambda line: None
+    return lambda line: print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 @plumbline.command()

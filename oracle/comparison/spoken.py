@@ -40,7 +40,7 @@ class Spoken:
 def listening() -> Iterator[Callable[[], dict[str, str]]]:
     """Listen to the block, and let nobody hear it."""
     spoken = Spoken()
-    handle, disabled = logging.Logger.handle, logging.root.manager.disable
+    handle = logging.Logger.handle
 
     def keep(logger: logging.Logger, record: logging.LogRecord) -> None:
         if not logger.name.startswith(_LOGS_OF_COMPILERS):
@@ -58,12 +58,10 @@ def listening() -> Iterator[Callable[[], dict[str, str]]]:
         warnings.simplefilter("always")
         warnings.showwarning = note
         logging.Logger.handle = keep  # type: ignore[method-assign, assignment]  # records are kept, not handled
-        logging.disable(logging.NOTSET)
         try:
             yield spoken.parts
         finally:
             logging.Logger.handle = handle  # type: ignore[method-assign]  # put back
-            logging.disable(disabled)
             sys.stdout.flush()
 
 

@@ -7,6 +7,7 @@ lane hands such a tensor to a `ShadowRun`.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,19 @@ class LightLane(ShadowRun):
             if not is_plain(tensor):
                 return None
             return self._view(tensor)[0]
+
+    def drain(self, tensors: dict[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+        """Yield path, tensor and lane of each that has one, and let go of what has been seen: the dict is emptied."""
+        waiting = Counter(storage_key(tensor) for tensor in tensors.values() if _has_key(tensor))
+        for path in list(tensors):
+            tensor = tensors.pop(path)
+            lane = self.lane_of(tensor)
+            if lane is not None:
+                yield path, tensor, lane
+            if _has_key(tensor):  # gradients of several leaves may be one tensor
+                waiting[storage_key(tensor)] -= 1
+                if not waiting[storage_key(tensor)]:
+                    self._living.pop(storage_key(tensor), None)
 
     def lanes_of(self, tensor: Tensor) -> Lanes:
         """Return the lane of a tensor of the run as lanes."""
@@ -171,6 +185,10 @@ class LightLane(ShadowRun):
         if self._new > _SWEEP:
             self._new = 0
             self._living = {key: each for key, each in self._living.items() if not storage_is_gone(each.alive)}
+
+
+def _has_key(tensor: Tensor) -> bool:
+    return is_plain(tensor) and not has_no_memory(tensor)
 
 
 def _same_order(first: Tensor, second: Tensor) -> bool:

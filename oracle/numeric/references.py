@@ -5,11 +5,12 @@ cotangent of a large call), by one float64 lane and the screen, by wide lanes wh
 is needed, and in full: replicas (Monte-Carlo arithmetic), then every result rounded to its declared dtype.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
+from ..equal_memory import TensorDigest, digest_of
 from ..judge_options import JudgeOptions
 from ..noise.lanes import Lanes
 from ..noise.light_lane import LightLane
@@ -21,10 +22,14 @@ from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
 ShadowProgram = Callable[[ShadowRun, str | None], dict[str, torch.Tensor]]
-Keep = Callable[[str | None, Mapping[str, torch.Tensor]], None]
+Keep = Callable[[str | None, dict[str, torch.Tensor]], None]
 FollowedProgram = Callable[[LightLane, str | None, Keep], None]
 
 ROUNDED_LANES = 4
+_SHORTENED = 1 << 16
+"""Elements from which a float64 value is kept as its distance from eager's."""
+_BLOCKS = 64
+"""Parts in which that is computed."""
 DEPTHS = ("exact", "few", "replicas", "rounded")
 FEW_REPLICAS, CLEAR_MARGIN = 2, 0.5
 """In a large call a tensor is accepted by few replicas where it passes by this margin."""
@@ -54,12 +59,37 @@ class CallSources:
     large: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exact:
+    """A float64 value.  number: the value, or its distance from eager's in float32, which is half as large."""
+
+    number: torch.Tensor
+    distance: bool
+
+    @classmethod
+    def beside(cls, eager: torch.Tensor, value: torch.Tensor) -> "_Exact":
+        """Keep the float64 value of a tensor of eager's; a distance loses 2**-24 of itself, which decides nothing."""
+        if value.numel() >= _SHORTENED and eager.is_floating_point() and eager.itemsize <= 4:
+            distance = torch.empty_like(eager, dtype=torch.float32)
+            rows = max(1, eager.shape[0] // _BLOCKS)
+            parts = (torch.split(each.detach(), rows) for each in (distance, value, eager))
+            for block, widened, real in zip(*parts, strict=True):
+                block.copy_(widened - real)
+            if bool(distance.isfinite().all()):
+                return cls(distance, True)
+        return cls(value, False)
+
+    def value(self, eager: torch.Tensor) -> torch.Tensor:
+        """Return the float64 value; eager: the same as before, bit by bit."""
+        return eager.detach().double().add_(self.number) if self.distance else self.number
+
+
 @dataclass(slots=True)
 class _Known:
     """What the light runs have given so far; lanes of one cotangent are forgotten when the next one is judged."""
 
-    exact: dict[str | None, dict[str, torch.Tensor]] = field(default_factory=dict)
-    eager: dict[str | None, dict[str, torch.Tensor]] = field(default_factory=dict)
+    exact: dict[str | None, dict[str, _Exact]] = field(default_factory=dict)
+    eager: dict[str | None, dict[str, TensorDigest]] = field(default_factory=dict)
     noise: dict[str, KnownNoise] = field(default_factory=dict)
 
 
@@ -106,6 +136,12 @@ class References:
         kind, statistics, sentence = judge_values(actual, eager, None)
         return FinalDecision(VerdictKind.NO_REFERENCE if isinstance(kind, Need) else kind, statistics, sentence)
 
+    def prepare(self, cotangent: str) -> None:
+        """Follow the first cotangent now, if it is to be followed: before the gradients to be judged are held."""
+        first = cotangent == next(iter(self._sources.cotangents), None)
+        if first and self._trusts_light and self.open and cotangent not in self._known.exact:
+            self._follow(cotangent)
+
     def _light(
         self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None
     ) -> FinalDecision | None:
@@ -123,10 +159,11 @@ class References:
                 return by_norm.decision
             if by_norm is not None and self._found_gross and by_norm.ratio > GROSS:
                 return _gross(by_norm, left, right, right, "eager's error for the first cotangent")
-        exact = self._exact(path, cotangent)
+        kept = self._exact(path, cotangent)
         repeated = self._known.eager.get(cotangent, {}).pop(path, None)
-        if exact is None or repeated is None or not equal_bits(repeated, eager):
+        if kept is None or repeated is None or not repeated.has_numbers_of(eager):
             return None
+        exact = kept.value(eager)
         found = screened(left, right, as_reals(exact))
         if cotangent is not None and noise is None:
             self._known.noise[path] = KnownNoise(found.noise, found.eager_error)
@@ -137,7 +174,7 @@ class References:
             return FinalDecision(kind, statistics, sentence)
         return self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
 
-    def _exact(self, path: str, cotangent: str | None) -> torch.Tensor | None:
+    def _exact(self, path: str, cotangent: str | None) -> _Exact | None:
         """Return the float64 value from the light lane, for once: it is forgotten here."""
         if not self._trusts_light:
             return None
@@ -156,15 +193,18 @@ class References:
             known.exact[gone].clear()
             known.eager[gone].clear()
 
-        def keep(key: str | None, tensors: Mapping[str, torch.Tensor]) -> None:
+        def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
             if key in known.exact:
                 return
-            values = {path: lane.lane_of(tensor) for path, tensor in tensors.items()}
-            known.exact[key] = {path: value for path, value in values.items() if value is not None}
-            known.eager[key] = {path: tensor.detach() for path, tensor in tensors.items()}
-            if key is None:  # the program may still write to what it has returned
-                known.exact[key] = {path: value.clone() for path, value in known.exact[key].items()}
-                known.eager[key] = {path: value.clone() for path, value in known.eager[key].items()}
+            exact, eager = known.exact.setdefault(key, {}), known.eager.setdefault(key, {})
+            if key is None:  # the program may still write to what it has returned, and its backward follows
+                for path, tensor in tensors.items():
+                    value = lane.lane_of(tensor)
+                    if value is not None:
+                        eager[path], exact[path] = digest_of(tensor), _Exact(value.clone(), False)
+                return
+            for path, tensor, value in lane.drain(tensors):
+                eager[path], exact[path] = digest_of(tensor), _Exact.beside(tensor, value)
 
         self._sources.follow(lane, wanted, keep)
         known.exact.setdefault(cotangent, {})
@@ -207,7 +247,7 @@ class References:
         lane = LightLane(wide=True, seed=self._options.seed + number)
         found: list[tuple[float, float]] = []
 
-        def keep(key: str | None, tensors: Mapping[str, torch.Tensor]) -> None:
+        def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
             value = lane.lane_of(tensors[path]) if key == cotangent and path in tensors else None
             if value is not None:
                 apart = (as_reals(value) - exact).abs()

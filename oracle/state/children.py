@@ -1,6 +1,7 @@
 """What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
 
 import types
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,19 @@ from .kinds import ATOMS
 COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
 
 
-def slot_names(kind: type) -> Iterator[str]:
-    """Yield the names of the slots that instances of `kind` have, without `__dict__` and `__weakref__`."""
+_slot_names: dict[int, tuple["weakref.ref[type]", tuple[str, ...]]] = {}
+"""By address, because a metaclass may hash and compare its classes as it likes; the reference says whether it holds."""
+
+
+def slot_names(kind: type) -> tuple[str, ...]:
+    """Return the names of the slots that instances of `kind` have, without `__dict__` and `__weakref__`."""
+    known = _slot_names.get(id(kind))
+    if known is None or known[0]() is not kind:
+        known = _slot_names[id(kind)] = (weakref.ref(kind), tuple(_own_slots(kind)))
+    return known[1]
+
+
+def _own_slots(kind: type) -> Iterator[str]:
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
@@ -100,6 +112,11 @@ def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:
         yield f"{path}.{name}", child
 
 
+def _key_words(key: object, number: int) -> str:
+    """Return how a description names a key: the text of a tensor has its numbers, which may round otherwise."""
+    return f"tensor key {number}" if isinstance(key, torch.Tensor) else repr(key)
+
+
 def _short(key: object) -> bool:
     return isinstance(key, (str, int, bool, float, type(None)))
 
@@ -117,7 +134,7 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
     if kind == "set":
         return [(f"{path} member {number}", member) for number, member in enumerate(sorted(value, key=repr))]
     if kind == "dict":
-        entries = [(f"{path}[{key!r}]", child) for key, child in value.items()]
+        entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(value.items())]
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
     if kind in ("object", "class"):
         fields = class_attributes(value) if kind == "class" else fields_of(value)

@@ -100,8 +100,8 @@ _SITE = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
 
 def is_library_file(filename: str) -> bool:
     """Return whether code from this file belongs to the standard library or a package known to hold no user state."""
-    if filename.startswith("<"):
-        return filename != "<stdin>" and not filename.startswith(("<string", "<ipython", "<doctest"))
+    if filename.startswith("<"):  # any other name may be that of a text which the user has compiled
+        return filename.startswith(("<frozen ", "<attrs generated ", "<__array_function__ internals>"))
     for site in _SITE:
         if filename.startswith(site):
             return filename[len(site) :].lstrip("/\\").split("/")[0].split("\\")[0] in LIBRARIES

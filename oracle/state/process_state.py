@@ -77,7 +77,13 @@ def _backend_flag(backend: Any, name: str) -> Switch:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(_OF_COMPILERS)}
+    return dict(os.environ)
+
+
+def _other_environment(eager: Mapping[str, str], actual: Mapping[str, str]) -> bool:
+    """Return whether variables differ, those apart that compilers set for themselves: eager does not have them."""
+    names = {name for name in actual if name in eager or not name.startswith(_OF_COMPILERS)}
+    return {name: actual[name] for name in names} != dict(eager)
 
 
 def _set_environment(saved: Mapping[str, str]) -> None:
@@ -111,7 +117,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit, operator.gt),  # compilers raise it
     Switch("garbage collection", gc.isenabled, _collect_garbage),
     Switch("working directory", os.getcwd, os.chdir),
-    Switch("os.environ", _environment, _set_environment),
+    Switch("os.environ", _environment, _set_environment, _other_environment),
 )
 
 

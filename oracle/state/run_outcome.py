@@ -13,7 +13,7 @@ import torch
 from .argument_stand_ins import StandIns
 from .description import Describer, Node
 from .saved_tensors import SavedTensorState
-from .snapshot import Snapshot
+from .snapshot import Changes, Snapshot
 from .tensor_records import TensorRecord
 
 
@@ -25,7 +25,8 @@ class RunOutcome:
     changed: by path, the objects that existed before and changed, described.
     bindings: by path, global names bound to something else.
     observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
-    seconds: wall time.  variables: the context variables that the call can reach.
+    seconds: wall time.  variables: the context variables that the call can reach.  changes: what differs from the
+    snapshot right after the run.
     """
 
     output: Node | None
@@ -33,6 +34,7 @@ class RunOutcome:
     changed: Mapping[str, Node]
     bindings: Mapping[str, Node]
     observed: Mapping[str, object]
+    changes: Changes
     seconds: float = 0.0
     variables: "frozenset[contextvars.ContextVar[Any]]" = frozenset()
 
@@ -56,34 +58,34 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> Ru
     """Describe what a run left behind; to be called right after the run, before anything is rewound."""
     describer = Describer(snapshot, stand_ins)
     described = describer.describe("output", ended.output) if ended.error is None else None
-    changed = _changed_state(snapshot, describer)
+    changes = snapshot.changes()
+    changed = _changed_state(snapshot, describer, changes)
     bindings = {
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
         for saved in snapshot.changed_bindings()
     }
     variables = snapshot.reached.variables
-    return RunOutcome(described, ended.error, changed, bindings, ended.observed, ended.seconds, variables)
+    return RunOutcome(described, ended.error, changed, bindings, ended.observed, changes, ended.seconds, variables)
 
 
-def _changed_state(snapshot: Snapshot, describer: Describer) -> dict[str, Node]:
+def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -> dict[str, Node]:
     """Describe every object that existed before the call and has changed; tensors whose memory changed included."""
-    dtypes = _dtypes_of_storages(snapshot)
-    dirty = {
-        key
-        for key, saved in snapshot.storages.items()
-        if saved.changed() and not saved.holds_equal_numbers(dtypes.get(key, set()))
-    }
+    dtypes = _dtypes_of_storages(snapshot) if changes.storages else {}
+    dirty = {key for key in changes.storages if not snapshot.storages[key].holds_equal_numbers(dtypes.get(key, set()))}
+    changed_entries = {id(saved) for _, _, saved in changes.entries}
+    by_original = describer.stand_ins.by_original
     changed: dict[str, Node] = {}
     for path, value, saved in snapshot.entries:
         if isinstance(saved, SavedTensorState):
-            pair = describer.stand_ins.by_original.get(id(value))
+            pair = by_original.get(id(value))
             now = pair.passed if pair else saved.value
-            if (pair and _differs(now, saved)) or saved.alias.untyped_storage()._cdata in dirty or saved.changed():
+            in_dirty = bool(dirty) and saved.alias.untyped_storage()._cdata in dirty
+            if (pair and _differs(now, saved)) or in_dirty or id(saved) in changed_entries:
                 describer.described.discard(id(now))
                 changed[path] = describer.describe(path, now)
                 if now.is_leaf and now.grad is not saved.grad:
                     changed[f"{path}.grad"] = describer.describe(f"{path}.grad", now.grad)
-        elif saved.changed():
+        elif id(saved) in changed_entries:
             changed[path] = describer.describe(path, value, inside=True)
     return changed
 

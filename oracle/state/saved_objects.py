@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import is_
 from typing import Any, Protocol
 
 import numpy
@@ -86,30 +87,31 @@ class SavedDict:
     """A dict of any subclass, its order included."""
 
     value: Any
-    items: tuple[tuple[object, object], ...]
+    keys: tuple[object, ...]
+    items: tuple[object, ...]
 
     def changed(self) -> bool:
-        """Compare keys in order and values."""
-        if len(self.value) == len(self.items) and all(
-            key is before and item is held
-            for (key, item), (before, held) in zip(self.value.items(), self.items, strict=False)
-        ):
+        """Compare keys in order and values; identity first, because this is asked of every object in reach."""
+        value = self.value
+        plain = type(value) is dict and len(value) == len(self.keys)  # another class has an order of its own
+        if plain and all(map(is_, value, self.keys)) and all(map(is_, value.values(), self.items)):
             return False
-        now = [(key, item) for key, item in self.value.items() if not is_mark(key)]
-        same_keys = _same_items((key for key, _ in now), (key for key, _ in self.items))
-        return not (same_keys and _same_items((item for _, item in now), (item for _, item in self.items)))
+        now = [(key, item) for key, item in value.items() if not is_mark(key)]
+        same_keys = _same_items((key for key, _ in now), self.keys)
+        return not (same_keys and _same_items((item for _, item in now), self.items))
 
     def restore(self) -> None:
         """Refill through dict's own methods, so that a subclass's hooks do not run."""
         base = _plain_mapping(self.value)
         marks = [(key, item) for key, item in self.value.items() if is_mark(key)]
         base.clear(self.value)
-        for key, item in (*self.items, *marks):
+        for key, item in (*zip(self.keys, self.items, strict=True), *marks):
             base.__setitem__(self.value, key, item)
 
 
 def _save_dict(value: Any) -> SavedDict:
-    return SavedDict(value, tuple((key, item) for key, item in value.items() if not is_mark(key)))
+    kept = [(key, item) for key, item in value.items() if not is_mark(key)]
+    return SavedDict(value, tuple(key for key, _ in kept), tuple(item for _, item in kept))
 
 
 def _plain_mapping(value: object) -> Any:
@@ -132,7 +134,8 @@ class SavedFields:
         """Compare attribute by attribute."""
         if self.fields is not None and self.fields.changed():
             return True
-        return not _same_items((_slot(self.value, name) for name, _ in self.slots), (item for _, item in self.slots))
+        slots = self.slots
+        return bool(slots) and not _same_items((_slot(self.value, name) for name, _ in slots), (it for _, it in slots))
 
     def restore(self) -> None:
         """Restore attributes without running `__setattr__`."""

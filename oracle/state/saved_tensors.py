@@ -61,7 +61,7 @@ def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
 class SavedTensorState:
     """A tensor's own metadata: which memory it views, whether it requires grad, and its `.grad`."""
 
-    __slots__ = ("alias", "grad", "grad_fn", "requires_grad", "value")
+    __slots__ = ("alias", "grad", "grad_fn", "hooks", "requires_grad", "value")
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value = value
@@ -69,6 +69,8 @@ class SavedTensorState:
         self.requires_grad = value.requires_grad
         self.grad_fn = value.grad_fn
         self.grad = value.grad if value.is_leaf else None
+        names = ("_backward_hooks", "_post_accumulate_grad_hooks") if value.is_leaf else ("_backward_hooks",)
+        self.hooks = tuple((name, getattr(value, name), dict(getattr(value, name) or {})) for name in names)
 
     def moved(self) -> bool:
         """Return whether the tensor is another view than before, or of other memory."""
@@ -91,7 +93,8 @@ class SavedTensorState:
         return self.value.grad_fn is self.grad_fn or self.grad_fn is None
 
     def restore(self) -> None:
-        """Restore memory, requires_grad and `.grad`."""
+        """Restore memory, requires_grad, `.grad` and hooks."""
+        self._restore_hooks()
         if self.value.grad_fn is not None and self.grad_fn is None:
             with suppress(RuntimeError):  # a view cannot be detached in place; `rewindable` reports it
                 self.value.detach_()
@@ -102,6 +105,19 @@ class SavedTensorState:
                 self.value.requires_grad_(self.requires_grad)
             if self.value.grad is not self.grad:
                 self.value.grad = self.grad
+
+    def _restore_hooks(self) -> None:
+        """Take away the hooks that a run has registered; a table that autograd holds is emptied before it goes."""
+        for name, before, content in self.hooks:
+            now = getattr(self.value, name)
+            if now is before and (now is None or list(now.items()) == list(content.items())):
+                continue
+            for table, kept in ((now, {}), (before, content)):
+                if table is not None:
+                    table.clear()
+                    table.update(kept)
+            if now is not before:
+                setattr(self.value, name, before)
 
 
 def has_storage(value: torch.Tensor) -> bool:

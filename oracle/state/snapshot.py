@@ -1,18 +1,27 @@
 """Snapshot and rewind: what a call may change is saved before it and restored after it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from plumbline.compiler.base.torch_facts import unwrapped
+from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 
 from .process_state import ProcessState
 from .random_state import RandomState
 from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, has_storage
 from .walk import Walk, walk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """What differs from the snapshot at one moment: entries, and storages by `_cdata`."""
+
+    entries: list[tuple[str, object, SavedState]]
+    storages: frozenset[int]
 
 
 class Snapshot:
@@ -28,6 +37,8 @@ class Snapshot:
         self.storages: dict[int, SavedStorage] = {}
         self.index: dict[int, int] = {}
         self.obstacles: list[str] = [f"{path} cannot be rewound" for path in reached.forward_only]
+        if functorch_is_active():
+            self.obstacles.append("the call is inside a transform of torch.func, whose tensors have no memory")
         if reached.truncated:
             self.obstacles.append("the call reaches more objects than can be saved")
         for number, visit in enumerate(reached.visits):
@@ -76,16 +87,26 @@ class Snapshot:
             if isinstance(saved, SavedTensorState) and not saved.rewindable()
         ]
 
-    def rewind(self) -> None:
-        """Restore everything to the moment of the snapshot."""
+    def changes(self) -> Changes:
+        """Look at everything that was saved, every byte included."""
+        entries = [entry for entry in self.entries if entry[2].changed()]
+        return Changes(entries, frozenset(key for key, saved in self.storages.items() if saved.changed()))
+
+    def rewind(self, changes: Changes | None = None) -> None:
+        """Restore everything to the moment of the snapshot.
+
+        changes: what differs now, where somebody has just looked.
+        """
+        changes = changes or self.changes()
         self.process.restore()
         with torch.no_grad():
             for saved_binding in self.bindings:
                 if saved_binding.changed():
                     saved_binding.restore()
+            changed = {id(saved) for _, _, saved in changes.entries}
             for _, _, saved in self.entries:
-                if isinstance(saved, SavedTensorState) or saved.changed():
+                if isinstance(saved, SavedTensorState) or id(saved) in changed:
                     saved.restore()
-            for storage in self.storages.values():
-                storage.restore()
+            for key in changes.storages:
+                self.storages[key].restore()
         self.random.restore()

@@ -81,7 +81,7 @@ class TensorRecorder:
 
 
 def _bytes_of(value: torch.Tensor) -> torch.Tensor:
-    return value.reshape(-1).contiguous().view(torch.uint8)
+    return value.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
 
 
 def _tangent_of(value: torch.Tensor) -> torch.Tensor | None:

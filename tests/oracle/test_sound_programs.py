@@ -1,6 +1,7 @@
 """Sound programs that the judge once broke or called wrong: both sides are the same function."""
 
 import functools
+import os
 import threading
 import time
 import uuid
@@ -298,6 +299,72 @@ def address_of_an_argument():
 @sound
 def printing_and_warning():
     return judged(lambda x: (print("seen"), x * 2)[1], ONES)
+
+
+@sound
+def environment_that_a_compiler_might_set():
+    def count(x):
+        os.environ["CCACHE_STEPS"] = os.environ.get("CCACHE_STEPS", "") + "a"
+        return x * len(os.environ["CCACHE_STEPS"])
+
+    try:
+        verdict = judged(count, ONES)
+        assert os.environ["CCACHE_STEPS"] == "a"
+        return verdict
+    finally:
+        del os.environ["CCACHE_STEPS"]
+
+
+@sound
+def hook_registered_on_a_leaf():
+    log, weight = [], torch.ones(3, requires_grad=True)
+
+    def hooked(x):
+        weight.register_hook(lambda gradient: log.append("hook"))
+        weight.register_post_accumulate_grad_hook(lambda leaf: log.append("accumulated"))
+        return x * weight
+
+    check(hooked, (ONES,), compiled=hooked)
+    weight.sum().backward()
+    assert log == ["hook", "accumulated"]
+    return judged(hooked, ONES)
+
+
+@sound
+def call_inside_a_transform():
+    verdicts = []
+    torch.func.vmap(lambda x: (verdicts.append(judged(torch.sin, x)), x)[1])(X)
+    return verdicts[0]
+
+
+@sound
+def result_with_gaps_in_memory():
+    return judged(lambda x: (x * 2)[:1, ::2][0, :1], torch.ones(4, 6, dtype=torch.float16))
+
+
+@sound
+def state_in_code_made_of_text():
+    space = {"__name__": "made", "counts": [0], "torch": torch}
+    exec(compile("def step(x):\n    counts[0] += 1\n    return x * counts[0]\n", "<made of text>", "exec"), space)
+    verdict = judged(space["step"], ONES)
+    assert space["counts"] == [1]
+    return verdict
+
+
+@sound
+def dictionary_by_tensors_that_round():
+    weight = torch.zeros(50, dtype=torch.bfloat16)
+    state = {weight: None}
+
+    def nearly(x, scale):
+        weight.add_(x / 3 * scale)
+        state[weight] = (weight * 2).sum()
+
+    return check(
+        lambda x: nearly(x, 3),
+        (torch.linspace(1, 2, 50, dtype=torch.bfloat16) / 7,),
+        compiled=lambda x: nearly(x * 3, 1),
+    )
 
 
 @pytest.mark.parametrize("name", SOUND)

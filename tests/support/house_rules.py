@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 TOP_FOLDERS = ("compiler", "fuzz", "minifier", "oracle", "public", "pytest_plugin", "reports")
+PROGRAMS = "fuzz/silent_bench/programs/"  # data in the form of Python files: tests as users write them
 LONGEST_FILE = 800  # lines
 LONGEST_FUNCTION = 60  # lines, one screen
 LARGEST_FOLDER = 20  # Python files, `__init__.py` not counted
@@ -62,7 +63,9 @@ class Source:
 
     @property
     def top_folder(self) -> str:
-        """The top folder that ships this file, empty for tests, benchmarks and examples."""
+        """The top folder whose code this file is, empty for tests, benchmarks, examples and the bench's programs."""
+        if self.path.startswith(PROGRAMS):
+            return ""
         return self.folders[0] if self.folders and self.folders[0] in TOP_FOLDERS else ""
 
     @cached_property
