@@ -48,7 +48,7 @@ class BenchCase:
     wrong_at: str = ""
     seen_in: str = ""
     torch: Mapping[str, Status] = field(default_factory=dict)
-    plumbline: Status = Status.UNKNOWN
+    plumbline: Status = Status.CONTROL
     note: str = ""
     folder: Path = PROGRAMS
 
@@ -95,7 +95,7 @@ def bench_cases(file: Path = DATA) -> tuple[BenchCase, ...]:
 def _case(name: str, fault: str, entry: Mapping[str, Any], file: Path) -> BenchCase:
     try:
         known = {version: Status(status) for version, status in entry.get("torch", {}).items()}
-        ours = Status(entry.get("plumbline", Status.UNKNOWN))
+        ours = Status(entry.get("plumbline", Status.CONTROL))
         case = BenchCase(name, fault, **{**entry, "torch": known, "plumbline": ours})
     except (TypeError, ValueError) as error:
         raise UserError(f"the entry of {name} cannot be read", where=str(file), why=str(error), hint=_HINT) from None

@@ -115,21 +115,25 @@ def is_library_module(name: str | None) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return how this object is walked, as a word: atom, tensor, list, dict, ..., object, closed."""
-    if isinstance(value, ATOMS):
+    """Return how this object is walked, as a word: atom, tensor, list, dict, ..., object, closed.
+
+    Its type decides, never its `__class__`, which may be code of the user's.
+    """
+    cls = type(value)
+    if issubclass(cls, ATOMS):
         return "atom"
-    if isinstance(value, torch.Tensor):
+    if issubclass(cls, torch.Tensor):
         return "tensor"
-    module = type(value).__module__
-    if isinstance(value, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
-        return "forward-only" if isinstance(value, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
-    if isinstance(value, FORWARD_ONLY) or _is_iterator(value):
+    module = cls.__module__
+    if issubclass(cls, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
+        return "forward-only" if issubclass(cls, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
+    if issubclass(cls, FORWARD_ONLY) or _is_iterator(value):
         return "forward-only"
     for kind, classes in _CONTAINERS:
-        if isinstance(value, classes):
+        if issubclass(cls, classes):
             return kind
-    if isinstance(value, type):
-        return "atom" if is_library_module(value.__module__) else "class"
+    if issubclass(cls, type):
+        return "atom" if is_library_module(vars(type)["__module__"].__get__(value)) else "class"
     return "object" if _has_fields(value) else "closed"
 
 
@@ -150,7 +154,8 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def _is_standard_stream(value: object) -> bool:
-    return value in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__, sys.__stdin__)
+    streams = (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__, sys.__stdin__)
+    return any(value is stream for stream in streams)
 
 
 def _is_iterator(value: object) -> bool:

@@ -74,13 +74,11 @@ class SavedTensorState:
 
     def moved(self) -> bool:
         """Return whether the tensor is another view than before, or of other memory."""
-        return (
-            self.value.untyped_storage()._cdata != self.alias.untyped_storage()._cdata
-            or self.value.shape != self.alias.shape
-            or self.value.stride() != self.alias.stride()
-            or self.value.storage_offset() != self.alias.storage_offset()
-            or self.value.dtype != self.alias.dtype
-        )
+        if self.value.shape != self.alias.shape or self.value.dtype != self.alias.dtype:
+            return True
+        if self.value.layout == torch.sparse_coo and self.value.is_coalesced() != self.alias.is_coalesced():
+            return True
+        return any(map(_other_view, plain_parts(self.value), plain_parts(self.alias)))
 
     def changed(self) -> bool:
         """Compare metadata, not bytes (bytes belong to the storage)."""
@@ -118,6 +116,39 @@ class SavedTensorState:
                     table.update(kept)
             if now is not before:
                 setattr(self.value, name, before)
+
+
+_PARTS = {
+    torch.strided: (),
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+def plain_parts(value: torch.Tensor) -> list[torch.Tensor]:
+    """Return the strided tensors that a tensor consists of: itself, or the indices and values of a sparse one."""
+    names = _PARTS[value.layout]
+    with torch.no_grad():
+        return [getattr(value, name)() for name in names] if names else [value]
+
+
+def can_be_saved(value: torch.Tensor) -> bool:
+    """Return whether memory and form of the tensor can be set back; one on "meta" has a form alone."""
+    if value.is_nested or value.layout not in _PARTS:
+        return False
+    return all(part.device.type == "meta" or has_storage(part) for part in plain_parts(value))
+
+
+def _other_view(now: torch.Tensor, before: torch.Tensor) -> bool:
+    return (
+        now.untyped_storage()._cdata != before.untyped_storage()._cdata
+        or now.shape != before.shape
+        or now.stride() != before.stride()
+        or now.storage_offset() != before.storage_offset()
+    )
 
 
 def has_storage(value: torch.Tensor) -> bool:

@@ -12,7 +12,7 @@ from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 from .process_state import ProcessState
 from .random_state import RandomState
 from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
-from .saved_tensors import SavedStorage, SavedTensorState, has_storage
+from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
 from .walk import Walk, walk
 
 
@@ -62,13 +62,14 @@ class Snapshot:
             if isinstance(value, UninitializedParameter | UninitializedBuffer):
                 self.obstacles.append(f"{path} is not initialised yet, and cannot be made so again")
                 return
-            if not has_storage(value):
+            if not can_be_saved(value):
                 form = "nested" if value.is_nested else f"of layout {value.layout} on {value.device}"
                 self.obstacles.append(f"{path} is a {type(value).__name__} {form}, which cannot be rewound")
                 return
-            storage = value.untyped_storage()
-            if storage._cdata not in self.storages:
-                self.storages[storage._cdata] = SavedStorage(storage)
+            for part in filter(has_storage, plain_parts(value)):
+                storage = part.untyped_storage()
+                if storage._cdata not in self.storages:
+                    self.storages[storage._cdata] = SavedStorage(storage)
         saved = SavedTensorState(value) if kind == "tensor" else save_object(kind, value)
         if saved is not None:
             self.entries.append((path, value, saved))
