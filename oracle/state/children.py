@@ -3,6 +3,7 @@
 import types
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -47,7 +48,7 @@ def is_mark(name: object) -> bool:
 
 def fields_of(value: object) -> Iterator[tuple[str, Any]]:
     """Yield the instance attributes of an object, from its `__dict__` and its slots, without running user code."""
-    for name, item in getattr(value, "__dict__", {}).copy().items():
+    for name, item in tuple((own_dict(value) or {}).items()):
         if not is_mark(name):
             yield name, item
     for name in slot_names(type(value)):
@@ -55,6 +56,15 @@ def fields_of(value: object) -> Iterator[tuple[str, Any]]:
             yield name, object.__getattribute__(value, name)
         except AttributeError:
             continue
+
+
+def own_dict(value: object) -> dict[str, Any] | None:
+    """Return the `__dict__` of an object, whatever its class says when asked for an attribute; None without one."""
+    with suppress(AttributeError):
+        fields = object.__getattribute__(value, "__dict__")
+        if isinstance(fields, dict):
+            return fields
+    return None
 
 
 def class_attributes(kind: type) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import torch
 
 from .argument_stand_ins import StandIns
 from .description import Describer, Node
-from .saved_tensors import SavedTensorState
+from .saved_tensors import SavedTensorState, plain_parts, storages_of
 from .snapshot import Changes, Snapshot
 from .tensor_records import TensorRecord
 
@@ -79,7 +79,7 @@ def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -
         if isinstance(saved, SavedTensorState):
             pair = by_original.get(id(value))
             now = pair.passed if pair else saved.value
-            in_dirty = bool(dirty) and saved.alias.untyped_storage()._cdata in dirty
+            in_dirty = bool(dirty) and not dirty.isdisjoint(storages_of(saved.alias))
             if (pair and _differs(now, saved)) or in_dirty or id(saved) in changed_entries:
                 describer.described.discard(id(now))
                 changed[path] = describer.describe(path, now)
@@ -95,7 +95,8 @@ def _dtypes_of_storages(snapshot: Snapshot) -> dict[int, set[torch.dtype]]:
     dtypes: dict[int, set[torch.dtype]] = {}
     for _, _, saved in snapshot.entries:
         if isinstance(saved, SavedTensorState):
-            dtypes.setdefault(saved.alias.untyped_storage()._cdata, set()).add(saved.alias.dtype)
+            for part in plain_parts(saved.alias):
+                dtypes.setdefault(part.untyped_storage()._cdata, set()).add(part.dtype)
     return dtypes
 
 

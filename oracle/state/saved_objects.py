@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy
 import torch
 
-from .children import class_attributes, is_mark, slot_names
+from .children import class_attributes, is_mark, own_dict, slot_names
 from .kinds import ATOMS
 from .walk import Binding
 
@@ -317,8 +317,8 @@ def _generator_state(value: Any) -> Any:
 
 def save_fields(value: Any) -> SavedFields:
     """Save the attributes of an object: its `__dict__` and its slots."""
-    fields = getattr(value, "__dict__", None)
-    saved = _save_dict(fields) if isinstance(fields, dict) else None
+    fields = own_dict(value)
+    saved = None if fields is None else _save_dict(fields)
     return SavedFields(value, saved, tuple((name, _slot(value, name)) for name in slot_names(type(value))))
 
 

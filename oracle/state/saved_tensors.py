@@ -135,6 +135,11 @@ def plain_parts(value: torch.Tensor) -> list[torch.Tensor]:
         return [getattr(value, name)() for name in names] if names else [value]
 
 
+def storages_of(value: torch.Tensor) -> list[int]:
+    """Return the identities of the memory that a tensor views."""
+    return [part.untyped_storage()._cdata for part in plain_parts(value)]
+
+
 def can_be_saved(value: torch.Tensor) -> bool:
     """Return whether memory and form of the tensor can be set back; one on "meta" has a form alone."""
     if value.is_nested or value.layout not in _PARTS:

@@ -95,6 +95,8 @@ def _tangent_of(value: torch.Tensor) -> torch.Tensor | None:
 def _copy_of(value: torch.Tensor) -> torch.Tensor:
     """Return a detached copy by value; sparse and quantised tensors become plain."""
     with torch.no_grad():
+        if value.device.type == "meta":
+            return torch.empty(0, dtype=value.dtype)  # it has no numbers
         plain = value.detach()
         if plain.layout != torch.strided:
             plain = plain.to_dense()
