@@ -13,8 +13,8 @@ import pytest
 
 from support import house_rules
 from support.house_rules import (
-    PROGRAMS,
     LARGEST_FOLDER,
+    PROGRAMS,
     RULES,
     TOP_FOLDERS,
     Rule,
@@ -273,7 +273,9 @@ def test_type_checking_has_no_escapes():
     settings = project()["tool"]["mypy"]
     assert settings["strict"] is True
     assert not set(settings) & {"overrides", "disable_error_code", "ignore_errors", "ignore_missing_imports"}
-    assert [f"fuzz/{path}" for path in settings["exclude"]] == [PROGRAMS]  # data, not code: programs as users write them
+    assert [f"fuzz/{path}" for path in settings["exclude"]] == [
+        PROGRAMS
+    ]  # data, not code: programs as users write them
 
 
 # --- text of the tree -------------------------------------------------------------------------------------------

@@ -38,14 +38,16 @@ class BenchCase:
 
     name: of its function, after `test_`.  fault: its class, the name of its file.  source: the issue or pull request
     it is written after, "" for our own.  wrong_at: the first backend that is, or was, wrong; "" for a control.
-    seen_in: what differs first.  torch: the status by minor version of torch, on a CPU.  plumbline: the status of our
-    own compiler.  note: a sentence, may be empty.  folder: where the file is.
+    right_at: a later backend from which on it is right again, nearly always "".  seen_in: what differs first.
+    torch: the status by minor version of torch, on a CPU.  plumbline: the status of our own compiler.
+    note: a sentence, may be empty.  folder: where the file is.
     """
 
     name: str
     fault: str
     source: str = ""
     wrong_at: str = ""
+    right_at: str = ""
     seen_in: str = ""
     torch: Mapping[str, Status] = field(default_factory=dict)
     plumbline: Status = Status.CONTROL
@@ -76,7 +78,9 @@ class BenchCase:
         status = self.status(compiler, version)
         if status is Status.UNKNOWN:
             return None
-        return status.is_fault and LADDER.index(self.wrong_at) <= LADDER.index(backend)
+        wrong = LADDER[LADDER.index(self.wrong_at) :] if status.is_fault else ()
+        right = LADDER[LADDER.index(self.right_at) :] if self.right_at else ()
+        return backend in wrong and backend not in right
 
 
 def minor_version(version: str) -> str:
@@ -100,6 +104,6 @@ def _case(name: str, fault: str, entry: Mapping[str, Any], file: Path) -> BenchC
     except (TypeError, ValueError) as error:
         raise UserError(f"the entry of {name} cannot be read", where=str(file), why=str(error), hint=_HINT) from None
     wrong_somewhere = case.plumbline.is_fault or any(status.is_fault for status in known.values())
-    if case.wrong_at not in (LADDER if wrong_somewhere else ("", *LADDER)):
-        raise UserError(f"the entry of {name} has no backend in wrong_at", where=str(file), hint=_HINT)
+    if case.wrong_at not in (LADDER if wrong_somewhere else ("", *LADDER)) or case.right_at not in ("", *LADDER):
+        raise UserError(f"the entry of {name} has no backend in wrong_at or right_at", where=str(file), hint=_HINT)
     return case

@@ -13,6 +13,8 @@ def equal_bits(first: Tensor, second: Tensor) -> bool:
     with torch.no_grad():
         if equal_memory(first, second):
             return True
+        if "meta" in (first.device.type, second.device.type):  # no numbers: the form alone, which is compared elsewhere
+            return first.device == second.device
         left, right = first.detach().cpu().resolve_conj(), second.detach().cpu().resolve_conj()
         if left.is_complex():
             left, right = torch.view_as_real(left), torch.view_as_real(right)

@@ -215,6 +215,11 @@ def _demand_row_of_boundaries(values: object, boundaries: torch.Tensor, *_: obje
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
 
 
+def _demand_distance(_x: object, _target: object, _reduction: int = 1, beta: float = 1.0) -> None:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+
+
 _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its arguments, given as they are
     "aten::native_batch_norm": _demand_elements_in_training,
     "aten::_native_batch_norm_legit": _demand_elements_in_training,
@@ -235,6 +240,7 @@ _DEMANDS: Mapping[str, Callable[..., None]] = {  # what an operator asks of its 
     "aten::unfold": _demand_length,
     "aten::searchsorted": _demand_boundaries,
     "aten::bucketize": _demand_row_of_boundaries,
+    "aten::smooth_l1_loss": _demand_distance,
 }
 
 

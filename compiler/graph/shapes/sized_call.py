@@ -69,7 +69,7 @@ class SizedCall:
         """Return a plain fake tensor of this mode as an operand; any other is torch's to judge."""
         if type(value) is not FakeTensor or value.fake_mode is not self.mode or value.constant is not None:
             raise Undecided
-        if value.layout is not torch.strided or value.dtype.is_complex or value.is_quantized:
+        if value.layout is not torch.strided or value.dtype.is_complex or value.is_quantized or value.is_neg():
             raise Undecided
         return Operand(value)
 

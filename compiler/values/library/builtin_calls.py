@@ -120,7 +120,25 @@ def _is_instance(ctx: CaptureContext, value: Value, candidate: type) -> bool:
         return _has_all_of(ctx, value, candidate)
     if isinstance(value, TensorValue):
         return True
-    return _is_of(kind, candidate) if _asks_type(candidate) else fold(ctx, issubclass, kind, candidate).truth(ctx)
+    told = _told_class(ctx, value)
+    return any(
+        _is_of(one, candidate) if _asks_type(candidate) else fold(ctx, issubclass, one, candidate).truth(ctx)
+        for one in (kind, *told)
+    )
+
+
+def _told_class(ctx: CaptureContext, value: Value) -> tuple[type, ...]:
+    """Return the class that an object says it is of, where that is code of its own: isinstance believes it as well."""
+    kind = value.python_type()
+    if not isinstance(value, ObjectValue) or not any(
+        class_lookup(kind, name)[0] is not object for name in ("__class__", "__getattribute__")
+    ):
+        return ()
+    told = _attribute(ctx, value, "__class__")
+    if told is None or not told.is_constant():
+        return ()
+    real = told.constant()
+    return (real,) if isinstance(real, type) and real is not kind else ()
 
 
 def _asks_type(candidate: type) -> bool:

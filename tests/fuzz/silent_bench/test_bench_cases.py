@@ -31,7 +31,8 @@ def test_the_corpus_is_large_and_wide():
     assert len(CASES) >= 120
     assert len({case.fault for case in CASES}) >= 15
     live = [case for case in CASES if case.torch.get("2.13") is Status.LIVE]
-    assert len(live) >= 23, "the others are unknown until somebody has run them: no expectation, no score"
+    assert len(live) >= 74, "the others are unknown until somebody has run them: no expectation, no score"
+    assert all(case.torch.get("2.13", Status.UNKNOWN) is not Status.UNKNOWN for case in CASES)
 
 
 def test_every_class_says_what_it_is():
@@ -63,6 +64,12 @@ def test_expectation_follows_status_and_backend():
     assert case.expected("torch", "inductor", "2.15.0") is False
     assert case.expected("torch", "inductor", "2.14.0") is None  # nobody ran it
     assert case.expected("plumbline", "inductor", "2.14.0") is False
+    once = BenchCase("b", "hooks", wrong_at="eager", right_at="aot_eager", torch={"2.13": Status.LIVE})
+    assert [once.expected("torch", backend, "2.13.0") for backend in ("eager", "aot_eager", "inductor")] == [
+        True,
+        False,
+        False,
+    ]
     assert minor_version("2.15.0.dev20260101+cu130") == "2.15"
 
 
@@ -72,6 +79,7 @@ def test_expectation_follows_status_and_backend():
         'torch = { "2.13" = "broken" }',
         'torch = { "2.13" = "live" }',  # wrong where?
         'torch = { "2.13" = "live" }\nwrong_at = "triton"',
+        'torch = { "2.13" = "live" }\nwrong_at = "eager"\nright_at = "triton"',
         'colour = "red"',
     ],
 )
