@@ -72,9 +72,16 @@ class TrialResult:
     cpu_seconds: float = 0.0
 
 
+def is_finding(verdict: Verdict) -> bool:
+    """Return whether a fuzzer reports this: a fault of the compiler's, or of the judge's, and not of the program's."""
+    if verdict.kind is VerdictKind.JUDGE_FAILED:
+        return True
+    return verdict.failed and verdict.kind is not VerdictKind.EAGER_FAILED
+
+
 def signature_of(verdict: Verdict, involved: tuple[str, ...]) -> FuzzSignature | None:
-    """Return the identity of a failed verdict, None for one that does not fail."""
-    if not verdict.failed or verdict.kind is VerdictKind.EAGER_FAILED:
+    """Return the identity of a finding, None for a verdict that is none."""
+    if not is_finding(verdict):
         return None
     worst = verdict.worst
     aspect = worst.aspect if worst else ""

@@ -7,6 +7,7 @@ from typing import Any
 from plumbline.oracle.harness.boundary import call_roots
 from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
+from plumbline.oracle.verdict import VerdictKind
 
 
 def demand_equal(function: Callable[..., Any], compiled: Callable[..., Any], *args: Any) -> None:
@@ -14,5 +15,5 @@ def demand_equal(function: Callable[..., Any], compiled: Callable[..., Any], *ar
     roots = call_roots(function, "function", args, {})  # not the compiled one: its caches are not part of the state
     verdict = judge_call(function, compiled, args, {}, JudgeOptions(), roots).verdict
     sys.stdout.write(f"{verdict}\n")
-    if verdict.failed:
+    if verdict.failed or verdict.kind is VerdictKind.JUDGE_FAILED:
         sys.exit(1)

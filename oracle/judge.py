@@ -6,7 +6,6 @@ result goes to the caller and is compared with the trial.
 """
 
 import contextlib
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
 from .cotangents import COTANGENTS, FullRun, Gradients, differentiable
+from .judge_failure import failure_finding, failure_notes
 from .judge_options import JudgeOptions
 from .numeric.references import CallSources, References
 from .run_differences import (
@@ -32,7 +32,7 @@ from .run_differences import (
 )
 from .runs import CallRuns, JudgedProgram, run_program
 from .state.random_state import RandomState
-from .state.run_outcome import ProgramEnd, RunOutcome
+from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
 from .verdict import Finding, Verdict, VerdictKind
 
@@ -84,13 +84,16 @@ def judge_call(
         if eager is None:
             return _unjudged(runs, candidate, runs.snapshot.obstacles or runs.lost)
         program = rejected if eager.outcome.error is not None and rejected is not None else candidate
-        return _judge(runs, reference, program, eager, options)
+        return _judge(runs, reference, program, eager, options, roots)
     except Exception as error:
         if runs is not None and runs.ended is None:
             with contextlib.suppress(Exception):
                 runs.snapshot.rewind()
-        ended = runs.ended if runs is not None else None
-        return _judge_failed(error, ended or run_program(candidate, args, kwargs))
+        ended = (runs.ended if runs is not None else None) or run_program(candidate, args, kwargs)
+        finding = failure_finding(error)
+        notes = failure_notes(error, reference, roots, MOST_FINDINGS)
+        verdict = Verdict(finding.kind, finding.sentence, (finding,), candidate_seconds=ended.seconds, notes=notes)
+        return Judgement(verdict, ended.output, ended.error)
 
 
 def _eager_run(runs: CallRuns, reference: JudgedProgram, options: JudgeOptions) -> FullRun | None:
@@ -102,7 +105,12 @@ def _eager_run(runs: CallRuns, reference: JudgedProgram, options: JudgeOptions) 
 
 
 def _judge(
-    runs: CallRuns, reference: JudgedProgram, candidate: JudgedProgram, expected: FullRun, options: JudgeOptions
+    runs: CallRuns,
+    reference: JudgedProgram,
+    candidate: JudgedProgram,
+    expected: FullRun,
+    options: JudgeOptions,
+    roots: Mapping[str, object],
 ) -> Judgement:
     """Run the compiled program on trial, compare, and run it live."""
     eager, paths = expected.outcome, expected.paths
@@ -117,10 +125,16 @@ def _judge(
         findings = trials.unless_by_design(findings, reference, candidate)
     trials.references.open = False
     live, result = runs.live(candidate)
-    findings += overwritten_findings(eager, trial)
-    known = [*comparison.findings, *findings]
-    findings += live_findings(eager, trial, live, known, trials.references)
-    return Judgement(_verdict(findings, eager, live, options), result, live.error)
+    notes: tuple[str, ...] = ()
+    try:
+        findings += overwritten_findings(eager, trial)
+        known = [*comparison.findings, *findings]
+        findings += live_findings(eager, trial, live, known, trials.references)
+    except Exception as error:  # what was found before counts all the same
+        findings.append(failure_finding(error))
+        notes = failure_notes(error, reference, roots, MOST_FINDINGS)
+    verdict = _verdict(findings, eager, live, options)
+    return Judgement(replace(verdict, notes=(*verdict.notes, *notes)), result, live.error)
 
 
 class _Trials:
@@ -218,15 +232,6 @@ class _Trials:
         where = ", ".join(list(flag.places)[:3])
         sentence = f"asks whether it is compiled at {where} and goes another way; with that answer eager agrees"
         return [Finding(VerdictKind.DESIGN, "values", "the program", sentence)]
-
-
-def _judge_failed(error: Exception, ended: ProgramEnd) -> Judgement:
-    """Give the user what the compiled program gives: an error of the judge's is none of the program."""
-    sentence = f"{type(error).__name__} inside the judge: {error}".replace("\n", " ")[:300]
-    finding = Finding(VerdictKind.JUDGE_FAILED, "python", "the judge", sentence)
-    notes = tuple("".join(traceback.format_exception(error)).splitlines()[-MOST_FINDINGS:])
-    verdict = Verdict(finding.kind, sentence, (finding,), candidate_seconds=ended.seconds, notes=notes)
-    return Judgement(verdict, ended.output, ended.error)
 
 
 def _draws_natively(eager: RunOutcome, snapshot: Snapshot, options: JudgeOptions) -> bool:

@@ -29,13 +29,17 @@ REPRO = "repro.py"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error of ours. files: further texts of the bundle by file name; place: the user's `file:line`, or empty."""
+    """An error of ours. files: further texts of the bundle by file name; place: the user's `file:line`, or empty.
+
+    consequence: what became of the user's call.
+    """
 
     stage: str
     function: str
     place: str
     error: BaseException
     files: Mapping[str, str] = field(default_factory=dict)
+    consequence: str = "the function ran eagerly"
 
     def error_line(self) -> str:
         """Return the error as one line."""
@@ -108,7 +112,7 @@ def _drop_oldest(root: Path, limit: int) -> None:
 def _about(failure: Failure, options: Options, trace: str) -> str:
     """Return the first text of a bundle: what failed, where, with which versions and options, and the traceback."""
     rows = [
-        f"plumbline met an error of its own in {failure.stage} of {failure.function}; the function ran eagerly.",
+        f"plumbline met an error of its own in {failure.stage} of {failure.function}; {failure.consequence}.",
         failure.error_line(),
         "",
         f"place      {failure.place or 'not known'}",

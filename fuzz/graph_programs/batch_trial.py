@@ -17,7 +17,7 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from ..findings import TrialResult, signature_of
+from ..findings import TrialResult, is_finding, signature_of
 from ..generated_source import forget_sources, functions_of
 from .graph_program import ProgramBatch
 from .quick_comparison import (
@@ -47,7 +47,7 @@ def try_batch(batch: ProgramBatch, compiler: CompilerUnderTest, backend: str) ->
         forget_sources()
         if len(batch.programs) == 1:
             return _result(batch, verdicts[0], 1)
-        failed = [number for number, verdict in enumerate(verdicts) if verdict.failed]
+        failed = [number for number, verdict in enumerate(verdicts) if is_finding(verdict)]
         if not failed:
             heaviest = max(verdicts, key=lambda verdict: verdict.kind.weight)
             return replace(_result(batch, heaviest, len(batch.programs)), kinds=_kinds(verdicts))
@@ -121,7 +121,7 @@ class _BatchPlay:
         """Run all calls and return the verdict of each program."""
         for call in range(self.batch.calls):
             self._call(call)
-            if any(verdict.failed for verdict in self.verdicts):
+            if any(map(is_finding, self.verdicts)):
                 break
         self._look_for_errors_of_the_compiler()
         return self.verdicts
@@ -151,7 +151,7 @@ class _BatchPlay:
         verdict = EQUAL
         if first_difference(eager, compiled) is not None:
             verdict = self._judged(number, call)
-            if verdict.failed:
+            if is_finding(verdict):
                 return verdict
         elif eager.error is not None:
             verdict = Verdict(VerdictKind.EAGER_FAILED, f"eager raises {type(eager.error).__name__}, and so does it")

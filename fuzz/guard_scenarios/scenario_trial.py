@@ -14,7 +14,7 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from ..findings import TrialResult, signature_of
+from ..findings import TrialResult, is_finding, signature_of
 from .guard_slots import CALL
 from .scenarios import Scenario
 from .torch_slots import put_back
@@ -65,7 +65,7 @@ class _Play:
                 self.values[event.slot] = event.value
                 continue
             verdict = self._call(number)
-            if verdict.failed and verdict.kind is not VerdictKind.EAGER_FAILED:
+            if is_finding(verdict):
                 return self._result(verdict)
             if verdict.kind.weight > heaviest.kind.weight:
                 heaviest = verdict

@@ -140,7 +140,11 @@ class _Judged:
 
     @property
     def clean(self) -> bool:
-        return not self.verdict.failed and not self.swallowed and not self.leaks
+        return (
+            not (self.verdict.failed or self.verdict.kind is VerdictKind.JUDGE_FAILED)
+            and not self.swallowed
+            and not self.leaks
+        )
 
     @property
     def suspects(self) -> set[int] | None:

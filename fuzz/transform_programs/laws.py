@@ -14,6 +14,7 @@ from plumbline.oracle.judge import judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
+from ..findings import is_finding
 from ..generated_source import functions_of
 from .programs import TransformLevel, TransformProgram
 
@@ -58,7 +59,9 @@ def _judged(program: TransformProgram, level: TransformLevel, law: str, other_wa
     other = other_way(namespace, program, level)
     roots = {**call_roots(target, "function", args, {}), "other": other}
     verdict = judge_call(target, other, args, {}, OPTIONS, roots).verdict
-    if not verdict.failed or verdict.kind is VerdictKind.EAGER_FAILED:
+    if verdict.kind is VerdictKind.JUDGE_FAILED:
+        return verdict
+    if not is_finding(verdict):
         return None
     finding = Finding(VerdictKind.WRONG, "law", "eager", f"breaks the law that {law}: {verdict.sentence}")
     return Verdict(VerdictKind.WRONG, f"eager {finding.sentence}", (finding,))

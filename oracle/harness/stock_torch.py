@@ -120,12 +120,21 @@ class StockTorch:
     backends: tuple[str, ...] = LADDER
     double_backward = False
 
+    def __init__(self) -> None:
+        self._donates: bool | None = None  # the user's setting, while it is another one here
+
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:
         """Compile with the named stock backend; the user's mode and options reach inductor only."""
+        # A backward that may overwrite what forward saved runs once only; stock's disk cache may have such a one.
+        if self._donates is None:
+            self._donates = functorch_config.donated_buffer
+        functorch_config.donated_buffer = False
         return StockCandidate(target, backend, request, rng)
 
     def reset(self) -> None:
         """Drop all of Dynamo's caches and counters."""
+        if self._donates is not None:
+            functorch_config.donated_buffer, self._donates = self._donates, None
         torch._dynamo.reset()
         counters.clear()
 

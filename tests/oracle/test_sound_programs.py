@@ -10,7 +10,7 @@ import weakref
 import pytest
 import torch
 
-from plumbline.oracle import VerdictKind, check
+from plumbline.oracle import VerdictKind, check, judge
 
 X = torch.linspace(-2, 2, 8).reshape(2, 4)
 ONES = torch.ones(3)
@@ -399,16 +399,30 @@ def test_asking_excuses_no_fault():
     assert check(_asks_and_is_wrong, (ONES,), compiled=lambda x: x * 4).kind is VerdictKind.WRONG
 
 
-def test_an_error_inside_the_judge_does_not_touch_the_call(monkeypatch):
-    from plumbline.oracle import judge
+def _broken(*_):
+    raise RuntimeError("a fault of the judge's")
 
-    def broken(*_):
-        raise RuntimeError("a fault of the judge's")
 
-    monkeypatch.setattr(judge, "gradient_findings", broken)
+def test_an_error_inside_the_judge_does_not_touch_the_call(monkeypatch, tmp_path):
+    monkeypatch.setenv("PLUMBLINE_BUNDLE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(judge, "gradient_findings", _broken)
     state = torch.zeros(3)
     verdict = check(lambda x, s: s.add_(x), (ONES, state), compiled=lambda x, s: s.add_(x))
     assert verdict.kind is VerdictKind.JUDGE_FAILED
     assert "a fault of the judge's" in verdict.sentence
     assert not verdict.failed
     assert state.tolist() == [1, 1, 1]
+    (bundle,) = tmp_path.iterdir()
+    assert str(bundle) in verdict.notes[0]
+    about = (bundle / "error.txt").read_text()
+    assert "the call ran compiled, unjudged" in about
+    assert "in _broken" in about
+    assert "s.add_(x)" in (bundle / "function.py").read_text()
+    assert "Tensor (3,) torch.float32" in (bundle / "call.txt").read_text()
+
+
+def test_an_error_inside_the_judge_hides_nothing_found_before(monkeypatch):
+    monkeypatch.setattr(judge, "live_findings", _broken)
+    verdict = check(lambda x: x * 2, (ONES,), compiled=lambda x: x * 3)
+    assert verdict.kind is VerdictKind.WRONG
+    assert VerdictKind.JUDGE_FAILED in {finding.kind for finding in verdict.findings}

@@ -43,6 +43,24 @@ def test_isinstance_asks_the_object():
     assert plumbline.compile(program, backend="eager", fullgraph=True)(x)[1:] == program(x)[1:]
 
 
+def test_a_local_class_is_told():
+    class Inner:
+        pass
+
+    class Outer:
+        @property
+        def __class__(self):
+            return Inner
+
+    thing = Outer()
+
+    def program(x):
+        return x, isinstance(thing, Inner), isinstance(thing, Outer), thing.__class__ is Inner, type(thing) is Outer
+
+    x = torch.ones(2)
+    assert plumbline.compile(program, backend="eager", fullgraph=True)(x)[1:] == program(x)[1:]
+
+
 def test_a_proxy_tells_what_it_holds_now():
     proxy = Proxy([1])
 

@@ -121,7 +121,7 @@ class InstanceAttributes(Value):
 
     def generic_attr(self, ctx: CaptureContext, name: str) -> Value | None:
         """Evaluate `object.__getattribute__`; None where it raises AttributeError."""
-        if name == "__class__":
+        if name == "__class__" and class_lookup(self.kind, name)[0] is object:
             return ctx.known(self.kind)
         if name == "__dict__" and (_has_namespace(self.kind) or self.namespace.source is not None):
             return self.namespace
