@@ -4,6 +4,7 @@
 was asked.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class AskedFlag:
 def as_if_compiled(program: Callable[..., Any], flag: AskedFlag) -> Callable[..., Any]:
     """Return a program that runs as it is, and is told that it is compiled."""
 
+    @functools.wraps(program, updated=())
     def told(*args: Any, **kwargs: Any) -> Any:
         with compiling_flag(flag):
             return program(*args, **kwargs)

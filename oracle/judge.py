@@ -78,6 +78,8 @@ def judge_call(
     An exception of either program becomes part of the verdict; none is raised here.
     """
     runs: CallRuns | None = None
+    if options.told_compiled:
+        reference = as_if_compiled(reference, AskedFlag())
     try:
         runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed)
         eager = _eager_run(runs, reference, options)

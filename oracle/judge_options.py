@@ -19,6 +19,8 @@ class JudgeOptions:
     samples: runs per side when distributions are compared.
     double_backward: the compiled program's gradients keep their history; where a compiler says that they do not, a
     lost one is reported.
+    told_compiled: eager is told that it is compiled, where the program asks; else a program that goes another way
+    then gets the verdict DESIGN.
     """
 
     gradients: bool = True
@@ -28,3 +30,4 @@ class JudgeOptions:
     seed: int = 0
     samples: int = 32
     double_backward: bool = True
+    told_compiled: bool = False

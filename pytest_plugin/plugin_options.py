@@ -27,6 +27,7 @@ from .settings import (
     REQUIRE,
     RNG,
     TARGET,
+    TOLD,
     Setting,
     setting_value,
 )
@@ -68,6 +69,7 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
         judge=JudgeOptions(
             gradients=_one_of(config, GRAD, ("auto", "off")) == "auto",
             rng=_one_of(config, RNG, ("eager", "native")),
+            told_compiled=_one_of(config, TOLD, ("no", "yes")) == "yes",
             ignore=read_aspects(_names(setting_value(config, IGNORE)), where=IGNORE.option),
         ),
         require=_fraction(setting_value(config, REQUIRE)),

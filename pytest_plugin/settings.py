@@ -62,6 +62,7 @@ REQUIRE = Setting(
 )
 GRAD = Setting("grad", "judge gradients: auto (where grad mode is on and an output requires grad) or off", "auto|off")
 RNG = Setting("rng", "random numbers of compiled code: eager (the same as eager) or native (its own)", "eager|native")
+TOLD = Setting("told", "what eager is told where a program asks whether it is compiled (else: DESIGN)", "no|yes")
 IGNORE = Setting("ignore", "aspects to report without failing the test, separated by commas", "ASPECTS")
 MINIFY = Setting(
     "minify",
@@ -71,7 +72,7 @@ MINIFY = Setting(
 DATABASE = Setting("db", "result database, a path or an SQLAlchemy URL (default .plumbline/results.sqlite)", "PLACE")
 REPORT = Setting("report", "directory for the HTML report", "DIR")
 
-SETTINGS = (BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, IGNORE, MINIFY, DATABASE, REPORT)
+SETTINGS = (BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, TOLD, IGNORE, MINIFY, DATABASE, REPORT)
 
 
 def add_settings(parser: pytest.Parser) -> None:

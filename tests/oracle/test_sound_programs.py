@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from plumbline.oracle import VerdictKind, check, judge
+from plumbline.oracle.judge_options import JudgeOptions
 
 X = torch.linspace(-2, 2, 8).reshape(2, 4)
 ONES = torch.ones(3)
@@ -393,6 +394,12 @@ def test_a_program_that_asks_whether_it_is_compiled(program):
     verdict = check(program, (ONES,), compiler="plumbline", backend="aot_eager")
     assert verdict.kind is VerdictKind.DESIGN
     assert f"{program.__code__.co_filename}:{program.__code__.co_firstlineno + 1}" in verdict.sentence
+
+
+def test_eager_may_be_told_that_it_is_compiled():
+    told = JudgeOptions(told_compiled=True)
+    assert check(_asks, (ONES,), compiler="plumbline", backend="aot_eager", options=told).kind is VerdictKind.EQUAL
+    assert check(_asks, (ONES,), compiled=lambda x: x * 2, options=told).kind is VerdictKind.WRONG
 
 
 def test_asking_excuses_no_fault():
