@@ -26,6 +26,7 @@ from .run_differences import (
     overwritten_findings,
     repetition_findings,
     sample_findings,
+    unequal_numbers,
     unless_unsteady,
     unsteady_places,
     value_findings,
@@ -34,6 +35,7 @@ from .runs import CallRuns, JudgedProgram, run_program
 from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
+from .state.unwritten_memory import FILLINGS, FilledMemory, with_filled_memory
 from .verdict import Finding, Verdict, VerdictKind
 
 MOST_FINDINGS = 40
@@ -215,7 +217,19 @@ class _Trials:
         unsteady: set[str] = set()
         for _ in range(runs):
             unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
+        if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
+            unsteady |= self._unwritten_places(reference)
         return [unless_unsteady(finding, unsteady) for finding in findings]
+
+    def _unwritten_places(self, reference: JudgedProgram) -> set[str]:
+        """Return the places whose numbers depend on memory that eager makes and does not write."""
+        found = []
+        for number in FILLINGS:
+            filled = FilledMemory(number)
+            found.append(self.runs.full(with_filled_memory(reference, filled), lambda outcome: self.paths))
+            if not filled.made or found[-1].outcome.error is not None:
+                return set()
+        return unequal_numbers(*found)
 
     def unless_by_design(
         self, findings: list[Finding], reference: JudgedProgram, candidate: JudgedProgram

@@ -190,14 +190,20 @@ def unsteady_places(first: FullRun, second: FullRun) -> set[str]:
     LAPACK's driver gelsy reads memory that nobody wrote; others ask for the time, or for an address.
     """
     places = {finding.where for finding in compare(first.outcome, second.outcome).findings}
-    places |= set(_differing_paths(first.outcome, second.outcome))
+    places |= unequal_numbers(first, second)
+    if first.after is not None and second.after is not None:
+        places |= {f"{finding.where} after the backward" for finding in compare(first.after, second.after).findings}
+    return places
+
+
+def unequal_numbers(first: FullRun, second: FullRun) -> set[str]:
+    """Return the places at which two runs of eager from one state have other numbers."""
+    places = set(_differing_paths(first.outcome, second.outcome))
     for kind, before in first.gradients.items():
         after = second.gradients.get(kind)
         if before is None or after is None or before.error is not None or after.error is not None:
             continue
         places |= {f"gradient of {leaf}" for leaf in before.differing_leaves(after)}
-    if first.after is not None and second.after is not None:
-        places |= {f"{finding.where} after the backward" for finding in compare(first.after, second.after).findings}
     return places
 
 
