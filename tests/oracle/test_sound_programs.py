@@ -368,36 +368,6 @@ def dictionary_by_tensors_that_round():
     )
 
 
-def _left_over(number):
-    """Give memory that nobody writes, where something has just been freed: eager finds the same there every time."""
-    torch.full((1024,), number)
-    return torch.empty(1024)[100:200]
-
-
-def _joined(x):
-    return torch.cat([x, _left_over(3.0)])
-
-
-def _multiplied(x):
-    return x[0] * _left_over(3.0)
-
-
-@sound
-def memory_that_nobody_writes():
-    return check(_joined, (ONES,), compiled=lambda x: torch.cat([x, _left_over(4.0)]))
-
-
-@sound
-def gradient_by_memory_that_nobody_writes():
-    return check(_multiplied, (ONES.clone().requires_grad_(),), compiled=lambda x: x[0] * _left_over(4.0))
-
-
-def test_beside_unwritten_memory_faults_are_found():
-    verdict = check(lambda x: (_left_over(3.0), x * 2), (ONES,), compiled=lambda x: (_left_over(4.0), x * 3))
-    assert verdict.kind is VerdictKind.WRONG
-    assert verdict.worst.where == "output[1]"
-
-
 @pytest.mark.parametrize("name", SOUND)
 def test_it_is_not_called_wrong(name):
     verdict = SOUND[name]()
