@@ -169,6 +169,8 @@ class GraphBuilder(GraphInProgress):
         positional: Any = tuple(node for node, _ in pairs)  # what graphs carry: graph_argument saw to it
         keywords: Any = {name: node for name, (node, _) in named.items()}
         operation: Any = target
+        if target is operator.pow and not isinstance(positional[0], fx.Node):
+            operation = torch.pow  # fx would print `-2 ** x`, which is another number
         if len(self.levels) > 1:
             positional, keywords = fx.map_arg((positional, keywords), self._carried)
         node = self.fx.create_node(kind, operation, positional, keywords)
