@@ -262,6 +262,7 @@ def bench() -> None:
 @click.option(
     "--score", "junit", type=click.Path(path_type=Path), metavar="FILE", help="Score another tool by its JUnit XML."
 )
+@click.option("--judge", type=click.Choice(["", "assert_close"]), default="", help="Another judge than plumbline's.")
 def silent(
     compiler: str,
     backends: tuple[str, ...],
@@ -270,6 +271,7 @@ def silent(
     only_list: bool,
     folder: Path | None,
     junit: Path | None,
+    judge: str,
 ) -> int:
     """Judge programs on which a compiler is, or was, silently wrong; exit with 1 if an outcome is not the known one.
 
@@ -284,7 +286,7 @@ def silent(
     if only_list:
         print(case_list(pattern))
         return 0
-    command = BenchCommand(compiler, backends or ("inductor",), pattern, junit)
+    command = BenchCommand(compiler, backends or ("inductor",), pattern, junit, judge)
     reports = run_bench(command, _progress_line())
     _progress_line()("")
     print("\n\n".join(report.summary() for report in reports))

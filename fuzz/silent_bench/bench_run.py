@@ -22,6 +22,7 @@ from .bench_cases import BenchCase, bench_cases
 from .bench_scores import BenchReport, CaseOutcome
 from .case_judgement import judged_case
 from .other_tools import flagged_tests
+from .plain_comparison import NAME, compared_case
 
 JUDGE = "plumbline's judge"
 _UNJUDGED = frozenset({VerdictKind.VACUOUS, VerdictKind.JUDGE_FAILED, VerdictKind.NO_REFERENCE})
@@ -31,7 +32,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class BenchCommand:
-    """What the user asked for: see `plumbline bench silent --help`."""
+    """What the user asked for: see `plumbline bench silent --help`.
+
+    judge: "" for ours, `assert_close` for the yardstick, anything else names the tool that is scored.
+    """
 
     compiler: str = "torch"
     backends: tuple[str, ...] = ("inductor",)
@@ -96,7 +100,8 @@ def _report(command: BenchCommand, backend: str, cases: Sequence[BenchCase]) -> 
 
 def judge_cases(report: BenchReport, cases: Sequence[BenchCase], on_progress: Say) -> None:
     """Judge the cases one by one and add what comes out to the report, which an interruption marks."""
-    with Workshop(lambda case, backend: judged_case(case, report.compiler, backend)) as workshop:
+    judged = compared_case if report.judge == NAME else judged_case
+    with Workshop(lambda case, backend: judged(case, report.compiler, backend)) as workshop:
         try:
             for case in cases:
                 on_progress(f"{len(report.outcomes)} of {report.total} cases, now {case.fault}/{case.name}")

@@ -135,3 +135,21 @@ def test_export_spares_a_folder_with_files(tmp_path):
         export_programs(tmp_path)
     assert export_programs(tmp_path / "new") == len({case.fault for case in bench_cases()})
     assert Status.LIVE.is_fault
+
+
+@pytest.mark.cc
+def test_the_yardstick_compares_results(call):
+    words = ("--compiler", "plumbline", "--judge", "assert_close", "--case", "no_grad_survives_graph_break")
+    assert call(*words)[0] == 0
+    with replace_lowering(torch.ops.aten.sin.default, lowering_of(torch.ops.aten.cos.default)):
+        status, out, _ = call(*words)
+    assert status == 1
+    assert "assert_close on plumbline inductor" in out
+    assert "false alarm: modes/no_grad_survives_graph_break: WRONG: Tensor-likes are not close" in out
+
+
+def test_the_yardstick_is_quiet_about_a_right_compiler(call):
+    words = ("--compiler", "plumbline", "--backend", "eager", "--judge", "assert_close")
+    for fault in ("numpy_code", "shared_memory", "errors_raised", "side_effects"):
+        status, out, _ = call(*words, "--case", f"^{fault}/")
+        assert status == 0, out
