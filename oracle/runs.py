@@ -64,7 +64,7 @@ class CallRuns:
         with quiet(), self._undone_if_interrupted():
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
             outcome = outcome_of(self.snapshot, ended, stand_ins)
-            self.lost = self.snapshot.not_rewindable()
+            self.lost = [*self.snapshot.not_rewindable(), *stand_ins.left_the_call(outcome.error)]
             paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
                 gradients, after = self._backwards(outcome, paths, stand_ins, kinds)

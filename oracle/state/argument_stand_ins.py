@@ -38,6 +38,13 @@ class StandIns:
         """Return the caller's object for one that this run got."""
         return self.by_passed.get(id(value), value)
 
+    def left_the_call(self, error: BaseException | None) -> list[str]:
+        """Return why a run on stand-ins is none on the arguments: its own backward went on into their history."""
+        asked = "appear to not have been used in the graph" in str(error) or "appears to not have been" in str(error)
+        if not self.pairs or not (asked or any(pair.leaf.grad is not None for pair in self.pairs)):
+            return []
+        return ["a backward inside the call goes on into the graph of an argument, which was made before the call"]
+
     def _make(self, originals: list[torch.Tensor]) -> None:
         groups: dict[int, list[torch.Tensor]] = {}
         for tensor in originals:

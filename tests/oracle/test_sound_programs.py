@@ -368,6 +368,27 @@ def dictionary_by_tensors_that_round():
     )
 
 
+@sound
+def backward_into_the_history_of_an_argument():
+    leaf = ONES.clone().requires_grad_()
+
+    def program(x):
+        (x * x).sum().backward()
+        return leaf.grad.clone()
+
+    return judged(program, leaf * 2)
+
+
+@sound
+def gradient_of_a_leaf_before_the_call():
+    leaf = ONES.clone().requires_grad_()
+
+    def program(x):
+        return torch.autograd.grad((x * x).sum(), leaf, retain_graph=True)
+
+    return judged(program, leaf.exp())
+
+
 @pytest.mark.parametrize("name", SOUND)
 def test_it_is_not_called_wrong(name):
     verdict = SOUND[name]()
