@@ -18,6 +18,7 @@ from .state.argument_stand_ins import StandIns
 from .state.run_outcome import RunOutcome
 from .state.saved_tensors import SavedTensorState
 from .state.snapshot import Snapshot
+from .user_overrides import with_overrides
 
 COTANGENTS = ("random", "one-hot", "ones")
 DOUBLE = "random, of the gradients"
@@ -151,14 +152,11 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
     chosen = [outputs[path] for path in sorted(outputs) if alone in (None, path)]
     asked = list(leaves.values())
     try:
-        gradients: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
-            chosen,
-            asked,
-            cotangents_for(chosen, kind, seed),
-            retain_graph=True,
-            create_graph=kind == DOUBLE,
-            allow_unused=True,
-        )
+        cotangents = cotangents_for(chosen, kind, seed)
+        with with_overrides():
+            gradients: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
+                chosen, asked, cotangents, retain_graph=True, create_graph=kind == DOUBLE, allow_unused=True
+            )
         if kind == DOUBLE:
             gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
@@ -178,7 +176,9 @@ def _gradients_of_gradients(
     chosen = [gradient for gradient in gradients if gradient is not None and gradient.requires_grad]
     if not chosen:
         return (None,) * len(asked)
-    found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
-        chosen, asked, cotangents_for(chosen, "random", seed + 1), retain_graph=True, allow_unused=True
-    )
+    cotangents = cotangents_for(chosen, "random", seed + 1)
+    with with_overrides():
+        found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(
+            chosen, asked, cotangents, retain_graph=True, allow_unused=True
+        )
     return found

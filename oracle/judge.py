@@ -36,6 +36,7 @@ from .state.random_state import RandomState
 from .state.run_outcome import RunOutcome
 from .state.snapshot import Snapshot
 from .state.unwritten_memory import FILLINGS, FilledMemory, with_filled_memory
+from .user_overrides import without_overrides
 from .verdict import Finding, Verdict, VerdictKind
 
 MOST_FINDINGS = 40
@@ -79,15 +80,28 @@ def judge_call(
     roots: named objects from which everything the call may change can be reached (arguments, module, function).
     An exception of either program becomes part of the verdict; none is raised here.
     """
-    runs: CallRuns | None = None
     if options.told_compiled:
         reference = as_if_compiled(reference, AskedFlag())
+    with without_overrides():
+        return _judge_call(reference, candidate, args, kwargs, options, roots, rejected or candidate)
+
+
+def _judge_call(
+    reference: JudgedProgram,
+    candidate: JudgedProgram,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: JudgeOptions,
+    roots: Mapping[str, object],
+    rejected: JudgedProgram,
+) -> Judgement:
+    runs: CallRuns | None = None
     try:
         runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed)
         eager = _eager_run(runs, reference, options)
         if eager is None:
             return _unjudged(runs, candidate, runs.snapshot.obstacles or runs.lost)
-        program = rejected if eager.outcome.error is not None and rejected is not None else candidate
+        program = candidate if eager.outcome.error is None else rejected
         return _judge(runs, reference, program, eager, options, roots)
     except Exception as error:
         if runs is not None and runs.ended is None:

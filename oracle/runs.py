@@ -28,6 +28,7 @@ from .state.argument_stand_ins import StandIns
 from .state.number_reads import NumberReads
 from .state.run_outcome import ProgramEnd, RunOutcome, outcome_of
 from .state.snapshot import Snapshot
+from .user_overrides import with_overrides
 
 JudgedProgram = Callable[..., Any]
 
@@ -198,7 +199,8 @@ def run_program(program: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[s
     """Run and time; an Exception is part of the result, all else (interrupts, time-outs, skips) goes to the test."""
     started = time.perf_counter()
     try:
-        output = program(*args, **kwargs)
+        with with_overrides():
+            output = program(*args, **kwargs)
     except Exception as error:
         return ProgramEnd(None, error, time.perf_counter() - started, {})
     return ProgramEnd(output, None, time.perf_counter() - started, {})

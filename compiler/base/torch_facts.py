@@ -8,7 +8,8 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -42,6 +43,7 @@ __all__ = [
     "OpOverload",
     "ShapeEnv",
     "StorageWeakRef",
+    "TorchFunctionState",
     "WatchedFakeMode",
     "annotate_graph",
     "any_autocast",
@@ -110,11 +112,13 @@ __all__ = [
     "tensor_address",
     "tensor_hooks",
     "torch_assertion",
+    "torch_function_state",
     "tracing_flag",
     "tracing_question",
     "variable_functions",
     "weak_reference",
     "while_loop",
+    "with_torch_function_state",
     "without_dispatch",
     "without_dispatch_modes",
     "without_torch_function",
@@ -328,6 +332,35 @@ def without_dispatch_modes() -> Any:
 def without_torch_function() -> Any:
     """Return a context in which no `__torch_function__` mode or subclass sees our calls (lanes stay unseen)."""
     return torch._C.DisableTorchFunction()
+
+
+class TorchFunctionState(Enum):
+    """Who sees calls of torch's functions: subclasses and modes, modes alone, or nobody."""
+
+    ALL = 0
+    MODES = 1
+    NONE = 2
+
+
+def torch_function_state() -> TorchFunctionState:
+    """Return who sees calls now (the judge restores it around the user's code)."""
+    if torch._C._is_torch_function_enabled():
+        return TorchFunctionState.ALL
+    return TorchFunctionState.NONE if torch._C._is_torch_function_all_disabled() else TorchFunctionState.MODES
+
+
+@contextmanager
+def with_torch_function_state(state: TorchFunctionState) -> Iterator[None]:
+    """Let calls of the block be seen as this says."""
+    switches = {
+        TorchFunctionState.ALL: (torch._C._EnableTorchFunction,),
+        TorchFunctionState.MODES: (torch._C._EnableTorchFunction, torch._C.DisableTorchFunctionSubclass),
+        TorchFunctionState.NONE: (torch._C.DisableTorchFunction,),
+    }
+    with ExitStack() as stack:
+        for switch in switches[state]:
+            stack.enter_context(switch())
+        yield
 
 
 def fake_mode_is_active() -> bool:
