@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from .children import children_of, class_attributes
 from .kinds import is_library_file, is_library_module, kind_of
 
@@ -110,11 +108,10 @@ class _Walker:
         elif kind == "class":
             yield from ((f"{path}.{name}", member) for name, member in class_attributes(value))
             yield from ((f"{path}.{name}", _unwrapped(member)) for name, member in class_attributes(value))
-        elif kind == "object" or isinstance(value, torch.nn.Module):
-            yield from children_of(path, kind, value)
-            yield from self.class_of(value)
         else:
             yield from children_of(path, kind, value)
+            if type(value).__module__ not in _PLAIN:  # subclasses of tensors and containers have state as well
+                yield from self.class_of(value)
 
     def class_of(self, value: object) -> Iterator[tuple[str, object]]:
         """Yield the user classes of an instance: attributes are read through it, and methods run on it."""
@@ -142,6 +139,9 @@ class _Walker:
 
     def bind(self, path: str, namespace: dict[str, Any], name: str) -> None:
         self.bindings.setdefault((id(namespace), name), Binding(path, namespace, name))
+
+
+_PLAIN = frozenset({"builtins", "collections", "torch", "torch.nn.parameter", "numpy"})
 
 
 def _unwrapped(member: object) -> object:

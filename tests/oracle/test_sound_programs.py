@@ -9,6 +9,7 @@ import weakref
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 from plumbline.oracle import VerdictKind, check, judge
 from plumbline.oracle.judge_options import JudgeOptions
@@ -366,6 +367,40 @@ def dictionary_by_tensors_that_round():
         (torch.linspace(1, 2, 50, dtype=torch.bfloat16) / 7,),
         compiled=lambda x: nearly(x * 3, 1),
     )
+
+
+class Counted(torch.Tensor):
+    calls = 0
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        cls.calls += 1
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def test_a_subclass_sees_the_calls_of_one_run():
+    x = ONES.as_subclass(Counted)
+    Counted.calls = 0
+    verdict = judged(lambda x: (x * 2).sin(), x)
+    assert (verdict.kind, Counted.calls) == (VerdictKind.EQUAL, 2)
+    verdict = check(lambda x: x * 2, (x,), compiled=lambda x: (x + x) * 1)
+    assert verdict.kind is VerdictKind.WRONG  # it counts another number of calls
+    assert "calls" in verdict.worst.where
+
+
+def test_a_mode_sees_the_calls_of_one_run_and_its_state_is_the_users():
+    names = []
+
+    class Noted(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            names.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    with Noted():
+        verdict = judged(lambda x: (x * 2).sin(), ONES)
+    assert verdict.kind is VerdictKind.EQUAL
+    assert names[-2:] == ["mul", "sin"]
+    assert set(names) == {"mul", "sin"}  # of every run: the mode is no argument, so nobody sets it back
 
 
 @sound
