@@ -33,6 +33,8 @@ _OF_COMPILERS = (
     "CXX",
 )
 """How names of environment variables begin that compilers set for themselves."""
+_PRIVATE = "_TORCH"
+"""How names begin that torch's compiler sets for its children, with addresses: another value at each compile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def _environment() -> dict[str, str]:
 def _other_environment(eager: Mapping[str, str], actual: Mapping[str, str]) -> bool:
     """Return whether variables differ, those apart that compilers set for themselves: eager does not have them."""
     names = {name for name in actual if name in eager or not name.startswith(_OF_COMPILERS)}
-    return {name: actual[name] for name in names} != dict(eager)
+    kept = {name: actual[name] for name in names if not name.startswith(_PRIVATE)}
+    return kept != {name: value for name, value in eager.items() if not name.startswith(_PRIVATE)}
 
 
 def _set_environment(saved: Mapping[str, str]) -> None:

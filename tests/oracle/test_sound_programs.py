@@ -404,6 +404,19 @@ def test_a_mode_sees_the_calls_of_one_run_and_its_state_is_the_users():
 
 
 @sound
+def addresses_that_a_compiler_leaves_in_the_environment():
+    def compiled(x):
+        os.environ["_TORCHINDUCTOR_ADDRESS"] = str(time.perf_counter())
+        return x * 2
+
+    os.environ["_TORCHINDUCTOR_ADDRESS"] = "of an earlier compile"
+    try:
+        return check(lambda x: x * 2, (ONES,), compiled=compiled)
+    finally:
+        del os.environ["_TORCHINDUCTOR_ADDRESS"]
+
+
+@sound
 def backward_into_the_history_of_an_argument():
     leaf = ONES.clone().requires_grad_()
 

@@ -29,7 +29,7 @@ STRUCTURAL = {"equal_calls_share": SharingCompiler, "numbers_go_stale": StaleNum
 
 
 def hunt(compiler: PlantedCompiler, examples: int, seed: int) -> CampaignReport:
-    options = CampaignSettings(examples, seed=seed, most_failures=1, shrink_tries=300, shrink_seconds=30)
+    options = CampaignSettings(examples, seed=seed, most_failures=1, shrink_tries=300, shrink_seconds=600)
     return run_campaign(GRAPHS, compiler, "eager", options)
 
 
