@@ -16,7 +16,6 @@ from .comparison.compare_tensors import GradientPair, Pair
 from .cotangents import ALONE, COTANGENTS, DOUBLE, FullRun, Gradients
 from .judge_options import JudgeOptions
 from .numeric.bits import equal_bits, equal_values
-from .numeric.distribution import judge_distribution
 from .numeric.references import References
 from .numeric.value_decision import Need
 from .numeric.value_judgement import judge_values
@@ -48,6 +47,8 @@ def _compare_values(pair: Pair, where: str, cotangent: str | None, references: R
 
 def sample_findings(pairs: Iterable[Pair], eager: Samples, compiled: Samples) -> list[Finding]:
     """Compare the distributions of what both sides drew from many seeds, tensor by tensor."""
+    from .numeric.distribution import judge_distribution  # scipy takes a second to import, and few programs need it
+
     findings = []
     for pair in pairs:
         kind, sentence = judge_distribution(eager[pair.path], compiled.get(pair.path, []))

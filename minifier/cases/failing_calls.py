@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from plumbline.oracle.cotangents import differentiable
-from plumbline.oracle.harness import interception, stock_torch
+from plumbline.oracle.harness import interception
 from plumbline.oracle.harness.boundary import Boundary, call_roots
+from plumbline.oracle.harness.boundary_function import set_inside
 from plumbline.oracle.harness.compilers import LADDER, CompileRequest
 from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.harness.session import JudgeSession, user_frame
@@ -155,7 +156,7 @@ class FailureSession(JudgeSession):
     def _handle(self, failing: FailingCall) -> None:
         self.failure = failing
         self.inside = True
-        stock_torch.set_inside(True)
+        set_inside(True)
         interception.watch_modules(False)
         try:
             self.on_failure(failing)
@@ -163,7 +164,7 @@ class FailureSession(JudgeSession):
             self.trouble = error
         finally:
             self.inside = False
-            stock_torch.set_inside(False)
+            set_inside(False)
         raise FailureFound
 
     def what_happened(self) -> str:

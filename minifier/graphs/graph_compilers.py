@@ -1,6 +1,6 @@
 """What the minifier asks of a compiler: the graphs of a call, and one graph compiled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from torch import fx
@@ -8,7 +8,6 @@ from torch import fx
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph
 from plumbline.oracle.harness.compilers import CompileRequest
-from plumbline.oracle.harness.stock_torch import StockGraphs
 
 from .plumbline_graphs import PlumblineGraphs
 
@@ -36,16 +35,18 @@ class GraphCompiler(Protocol):
         """Return Python statements that configure the compiler as in this process."""
 
 
-def graph_compilers() -> dict[str, GraphCompiler]:
-    """Return the compilers whose graphs can be minified here, by name."""
-    known: tuple[GraphCompiler, ...] = (StockGraphs(), PlumblineGraphs())
-    return {compiler.name: compiler for compiler in known}
+def _stock() -> GraphCompiler:
+    from plumbline.oracle.harness.stock_torch import StockGraphs  # takes seconds to import; only who asks for it pays
+
+    return StockGraphs()
+
+
+_KNOWN: Mapping[str, Callable[[], GraphCompiler]] = {"torch": _stock, "plumbline": PlumblineGraphs}
 
 
 def find_graph_compiler(name: str) -> GraphCompiler:
     """Return the compiler of this name; raises UserError for an unknown one."""
-    known = graph_compilers()
-    if name not in known:
-        hint = f"choose from {', '.join(sorted(known))}"
+    if name not in _KNOWN:
+        hint = f"choose from {', '.join(sorted(_KNOWN))}"
         raise UserError(f"unknown compiler {name!r}", where="--compiler", hint=hint)
-    return known[name]
+    return _KNOWN[name]()

@@ -19,7 +19,8 @@ from plumbline.compiler.base.torch_facts import (
 )
 from plumbline.compiler.frontend.units.compiled_module import CompiledModule
 
-from . import stock_torch
+from .boundary_function import STOCK_MODULE_CALL, CallHook, boundary_function, compiled_module, set_module_call
+from .compile_name import load_at_first_call, restore_stock
 from .compilers import CompileRequest
 
 
@@ -63,7 +64,7 @@ def is_open_to(taker: CallTaker) -> bool:
 
 def watch_modules(on: bool) -> None:
     """Start or stop offering calls of modules."""
-    stock_torch.set_module_call(_module_call if on else stock_torch.STOCK_MODULE_CALL)
+    set_module_call(_module_call if on else STOCK_MODULE_CALL)
 
 
 def takes_calls(taker: CallTaker) -> bool:
@@ -76,26 +77,34 @@ def takes_calls(taker: CallTaker) -> bool:
         and not functorch_is_active()
         and not jit_is_tracing()
         and not fake_mode_is_active()
-        and not stock_torch.is_compiling()
+        and not torch.compiler.is_compiling()
     )
 
 
 def start_intercepting() -> None:
     """Make every later torch.compile and plumbline.compile visible to sessions."""
-    stock_torch.install(_compiled_call)
+    CallHook.call = _compiled_call
+    load_at_first_call(vars(torch), _intercept_stock)
     Seam.wrap = _wrap_own
 
 
 def stop_intercepting() -> None:
-    """Restore torch.compile and plumbline.compile."""
-    stock_torch.uninstall()
+    """Restore torch.compile and plumbline.compile; existing wrappers behave as stock from now on."""
+    CallHook.call = None
+    restore_stock(vars(torch))
     Seam.wrap = None
+
+
+def _intercept_stock() -> None:
+    from .stock_torch import install  # torch's own compiler takes seconds to import; only those who call it pay
+
+    install()
 
 
 def _wrap_own(original: Any, compiled: Any, fullgraph: bool, dynamic: bool | None) -> Any:
     """Return what plumbline.compile returns while calls are intercepted."""
     request = CompileRequest(fullgraph=fullgraph, dynamic=dynamic)
-    boundary = stock_torch.boundary_function(original, request, compiled)
+    boundary = boundary_function(original, request, compiled)
     if isinstance(compiled, CompiledModule):
         return CompiledModule(original, lambda _module: boundary)
     return boundary
@@ -115,12 +124,12 @@ def _module_call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     """Take the call of an outermost module, or of one that came out of torch.compile."""
     session = _open[-1] if _open else None
     if session is None or not takes_calls(session):
-        return stock_torch.STOCK_MODULE_CALL(module, *args, **kwargs)
-    compiled = stock_torch.compiled_module(module)
+        return STOCK_MODULE_CALL(module, *args, **kwargs)
+    compiled = compiled_module(module)
     if compiled is not None:
         return session.call(compiled[0], compiled[1], args, kwargs)
     if session.boundary != "module" or _compiled_inside(module):
-        return stock_torch.STOCK_MODULE_CALL(module, *args, **kwargs)
+        return STOCK_MODULE_CALL(module, *args, **kwargs)
     return session.call(module, CompileRequest(), args, kwargs)
 
 

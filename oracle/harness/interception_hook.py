@@ -1,14 +1,12 @@
 """Replaces torch.compile as soon as torch is imported; imports no torch itself, so that installing costs nothing."""
 
-import functools
 import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
-from .stock_mark import STOCK
+from .compile_name import load_at_first_call, restore_stock
 
 _INTERCEPTION = "plumbline.oracle.harness.interception"
 
@@ -63,14 +61,12 @@ def uninstall_import_interception() -> None:
     """Restore torch.compile and stop watching imports."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    torch = sys.modules.get("torch")
-    stock = getattr(getattr(torch, "compile", None), STOCK, None)
-    if torch is not None and stock is not None:
-        vars(torch)["compile"] = stock
-    elif _INTERCEPTION in sys.modules:
+    if _INTERCEPTION in sys.modules:
         from .interception import stop_intercepting  # loaded already: nothing heavy is imported here
 
         stop_intercepting()
+    elif "torch" in sys.modules:
+        restore_stock(vars(sys.modules["torch"]))
 
 
 def _intercept() -> None:
@@ -84,17 +80,12 @@ def _intercept() -> None:
     if interception is not None and hasattr(interception, "stop_intercepting"):  # imported earlier, and to its end
         interception.start_intercepting()
         return
-    names = vars(sys.modules["torch"])
-    stock = names["compile"]
-    if hasattr(stock, STOCK):
-        return
+    load_at_first_call(vars(sys.modules["torch"]), _load_interception)
 
-    @functools.wraps(stock)
-    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name that it replaces
-        from .interception import start_intercepting  # imports torch's compiler, which is not needed before this call
 
-        start_intercepting()
-        return names["compile"](*args, **kwargs)
+def _load_interception() -> None:
+    from .interception import start_intercepting  # imports the judge, which is not needed before this call
+    from .stock_torch import install  # and torch's compiler
 
-    setattr(compile, STOCK, stock)
-    names["compile"] = compile
+    start_intercepting()
+    install()

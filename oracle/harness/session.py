@@ -14,8 +14,9 @@ from plumbline.compiler.base.errors import UserError
 from ..judge import Judgement
 from ..judge_options import BOUNDARIES, JudgeOptions
 from ..state.kinds import is_library_file, is_library_module
-from . import interception, stock_torch
+from . import interception
 from .boundary import Boundary, JudgedCall
+from .boundary_function import boundary_function, set_inside
 from .compilers import CompileRequest, CompileStatistics
 from .known_compilers import find_compiler
 from .targets import Target, find_target
@@ -105,7 +106,7 @@ class JudgeSession:
         def otherwise(*args: Any, **kwargs: Any) -> Any:
             return fn(*args, **kwargs)
 
-        wrapped: Callable[..., Any] = stock_torch.boundary_function(fn, CompileRequest(), otherwise)
+        wrapped: Callable[..., Any] = boundary_function(fn, CompileRequest(), otherwise)
         return wrapped
 
     # -- taking calls ----------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class JudgeSession:
     ) -> Any:
         """Run one call of a boundary, judged or not, and return (or raise) what the live run gives."""
         self.inside = True
-        stock_torch.set_inside(True)
+        set_inside(True)
         interception.watch_modules(False)
         try:
             if self.mode == "reference":
@@ -128,7 +129,7 @@ class JudgeSession:
             return judgement.unwrap()
         finally:
             self.inside = False
-            stock_torch.set_inside(False)
+            set_inside(False)
             interception.watch_modules(interception.is_open_to(self))
 
     def _boundary_of(self, target: Callable[..., Any], request: CompileRequest) -> Boundary:

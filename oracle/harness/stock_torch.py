@@ -1,13 +1,13 @@
 """Stock torch.compile as a compiler under test: compiled through a recording backend, and intercepted for users.
 
-The only file of the oracle that touches torch.compile, torch._dynamo and torch._inductor.
+The only file of the oracle that touches torch.compile, torch._dynamo and torch._inductor.  Importing these costs
+seconds, so this file is imported where stock is asked for and nowhere else.
 """
 
 import functools
 import inspect
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -23,12 +23,13 @@ with warnings.catch_warnings():  # torch deprecates parts of itself while it is 
     from torch._dynamo.utils import counters
     from torch._inductor import compile_fx
 
+from .boundary_function import CODE as BOUNDARY_CODE
+from .boundary_function import boundary_function, remember_compiled_module
 from .captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
+from .compile_name import stock_compile
 from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
-from .stock_mark import STOCK
 
-STOCK_COMPILE: Callable[..., Any] = getattr(torch.compile, STOCK, torch.compile)
-STOCK_MODULE_CALL: Callable[..., Any] = torch.nn.Module.__call__
+STOCK_COMPILE: Callable[..., Any] = stock_compile(vars(torch))
 
 _ISOLATED = {"isolate_recompiles": True} if "isolate_recompiles" in inspect.signature(STOCK_COMPILE).parameters else {}
 _CALLS = frozenset({"call_function", "call_method", "call_module"})
@@ -141,31 +142,12 @@ class StockTorch:
 
 # -- interception: users' own torch.compile ----------------------------------------------------------------------------
 
-TakeCall = Callable[[Callable[..., Any], CompileRequest, tuple[Any, ...], dict[str, Any]], Any]
+skip_code(BOUNDARY_CODE)  # after a break stock must not trace the wrapper
 
 
-class _CallHook:
-    """Who takes the calls of boundaries; one for the process, because torch.compile is."""
-
-    call: TakeCall | None = None  # None: torch.compile behaves as stock
-    inside = False  # in a reference or compiled run a boundary is the plain program
-
-
-_compiled_modules: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[torch.nn.Module, CompileRequest]]" = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def install(call_boundary: TakeCall) -> None:
-    """Replace torch.compile; `call_boundary` decides what happens at each call."""
-    _CallHook.call = call_boundary
+def install() -> None:
+    """Replace torch.compile by one whose calls the judge may take."""
     torch.compile = intercepted_compile
-
-
-def uninstall() -> None:
-    """Restore torch.compile; existing wrappers behave as stock from now on."""
-    _CallHook.call = None
-    torch.compile = STOCK_COMPILE
 
 
 @functools.wraps(STOCK_COMPILE)
@@ -179,7 +161,7 @@ def intercepted_compile(model: Any = None, **options: Any) -> Any:
         return stock  # a callable backend belongs to the user and is not judged
     request = _request(options)
     if isinstance(model, torch.nn.Module):
-        _compiled_modules[stock] = (model, request)
+        remember_compiled_module(stock, model, request)
         return stock
     return boundary_function(model, request, stock)
 
@@ -193,52 +175,6 @@ def _request(options: dict[str, Any]) -> CompileRequest:
         options=options.get("options"),
         extra=extra,
     )
-
-
-def boundary_function(target: Callable[..., Any], request: CompileRequest, otherwise: Callable[..., Any]) -> Any:
-    """Return a function like `target` whose calls a judge may take; without a judge it calls `otherwise`."""
-
-    def boundary(*args: Any, **kwargs: Any) -> Any:
-        if _CallHook.inside:
-            return target(*args, **kwargs)
-        if _CallHook.call is None:
-            return otherwise(*args, **kwargs)
-        return _CallHook.call(boundary, request, args, kwargs)
-
-    skip_code(boundary.__code__)  # after a break stock must not trace the wrapper
-    if not isinstance(target, torch.nn.Module):
-        functools.update_wrapper(boundary, target)
-    vars(boundary).update(
-        _plumbline_target=target,
-        _plumbline_otherwise=otherwise,
-        _torchdynamo_inline=target,  # stock traces the target, not this wrapper
-        _torchdynamo_orig_callable=target,  # stock unwraps to the target
-        _plumbline_original=target,  # and so does ours
-    )
-    return boundary
-
-
-def set_inside(inside: bool) -> None:
-    """Set whether a reference or compiled run is in progress."""
-    _CallHook.inside = inside
-
-
-def compiled_module(module: torch.nn.Module) -> tuple[torch.nn.Module, CompileRequest] | None:
-    """Return what the user compiled if `module` came out of torch.compile, else None."""
-    try:
-        return _compiled_modules.get(module)
-    except TypeError:  # a module that cannot be hashed or referenced weakly
-        return None
-
-
-def set_module_call(call: Callable[..., Any]) -> None:
-    """Route every nn.Module call through `call`; pass `STOCK_MODULE_CALL` to undo."""
-    torch.nn.Module.__call__ = call  # type: ignore[method-assign]  # the one place that all module calls pass
-
-
-def is_compiling() -> bool:
-    """Return whether stock is tracing this code."""
-    return bool(torch.compiler.is_compiling())
 
 
 # -- graphs: what stock passes from stage to stage, for the minifier ---------------------------------------------------

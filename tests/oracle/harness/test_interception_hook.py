@@ -62,3 +62,38 @@ import sys
 print('torch._dynamo' in sys.modules)
 """
     assert run(code) == "False"
+
+
+@pytest.mark.parametrize("compiler", ["plumbline", "torch"])
+def test_stocks_modules_are_loaded_only_where_stock_is_asked_for(compiler):
+    code = f"""
+import sys
+import plumbline, torch
+from plumbline.oracle import check
+from plumbline.oracle.harness.session import JudgeSession
+assert check(torch.sin, (torch.ones(1),), compiled=torch.sin).kind.value == 'EQUAL'
+with JudgeSession(compiler='{compiler}', backend='eager') as judge:
+    plumbline.compile(lambda x: x + 1)(torch.ones(1))
+print([call.verdict.kind.value for call in judge.calls], 'torch._dynamo' in sys.modules)
+"""
+    assert run(code) == f"['EQUAL'] {compiler == 'torch'}"
+
+
+def test_what_is_compiled_before_stock_is_loaded_is_judged_by_every_compiler():
+    code = """
+import torch
+from plumbline.oracle.harness.interception import start_intercepting, stop_intercepting
+from plumbline.oracle.harness.session import JudgeSession
+start_intercepting()
+early = torch.compile
+compiled = early(lambda x: x + 1)
+module = torch.compile(torch.nn.Linear(2, 2))
+for compiler in 'plumbline', 'torch':
+    with JudgeSession(compiler=compiler, backend='eager') as judge:
+        compiled(torch.ones(1))
+        module(torch.ones(1, 2))
+    print([call.verdict.kind.value for call in judge.calls])
+stop_intercepting()
+print(early(lambda x: x + 1, backend='eager')(torch.ones(1)).item(), torch.compile.__module__)
+"""
+    assert run(code).splitlines() == ["['EQUAL', 'EQUAL']", "['EQUAL', 'EQUAL']", "2.0 torch"]
