@@ -15,10 +15,10 @@ import torch
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
-from .cotangents import COTANGENTS, FullRun, Gradients, differentiable
+from .cotangents import COTANGENTS, DOUBLE, FullRun, Gradients, differentiable
 from .judge_failure import failure_finding, failure_notes
 from .judge_options import JudgeOptions
-from .numeric.references import CallSources, References
+from .numeric.references import CallSources, Decided, References
 from .run_differences import (
     after_backward_findings,
     gradient_findings,
@@ -158,27 +158,32 @@ def _judge(
 class _Trials:
     """The reference and the trial of one call, and what tells a fault from what eager itself does."""
 
-    def __init__(self, runs: CallRuns, options: JudgeOptions, expected: FullRun, actual: FullRun) -> None:
+    def __init__(
+        self, runs: CallRuns, options: JudgeOptions, expected: FullRun, actual: FullRun, accepted: Decided | None = None
+    ) -> None:
         self.runs = runs
         self.options = options
         self.paths = expected.paths
         self.expected = expected
         self.actual = actual
         self.references: References
+        self._accepted = accepted
 
     def findings(self, reference: JudgedProgram, candidate: JudgedProgram) -> tuple[list[Finding], OutcomeComparison]:
         """Return what the trial and the reference differ in, and the comparison of their forwards."""
         runs, options, eager, trial = self.runs, self.options, self.expected.outcome, self.actual.outcome
         paths = self.paths  # without `self`: a circle would keep all gradients until the garbage collector comes
+        large = sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL
         sources = CallSources(
-            lambda shadow, cotangent: runs.shadow(reference, shadow, paths, cotangent),
+            lambda shadow, wanted, keep: runs.shadow(reference, shadow, paths, wanted, keep),
             lambda lane, cotangent, keep: runs.followed(reference, lane, paths, cotangent, keep),
             runs.snapshot.rewind,
             COTANGENTS if paths else (),
+            () if large else tuple(kind for kind in self.expected.gradients if kind != DOUBLE),
             frozenset({"ones"}),
-            sum(saved.nbytes for saved in runs.snapshot.storages.values()) > LARGE_CALL,
+            large,
         )
-        self.references = references = References(sources, options)
+        self.references = references = References(sources, options, self._accepted)
         native = _draws_natively(eager, runs.snapshot, options)
         comparison = compare(eager, trial, without={"rng"} if native else ())
         findings = self._strict_numbers(comparison.findings, reference)
@@ -256,7 +261,8 @@ class _Trials:
             return findings
         paths = flagged.paths
         actual = self.actual if paths == self.paths else self.runs.full(candidate, lambda outcome: paths)
-        others, _ = _Trials(self.runs, self.options, flagged, actual).findings(told, candidate)
+        again = _Trials(self.runs, self.options, flagged, actual, self.references.accepted)
+        others, _ = again.findings(told, candidate)
         if any(finding.kind.fails and finding.aspect not in reported_only() for finding in others):
             return findings
         where = ", ".join(list(flag.places)[:3])

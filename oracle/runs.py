@@ -111,23 +111,34 @@ class CallRuns:
         return samples
 
     def shadow(
-        self, program: JudgedProgram, shadow: ShadowRun, paths: tuple[str, ...], cotangent: str | None
-    ) -> dict[str, torch.Tensor]:
-        """Run under shadow lanes and return live tensors by path: outputs and state, or gradients for a cotangent."""
+        self,
+        program: JudgedProgram,
+        shadow: ShadowRun,
+        paths: tuple[str, ...],
+        wanted: Sequence[str | None],
+        keep: Callable[[str | None, dict[str, torch.Tensor]], None],
+    ) -> None:
+        """Run under shadow lanes, forward and the wanted backwards on one graph, and hand over live tensors by path.
+
+        wanted: None for outputs and state, or the kind of a backward.  keep: gets them with that.
+        """
         stand_ins = StandIns(self.args, self.kwargs, enabled=True)
         leaves = leaves_of(self.snapshot, stand_ins)
         with quiet(), self._undone_if_interrupted(), shadow:
             ended = _apart(run_program, program, stand_ins.args, stand_ins.kwargs)
         if ended.error is not None:
-            return {}
+            return
         records = outcome_of(self.snapshot, ended, stand_ins).tensors()
         tensors = {path: record.original for path, record in records.items()}
-        if cotangent is None:
-            return tensors
+        if None in wanted:  # a backward may write to what the program has returned
+            keep(None, tensors)
         outputs = {path: tensors[path] for path in paths if path in tensors}
-        with quiet(), shadow:
-            gradients = gradients_of(outputs, leaves, cotangent, self.seed)
-        return {leaf: gradient for leaf, gradient in gradients.by_leaf.items() if gradient is not None}
+        for kind in wanted:
+            if kind is None:
+                continue
+            with quiet(), shadow:
+                gradients = gradients_of(outputs, leaves, kind, self.seed).by_leaf
+            keep(kind, {leaf: gradient for leaf, gradient in gradients.items() if gradient is not None})
 
     def followed(
         self,

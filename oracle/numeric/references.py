@@ -5,8 +5,9 @@ cotangent of a large call), by one float64 lane and the screen, by wide lanes wh
 is needed, and in full: replicas (Monte-Carlo arithmetic), then every result rounded to its declared dtype.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -21,7 +22,7 @@ from .screen import GROSS, KnownNoise, Screening, all_rounding, screened, screen
 from .value_decision import FinalDecision, Need, OpenDecision
 from .value_judgement import judge_values
 
-ShadowProgram = Callable[[ShadowRun, str | None], dict[str, torch.Tensor]]
+ShadowProgram = Callable[[ShadowRun, Sequence[str | None], "Keep"], None]
 Keep = Callable[[str | None, dict[str, torch.Tensor]], None]
 FollowedProgram = Callable[[LightLane, str | None, Keep], None]
 
@@ -45,8 +46,9 @@ CLEARLY_WRONG = 8.0
 class CallSources:
     """Where the references of a call come from.
 
-    run: under shadow lanes, outputs or gradients.  follow: beside a light lane, both in one run.
+    run: under shadow lanes, outputs (None) and gradients for cotangents in one run.  follow: beside a light lane.
     restore: rewinds after `run`.  cotangents: in the order they are judged; empty where there are no gradients.
+    together: the kinds of backward that may be run on one graph.
     alike: the cotangents that are as large as the first one, element by element.
     large: the call is large enough for later cotangents to be judged by norm, and for gross errors to be said early.
     """
@@ -55,6 +57,7 @@ class CallSources:
     follow: FollowedProgram
     restore: Callable[[], None]
     cotangents: tuple[str, ...]
+    together: tuple[str, ...] = ()
     alike: frozenset[str] = frozenset()
     large: bool = False
 
@@ -93,10 +96,25 @@ class _Known:
     noise: dict[str, KnownNoise] = field(default_factory=dict)
 
 
-class References:
-    """Judges the tensors of one call; keeps each shadow run for the tensors that follow."""
+class _Undecided(enum.Enum):
+    """Why a light lane has not decided."""
 
-    def __init__(self, sources: CallSources, options: JudgeOptions) -> None:
+    NOT_FOLLOWED = enum.auto()
+    NEEDS_REPLICAS = enum.auto()
+
+
+Decided = dict[tuple[str, str | None, TensorDigest, TensorDigest], FinalDecision]
+"""Decisions by path, cotangent, eager's numbers and the compiled ones."""
+
+
+class References:
+    """Judges the tensors of one call; keeps each shadow run for the tensors that follow.
+
+    accepted: pairs of numbers that were accepted already, for the same program or for one with the same inputs.
+    """
+
+    def __init__(self, sources: CallSources, options: JudgeOptions, accepted: Decided | None = None) -> None:
+        self.accepted: Decided = {} if accepted is None else accepted
         self._sources = sources
         self._options = options
         self._lanes: dict[tuple[str, str | None], dict[str, Lanes]] = {}
@@ -114,11 +132,25 @@ class References:
 
         path, cotangent: which tensor of the reference it is.
         """
+        if self._sources.large:
+            return self._decide(path, eager, actual, cotangent)
+        key = (path, cotangent, digest_of(eager), digest_of(actual))
+        known = self.accepted.get(key)
+        if known is not None:
+            return known
+        decision = self._decide(path, eager, actual, cotangent)
+        if not decision.kind.fails and self.open:
+            self.accepted[key] = decision
+        return decision
+
+    def _decide(self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None) -> FinalDecision:
         light = self._light(path, eager, actual, cotangent)
-        if light is not None:
+        if not isinstance(light, _Undecided):
             return light
         for depth in DEPTHS:
             if depth == "few" and not self._sources.large:
+                continue
+            if depth == "exact" and light is _Undecided.NEEDS_REPLICAS:
                 continue
             lanes = self._lanes_at(depth, cotangent).get(path)
             if lanes is None:
@@ -144,8 +176,8 @@ class References:
 
     def _light(
         self, path: str, eager: torch.Tensor, actual: torch.Tensor, cotangent: str | None
-    ) -> FinalDecision | None:
-        """Judge without replicas; None where they are needed, or where the light lane says nothing."""
+    ) -> FinalDecision | _Undecided:
+        """Judge without replicas, as far as that goes."""
         large = self._sources.large
         left, right = as_reals(actual), as_reals(eager)
         noise = self._known.noise.get(path) if cotangent in self._sources.cotangents[1:] else None
@@ -162,7 +194,7 @@ class References:
         kept = self._exact(path, cotangent)
         repeated = self._known.eager.get(cotangent, {}).pop(path, None)
         if kept is None or repeated is None or not repeated.has_numbers_of(eager):
-            return None
+            return _Undecided.NOT_FOLLOWED
         exact = kept.value(eager)
         found = screened(left, right, as_reals(exact))
         if cotangent is not None and noise is None:
@@ -172,7 +204,8 @@ class References:
         kind, statistics, sentence = judge_values(actual, eager, Lanes(exact=exact))
         if not isinstance(kind, Need):
             return FinalDecision(kind, statistics, sentence)
-        return self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
+        gross = self._grossly_wrong(found, left, right, as_reals(exact), (path, cotangent)) if large else None
+        return gross or _Undecided.NEEDS_REPLICAS
 
     def _exact(self, path: str, cotangent: str | None) -> _Exact | None:
         """Return the float64 value from the light lane, for once: it is forgotten here."""
@@ -269,22 +302,41 @@ class References:
         return FinalDecision(VerdictKind.NO_REFERENCE, statistics, f"{words} ({self.reasons[0]})")
 
     def _lanes_at(self, depth: str, cotangent: str | None) -> dict[str, Lanes]:
-        key = (depth, cotangent)
-        if key not in self._lanes:
+        if (depth, cotangent) not in self._lanes:
             if not self.open:
                 return {}
-            shadow = self._shadow(depth)
-            tensors = self._sources.run(shadow, cotangent)
-            self._eager[cotangent] = {path: tensor.detach().clone() for path, tensor in tensors.items()}
-            self._lanes[key] = {path: shadow.lanes_of(tensor) for path, tensor in tensors.items()}
-            self.reasons.extend(shadow.untrusted[:3])
-            self._sources.restore()
-        return self._lanes[key]
+            self._run_shadow(depth, cotangent)
+        return self._lanes[depth, cotangent]
+
+    def _run_shadow(self, depth: str, cotangent: str | None) -> None:
+        """Run the lanes of one depth; where backwards may share a graph, for all that are not judged yet."""
+        shadow, together = self._shadow(depth), self._sources.together
+        wanted = together[together.index(cotangent) :] if cotangent in together else (cotangent,)
+        before = "replicas" if depth == "rounded" else None
+
+        def keep(key: str | None, tensors: dict[str, torch.Tensor]) -> None:
+            self._eager[key] = {path: tensor.detach().clone() for path, tensor in tensors.items()}
+            earlier = self._lanes.get((before, key), {}) if before is not None else {}
+            self._lanes[depth, key] = {
+                path: _joined(shadow.lanes_of(tensor), earlier.get(path)) for path, tensor in tensors.items()
+            }
+
+        for key in wanted:
+            self._lanes[depth, key], self._eager[key] = {}, {}
+        self._sources.run(shadow, wanted, keep)
+        self.reasons.extend(shadow.untrusted[:3])
+        self._sources.restore()
 
     def _shadow(self, depth: str) -> ShadowRun:
-        replicas = {"exact": 0, "few": min(FEW_REPLICAS, self._options.replicas)}.get(depth, self._options.replicas)
+        replicas = {"exact": 0, "few": min(FEW_REPLICAS, self._options.replicas), "rounded": 0}
         rounded = ROUNDED_LANES if depth == "rounded" else 0
-        return ShadowRun(exact=True, replicas=replicas, rounded=rounded, seed=self._options.seed)
+        number = replicas.get(depth, self._options.replicas)
+        return ShadowRun(exact=True, replicas=number, rounded=rounded, seed=self._options.seed + rounded)
+
+
+def _joined(lanes: Lanes, earlier: Lanes | None) -> Lanes:
+    """Return lanes with the replicas of an earlier run, where there was one."""
+    return lanes if earlier is None else replace(lanes, replicas=earlier.replicas)
 
 
 def _gross(

@@ -87,7 +87,28 @@ def test_a_fault_of_a_small_call_is_judged_in_full(ran, monkeypatch):
     monkeypatch.setattr(judge, "LARGE_CALL", 1 << 60)
     net = Net()
     assert check(net, (torch.randn(70, 48),), compiled=net.faulty).kind is VerdictKind.WRONG
-    assert max(entry for entry in ran if isinstance(entry, int)) == 17  # exact, 8 replicas, 4 wide, 4 rounded
+    lanes = [entry for entry in ran if isinstance(entry, int)]  # exact and 8 replicas; exact, 4 wide, 4 rounded
+    assert lanes == [9] * len(lanes)
+    assert 4 <= len(lanes) <= 6  # both of them for the output, for all backwards together, and for those of gradients
+
+
+def test_numbers_that_were_accepted_are_not_judged_again_where_the_program_is_told_that_it_is_compiled(ran):
+    net, x = Net(), torch.randn(70, 48)
+
+    def plain(x, log):
+        if torch.compiler.is_compiling():
+            log.append("compiled")
+        return net(x)
+
+    def compiled(x, log):
+        log.append("compiled")
+        return net.otherwise(x)
+
+    check(net, (x,), compiled=net.otherwise)
+    once = list(ran)
+    ran.clear()
+    assert check(plain, (x, []), compiled=compiled).kind is VerdictKind.DESIGN
+    assert ran == once
 
 
 def test_a_jump_is_not_called_wrong_however_far_it_goes(size):
