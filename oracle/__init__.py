@@ -1,17 +1,19 @@
 """The judge: whether a compiled call is right, with numbers and a reason.
 
-`check` judges one call.  Names are loaded when first used, because the judge imports torch and its siblings here
-(the verdict, the options, the import hook) must not.
+`check` judges one call, `assert_same` compares two results.  Names are loaded when first used, because the judge
+imports torch and its siblings here (the verdict, the options, the import hook) must not.
 """
 
 import importlib
 from typing import Any
 
-__all__ = ["JudgeOptions", "Verdict", "VerdictKind", "check"]
+__all__ = ["JudgeOptions", "ResultsDiffer", "Verdict", "VerdictKind", "assert_same", "check"]
 
 _HOMES = {
+    "assert_same": "assertion.same_results",
     "check": "harness.checking",
     "JudgeOptions": "judge_options",
+    "ResultsDiffer": "assertion.same_results",
     "Verdict": "verdict",
     "VerdictKind": "verdict",
 }
