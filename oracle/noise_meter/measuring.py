@@ -14,7 +14,7 @@ from ..noise.monte_carlo import unit_roundoff
 from ..noise.shadow import is_plain
 from .noise_flow import Flow, flows_of
 from .noise_report import LineNoise, NoiseReport, OutputNoise
-from .recorded_run import WrittenTensor, RecordedRun, difference, share
+from .recorded_run import RecordedRun, WrittenTensor, difference, share
 from .user_sites import UserSite
 from .value_pairs import PairStorage, StoragePlace
 

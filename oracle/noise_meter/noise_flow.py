@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .recorded_run import ReadTensor, WrittenTensor, RecordedCall, difference
+from .recorded_run import ReadTensor, RecordedCall, WrittenTensor, difference
 from .value_pairs import PairStorage, StoragePlace
 
 # Their derivatives in torch take mean and deviation, results or operands, for functions of the input; here these carry
