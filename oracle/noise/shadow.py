@@ -120,7 +120,7 @@ class ShadowRun(DispatchMode):
         """Return the arguments as lanes see them before the operator overwrites any; None when a tensor is opaque."""
         if not all(is_plain(tensor) for tensor in tensors_in([args, kwargs])):
             return None
-        lane_args, lane_kwargs = map_tensors(_widened(args), self._view), map_tensors(_widened(kwargs), self._view)
+        lane_args, lane_kwargs = map_tensors(widened(args), self._view), map_tensors(widened(kwargs), self._view)
         real_args, real_kwargs = args, kwargs
         if facts.written and (facts.random or self._diagnose or needs_decision(facts, args, kwargs) is not None):
             real_args, real_kwargs = map_tensors(args, torch.clone), map_tensors(kwargs, torch.clone)
@@ -151,9 +151,9 @@ class ShadowRun(DispatchMode):
         everything = tensors_in([args, kwargs])
         if before is None or not all(is_plain(t) for t in tensors_in(result)):
             self._distrust(f"{func}: a sparse, quantised or opaque tensor")
-            self._forget(result, _written(facts, args, kwargs))
+            self._forget(result, written_tensors(facts, args, kwargs))
             return
-        written = _written(facts, args, kwargs)
+        written = written_tensors(facts, args, kwargs)
         outputs = self._outputs(result, everything, written)
         if not outputs and not tensors_in(result):
             self._observe_python(func, facts, args, kwargs, result)
@@ -199,9 +199,9 @@ class ShadowRun(DispatchMode):
         call = LaneCall(func, facts, before.lane_args, before.lane_kwargs, floats, outputs)
         dtype = needs_decision(facts, args, kwargs)
         if dtype is not None:
-            call = decide_scalars(call, _widened(args), _widened(kwargs), dtype)
+            call = decide_scalars(call, widened(args), widened(kwargs), dtype)
         if self._diagnose:
-            departs = inconsistency(call, _widened(args), _widened(kwargs))
+            departs = inconsistency(call, widened(args), widened(kwargs))
             if departs is not None:
                 self.suspects.append(f"{func}: its float64 evaluation is not the same function ({departs})")
         return self._evaluate(call)
@@ -284,10 +284,10 @@ def has_no_memory(tensor: Tensor) -> bool:
         return True
 
 
-def _widened(values: Any) -> Any:
+def widened(values: Any) -> Any:
     """Return arguments with floating dtypes widened, as lanes take them."""
     if isinstance(values, dict):
-        return {key: _widened(value) for key, value in values.items()}
+        return {key: widened(value) for key, value in values.items()}
     if isinstance(values, (tuple, list)):
         return tuple(map(_wide, values))
     return _wide(values)
@@ -297,7 +297,8 @@ def _wide(value: Any) -> Any:
     return wide_dtype(value) if isinstance(value, torch.dtype) else value
 
 
-def _written(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:
+def written_tensors(facts: OperatorFacts, args: Any, kwargs: Any) -> list[Tensor]:
+    """Return the tensors among the arguments that an operator writes."""
     tensors: list[Tensor] = []
     for place in facts.written:
         if isinstance(place, int):
