@@ -52,6 +52,7 @@ class StandIns:
         for group in groups.values():
             is_alone = len(group) == 1 and not group[0].storage_offset()
             for pair in _alone(group[0]) if is_alone else _sharing(group):
+                vars(pair.passed).update(vars(pair.original))
                 self.pairs.append(pair)
                 self.by_passed[id(pair.passed)] = pair.original
                 self.by_original[id(pair.original)] = pair
