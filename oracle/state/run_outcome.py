@@ -96,6 +96,24 @@ def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -
     return changed
 
 
+def memory_taken_apart(snapshot: Snapshot, changes: Changes, stand_ins: StandIns) -> list[str]:
+    """Return why a run on stand-ins is none on the arguments: it wrote to memory that others in reach view as well.
+
+    A stand-in has memory of its own; a leaf or a captured tensor that shared the argument's does not see its writes.
+    """
+    saved_tensors = [saved for _, _, saved in snapshot.entries if isinstance(saved, SavedTensorState)]
+    others = [saved for saved in saved_tensors if id(saved.value) not in stand_ins.by_original]
+    for saved in saved_tensors:
+        pair = stand_ins.by_original.get(id(saved.value))
+        if pair is None:
+            continue
+        memory = pair.original.untyped_storage()._cdata
+        shared = any(memory in storages_of(other.alias) for other in others)
+        if shared and (memory in changes.storages or _differs(pair.passed, saved)):
+            return ["the call writes to memory of an argument inside the autograd graph that others in reach share"]
+    return []
+
+
 def _other_fields(first: torch.Tensor, second: torch.Tensor) -> bool:
     """Return whether two tensors have other attributes, by the identity of what these hold."""
     one, two = vars(first), vars(second)

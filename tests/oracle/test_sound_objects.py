@@ -1,5 +1,6 @@
 """Sound programs whose objects the judge once failed to see or to put back: both sides are the same function."""
 
+import pytest
 import torch
 
 from plumbline.oracle import VerdictKind, check
@@ -92,3 +93,21 @@ def test_a_program_that_varies_from_its_live_run_on(tmp_path):
         return x * (runs if runs > 2 else 1)
 
     assert judged(lucky, ONES) is VerdictKind.NO_REFERENCE
+
+
+def test_an_argument_and_a_view_of_it_share_memory_in_every_run():
+    def write(x, view):
+        x.unsafe_split(1)[0].sub_(5)  # a write that autograd does not refuse
+        return view.sum() * x
+
+    x = torch.linspace(1, 2, 6).reshape(2, 3).clone().requires_grad_()
+    assert judged(write, x, x.unsqueeze(0)) is VerdictKind.EQUAL
+    assert check(write, (x, x[:1]), compiled=lambda a, b: write(a, b.clone())).kind is VerdictKind.WRONG
+    x = torch.linspace(1, 2, 6).reshape(2, 3).requires_grad_()  # itself a view: autograd would record a write to `view`
+    assert judged(write, x, x.unsqueeze(0)) is VerdictKind.NO_REFERENCE
+    assert x[0].tolist() == pytest.approx([-4.0, -3.8, -3.6])
+
+
+def test_an_error_of_autograd_is_eagers_own():
+    x = torch.ones(2, 4, requires_grad=True)
+    assert judged(lambda x, view: view.mul_(2), x, x[:, ::2]) is VerdictKind.EAGER_FAILED
