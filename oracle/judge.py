@@ -147,7 +147,9 @@ def _judge(
     try:
         findings += overwritten_findings(eager, trial)
         known = [*comparison.findings, *findings]
-        findings += live_findings(eager, trial, live, known, trials.references)
+        findings += trials.unless_eager_varies(
+            live_findings(eager, trial, live, known, trials.references), reference, roots
+        )
     except Exception as error:  # what was found before counts all the same
         findings.append(failure_finding(error))
         notes = failure_notes(error, reference, roots, MOST_FINDINGS)
@@ -237,15 +239,34 @@ class _Trials:
         for _ in range(runs):
             unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
         if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
-            unsteady |= self._unwritten_places(reference)
+            unsteady |= self._unwritten_places(reference, self.runs, self.paths)
         return [unless_unsteady(finding, unsteady) for finding in findings]
 
-    def _unwritten_places(self, reference: JudgedProgram) -> set[str]:
+    def unless_eager_varies(
+        self, findings: list[Finding], reference: JudgedProgram, roots: Mapping[str, object]
+    ) -> list[Finding]:
+        """Return what the live run showed; nothing is wrong about a place where eager, run after it, varies.
+
+        The state before the call is gone by then: eager starts from what the live run left.
+        """
+        if not any(finding.kind.fails for finding in findings):
+            return findings
+        later = CallRuns(Snapshot.take(roots), self.runs.args, self.runs.kwargs, self.runs.seed)
+        if later.snapshot.obstacles:
+            return findings
+        first = later.full(reference, lambda outcome: ())
+        if later.lost:
+            return findings
+        unsteady = unsteady_places(first, later.full(reference, lambda outcome: ()))
+        unsteady |= self._unwritten_places(reference, later, ())
+        return [unless_unsteady(finding, unsteady) for finding in findings]
+
+    def _unwritten_places(self, reference: JudgedProgram, runs: CallRuns, paths: tuple[str, ...]) -> set[str]:
         """Return the places whose numbers depend on memory that eager makes and does not write."""
         found = []
         for number in FILLINGS:
             filled = FilledMemory(number)
-            found.append(self.runs.full(with_filled_memory(reference, filled), lambda outcome: self.paths))
+            found.append(runs.full(with_filled_memory(reference, filled), lambda outcome: paths))
             if not filled.made or found[-1].outcome.error is not None:
                 return set()
         return unequal_numbers(*found)

@@ -26,7 +26,7 @@ from .noise.shadow import ShadowRun
 from .quiet import quiet
 from .state.argument_stand_ins import StandIns
 from .state.number_reads import NumberReads
-from .state.run_outcome import ProgramEnd, RunOutcome, outcome_of
+from .state.run_outcome import ProgramEnd, RunOutcome, memory_taken_apart, outcome_of
 from .state.snapshot import Snapshot
 from .user_overrides import with_overrides
 
@@ -65,7 +65,11 @@ class CallRuns:
         with quiet(), self._undone_if_interrupted():
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
             outcome = outcome_of(self.snapshot, ended, stand_ins)
-            self.lost = [*self.snapshot.not_rewindable(), *stand_ins.left_the_call(outcome.error)]
+            self.lost = [
+                *self.snapshot.not_rewindable(),
+                *stand_ins.left_the_call(outcome.error),
+                *memory_taken_apart(self.snapshot, outcome.changes, stand_ins),
+            ]
             paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
                 gradients, after = self._backwards(outcome, paths, stand_ins, kinds)

@@ -61,7 +61,7 @@ class Fingerprints:
             yield path, str(value)
         elif isinstance(value, weakref.ReferenceType):
             yield path, value() is None
-        elif isinstance(value, Mapping):
+        elif issubclass(type(value), Mapping):  # its `__class__` may be code of the program's
             for key, item in value.items():
                 yield from self.of(item, f"{path}[{key!r}]" if isinstance(key, _PLAIN) else f"{path}[...]")
         elif isinstance(value, (list, tuple, collections.deque)):
@@ -73,7 +73,8 @@ class Fingerprints:
             yield from self._fields(value, path)
 
     def _fields(self, value: Any, path: str) -> Iterator[tuple[str, object]]:
-        for name, item in list(getattr(value, "__dict__", {}).items()):
+        fields = getattr(value, "__dict__", {})
+        for name, item in list(fields.items()) if isinstance(fields, dict) else ():
             hooks = name.endswith(_HOOKS) and isinstance(item, dict)  # keys count all hooks that were ever made
             yield from self.of(list(item.values()) if hooks else item, f"{path}.{name}")
         for kind in type(value).__mro__:

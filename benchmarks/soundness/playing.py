@@ -19,6 +19,7 @@ from plumbline.oracle.harness.known_compilers import find_compiler
 from plumbline.oracle.judge import Judgement, judge_call
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.process_state import ProcessState
+from plumbline.oracle.state.unwritten_memory import FILLINGS, FilledMemory
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .fingerprints import Fingerprints, first_difference
@@ -79,7 +80,7 @@ def identity_rows(program: SoundProgram) -> dict[str, Any]:
     expected = _played(program, _plain)
     actual = _played(program, judged)
     changed = first_difference(expected, actual)
-    if changed and first_difference(expected, _played(program, _plain)):
+    if changed and (first_difference(expected, _played(program, _plain)) or _reads_unwritten_memory(program)):
         changed = ""  # plain runs differ among themselves: time, addresses, memory that nobody wrote
     return _row(program, judged.verdicts, changed)
 
@@ -92,6 +93,15 @@ def pair_rows(program: SoundProgram, compiler: str, backend: str) -> dict[str, A
     _played(program, judged)
     under_test.reset()
     return _row(program, judged.verdicts, "")
+
+
+def _reads_unwritten_memory(program: SoundProgram) -> bool:
+    """Return whether a plain run leaves what lay in memory that it made and did not write."""
+    plays = []
+    for number in FILLINGS:
+        with FilledMemory(number):
+            plays.append(_played(program, _plain))
+    return bool(first_difference(*plays))
 
 
 def _plain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

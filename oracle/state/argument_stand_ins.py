@@ -52,6 +52,7 @@ class StandIns:
         for group in groups.values():
             is_alone = len(group) == 1 and not group[0].storage_offset()
             for pair in _alone(group[0]) if is_alone else _sharing(group):
+                vars(pair.passed).update(vars(pair.original))
                 self.pairs.append(pair)
                 self.by_passed[id(pair.passed)] = pair.original
                 self.by_original[id(pair.original)] = pair
@@ -66,12 +67,20 @@ class StandIns:
 
 
 def _graph_tensors(value: Any) -> list[torch.Tensor]:
-    """Return the non-leaf tensors that require grad among arguments and tuples of them, each once."""
+    """Return the non-leaf tensors that require grad among arguments and tuples of them, each once.
+
+    Views of leaves stay: autograd refuses writes that it would have to record there, and they share the leaf's memory.
+    """
     if isinstance(value, torch.Tensor):
         inside = value.requires_grad and value.grad_fn is not None and value.layout == torch.strided
-        return [value] if inside else []
+        return [value] if inside and not _views_a_leaf(value) else []
     tensors = [tensor for item in value for tensor in _graph_tensors(item)] if type(value) is tuple else []
     return list({id(tensor): tensor for tensor in tensors}.values())
+
+
+def _views_a_leaf(value: torch.Tensor) -> bool:
+    base = value._base
+    return base is not None and base.is_leaf and base.requires_grad
 
 
 def _alone(original: torch.Tensor) -> list[StandIn]:

@@ -74,6 +74,14 @@ def class_attributes(kind: type) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def special_methods(kind: type) -> Iterator[tuple[str, types.FunctionType]]:
+    """Yield the methods with a name of Python's that a user class defines: operators and statements call them."""
+    for name, value in list(vars(kind).items()):
+        method = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if name.startswith("__") and name.endswith("__") and isinstance(method, types.FunctionType):
+            yield name, method
+
+
 def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]]:
     """Yield `(path, child)` for every object that this one holds; the state of an object, not what its code reads."""
     if kind == "tensor":

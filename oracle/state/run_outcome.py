@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .argument_stand_ins import StandIns
+from .children import fields_of
 from .description import Describer, Node
 from .saved_tensors import SavedTensorState, plain_parts, storages_of
 from .snapshot import Changes, Snapshot
@@ -85,9 +86,38 @@ def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -
                 changed[path] = describer.describe(path, now)
                 if now.is_leaf and now.grad is not saved.grad:
                     changed[f"{path}.grad"] = describer.describe(f"{path}.grad", now.grad)
+        elif isinstance(value, torch.Tensor):
+            pair = by_original.get(id(value))
+            if id(saved) in changed_entries or (pair and _other_fields(pair.passed, value)):
+                for name, item in fields_of(pair.passed if pair else value):
+                    changed[f"{path}.{name}"] = describer.describe(f"{path}.{name}", item)
         elif id(saved) in changed_entries:
             changed[path] = describer.describe(path, value, inside=True)
     return changed
+
+
+def memory_taken_apart(snapshot: Snapshot, changes: Changes, stand_ins: StandIns) -> list[str]:
+    """Return why a run on stand-ins is none on the arguments: it wrote to memory that others in reach view as well.
+
+    A stand-in has memory of its own; a leaf or a captured tensor that shared the argument's does not see its writes.
+    """
+    saved_tensors = [saved for _, _, saved in snapshot.entries if isinstance(saved, SavedTensorState)]
+    others = [saved for saved in saved_tensors if id(saved.value) not in stand_ins.by_original]
+    for saved in saved_tensors:
+        pair = stand_ins.by_original.get(id(saved.value))
+        if pair is None:
+            continue
+        memory = pair.original.untyped_storage()._cdata
+        shared = any(memory in storages_of(other.alias) for other in others)
+        if shared and (memory in changes.storages or _differs(pair.passed, saved)):
+            return ["the call writes to memory of an argument inside the autograd graph that others in reach share"]
+    return []
+
+
+def _other_fields(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Return whether two tensors have other attributes, by the identity of what these hold."""
+    one, two = vars(first), vars(second)
+    return one.keys() != two.keys() or not all(one[name] is two[name] for name in one)
 
 
 def _dtypes_of_storages(snapshot: Snapshot) -> dict[int, set[torch.dtype]]:

@@ -15,6 +15,8 @@ from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, 
 from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
 from .walk import Walk, walk
 
+_WITH_FIELDS = frozenset({"tensor", "list", "dict", "deque", "set"})  # content of their own, and attributes beside it
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
@@ -73,7 +75,7 @@ class Snapshot:
         saved = SavedTensorState(value) if kind == "tensor" else save_object(kind, value)
         if saved is not None:
             self.entries.append((path, value, saved))
-        if kind in ("list", "dict", "deque", "set") and hasattr(value, "__dict__"):
+        if kind in _WITH_FIELDS and hasattr(value, "__dict__"):
             self.entries.append((path, value, save_fields(value)))
 
     def changed_bindings(self) -> list[SavedBinding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .children import children_of, class_attributes
+from .children import children_of, class_attributes, special_methods
 from .kinds import is_library_file, is_library_module, kind_of
 
 LARGEST_WALK = 60_000
@@ -108,6 +108,8 @@ class _Walker:
         elif kind == "class":
             yield from ((f"{path}.{name}", member) for name, member in class_attributes(value))
             yield from ((f"{path}.{name}", _unwrapped(member)) for name, member in class_attributes(value))
+            yield from ((f"{path}.{name}", method) for name, method in special_methods(value))
+            yield from self.class_of(value)
         else:
             yield from children_of(path, kind, value)
             if type(value).__module__ not in _PLAIN:  # subclasses of tensors and containers have state as well

@@ -1,0 +1,113 @@
+"""Sound programs whose objects the judge once failed to see or to put back: both sides are the same function."""
+
+import pytest
+import torch
+
+from plumbline.oracle import VerdictKind, check
+
+ONES = torch.ones(3)
+ASKED = []
+
+
+class _Answer:
+    def __init__(self, value):
+        self.value = value
+
+    def __bool__(self):
+        ASKED.append(self.value)
+        return bool(self.value)
+
+    def __lt__(self, other):
+        ASKED.append(other)
+        return True
+
+
+class _Counting(type):
+    def __len__(cls):
+        ASKED.append(cls.__name__)
+        return len(ASKED)
+
+
+class _Counted(metaclass=_Counting):
+    pass
+
+
+def judged(function, *args):
+    """Judge a function against itself."""
+    return check(function, args, compiled=function).kind
+
+
+def test_what_operators_of_a_class_write_to_is_put_back():
+    ASKED.clear()
+
+    def step(x):
+        return x * (2 if _Answer(1) else 3) + (_Answer(2) < 5)
+
+    assert judged(step, ONES) is VerdictKind.EQUAL
+    assert ASKED == [1, 5]
+
+
+def test_what_operators_of_a_metaclass_write_to_is_put_back():
+    ASKED.clear()
+    assert judged(lambda x: x * len(_Counted), ONES) is VerdictKind.EQUAL
+    assert ASKED == ["_Counted"]
+
+
+def test_attributes_of_tensors_are_put_back():
+    noted, before = torch.ones(3), torch.ones(3, requires_grad=True) * 2
+    before.label = 5
+
+    def step(x, h):
+        noted.count = getattr(noted, "count", 0) + 1
+        h.seen = getattr(h, "seen", 0) + 1
+        return x * noted.count + h.label + h.seen
+
+    assert [judged(step, ONES, before) for _ in range(2)] == [VerdictKind.EQUAL] * 2
+    assert (noted.count, before.seen) == (2, 2)
+
+
+def test_an_attribute_of_a_tensor_that_is_lost_is_found():
+    def marked(x):
+        x.mark = 4
+        return x * 2
+
+    def marked_otherwise(x):
+        x.mark = 5
+        return x * 2
+
+    for start in (lambda: ONES.clone(), lambda: ONES.clone().requires_grad_() * 1):
+        for wrong in (marked_otherwise, lambda x: x * 2):
+            verdict = check(marked, (start(),), compiled=wrong)
+            assert verdict.kind is VerdictKind.WRONG
+            assert "x.mark" in verdict.sentence
+
+
+def test_a_program_that_varies_from_its_live_run_on(tmp_path):
+    counted = str(tmp_path / "runs")  # not in reach of the judge: it stays as the runs leave it
+
+    def lucky(x):
+        with open(counted, "a") as file:
+            file.write("run ")
+        with open(counted) as file:
+            runs = len(file.read().split())
+        return x * (runs if runs > 2 else 1)
+
+    assert judged(lucky, ONES) is VerdictKind.NO_REFERENCE
+
+
+def test_an_argument_and_a_view_of_it_share_memory_in_every_run():
+    def write(x, view):
+        x.unsafe_split(1)[0].sub_(5)  # a write that autograd does not refuse
+        return view.sum() * x
+
+    x = torch.linspace(1, 2, 6).reshape(2, 3).clone().requires_grad_()
+    assert judged(write, x, x.unsqueeze(0)) is VerdictKind.EQUAL
+    assert check(write, (x, x[:1]), compiled=lambda a, b: write(a, b.clone())).kind is VerdictKind.WRONG
+    x = torch.linspace(1, 2, 6).reshape(2, 3).requires_grad_()  # itself a view: autograd would record a write to `view`
+    assert judged(write, x, x.unsqueeze(0)) is VerdictKind.NO_REFERENCE
+    assert x[0].tolist() == pytest.approx([-4.0, -3.8, -3.6])
+
+
+def test_an_error_of_autograd_is_eagers_own():
+    x = torch.ones(2, 4, requires_grad=True)
+    assert judged(lambda x, view: view.mul_(2), x, x[:, ::2]) is VerdictKind.EAGER_FAILED
