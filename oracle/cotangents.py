@@ -75,13 +75,19 @@ def _same(one: torch.Tensor | None, two: torch.Tensor | None) -> bool:
     return one.shape == two.shape and one.dtype == two.dtype and equal_bits(one, two)
 
 
-def backwards_of(paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed: int) -> tuple[str, ...]:
-    """Return the kinds of backward to run from the outputs at these paths, in this order; none without paths."""
+def backwards_of(
+    paths: Sequence[str], leaves: Mapping[str, torch.Tensor], seed: int, turn: int | None = None
+) -> tuple[str, ...]:
+    """Return the kinds of backward to run from the outputs at these paths, in this order; none without paths.
+
+    turn: the random cotangent and one other kind only, another one at every turn.
+    """
     if not paths:
         return ()
     chosen = random.Random(seed).sample(list(paths), min(len(paths), _MOST_ALONE)) if len(paths) > 1 else []
     small = sum(leaf.numel() for leaf in leaves.values()) <= LARGEST_FOR_DOUBLE
-    return (*COTANGENTS, *(path + ALONE for path in chosen), *([DOUBLE] if small else []))
+    kinds = (*COTANGENTS, *(path + ALONE for path in chosen), *([DOUBLE] if small else []))
+    return kinds if turn is None else (kinds[0], kinds[1 + turn % (len(kinds) - 1)])
 
 
 def may_be_held(leaves: Mapping[str, torch.Tensor]) -> bool:

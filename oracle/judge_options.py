@@ -19,6 +19,7 @@ class JudgeOptions:
     samples: runs per side when distributions are compared.
     double_backward: the compiled program's gradients keep their history; where a compiler says that they do not, a
     lost one is reported.
+    backward_turn: None for all kinds of backward; a number for the random cotangent and one other kind, in turn.
     told_compiled: eager is told that it is compiled, where the program asks; else a program that goes another way
     then gets the verdict DESIGN.
     """
@@ -31,3 +32,4 @@ class JudgeOptions:
     samples: int = 32
     double_backward: bool = True
     told_compiled: bool = False
+    backward_turn: int | None = None

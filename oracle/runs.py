@@ -36,12 +36,20 @@ JudgedProgram = Callable[..., Any]
 class CallRuns:
     """Runs programs on one call's arguments; all but the live run start from, and return to, the saved state."""
 
-    def __init__(self, snapshot: Snapshot, args: tuple[Any, ...], kwargs: Mapping[str, Any], seed: int) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        seed: int,
+        backward_turn: int | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.ended: ProgramEnd | None = None  # how the live run ended, once there was one
         self.args = args
         self.kwargs = dict(kwargs)
         self.seed = seed
+        self.backward_turn = backward_turn
         self.lost: list[str] = []
 
     def forward(self, program: JudgedProgram) -> RunOutcome:
@@ -82,7 +90,7 @@ class CallRuns:
     ) -> tuple[dict[str, Gradients | None], RunOutcome]:
         """Run the backwards on the graph of one run; None for each if an output has no backward."""
         leaves, outputs = leaves_of(self.snapshot, stand_ins), differentiable(outcome)
-        kinds = backwards_of(paths, leaves, self.seed) if wanted is None else wanted
+        kinds = backwards_of(paths, leaves, self.seed, self.backward_turn) if wanted is None else wanted
         held = tuple(kinds) if may_be_held(leaves) else tuple(wanted or ())[-1:]
         found: dict[str, Gradients | None] = dict.fromkeys(kinds)
         with observing() as observed:

@@ -75,7 +75,8 @@ class Boundary:
         known = signature in self.signatures
         self.signatures.add(signature)
         power_of_two = self.calls & (self.calls - 1) == 0
-        if known and self.calls > ALWAYS_JUDGED and not power_of_two and not self.recompiled_unjudged:
+        like_others = known and self.calls > ALWAYS_JUDGED and not self.recompiled_unjudged
+        if like_others and not power_of_two:
             return None
         self.recompiled_unjudged = False
         return judge_call(
@@ -83,7 +84,12 @@ class Boundary:
             lambda *a, **k: self.candidate(self.options.rng)(*a, **k),
             args,
             kwargs,
-            replace(self.options, double_backward=self.options.double_backward and self.compiler.double_backward),
+            replace(
+                self.options,
+                double_backward=self.options.double_backward and self.compiler.double_backward,
+                # The same kernels were judged with all kinds of backward; what later calls may add is stale state.
+                backward_turn=self.calls.bit_length() if like_others else None,
+            ),
             roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
         )

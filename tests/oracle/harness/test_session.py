@@ -8,6 +8,7 @@ import torch
 import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle import VerdictKind
+from plumbline.oracle.cotangents import gradients_of
 from plumbline.oracle.harness.interception import start_intercepting, stop_intercepting
 from plumbline.oracle.harness.session import JudgeSession
 
@@ -175,6 +176,27 @@ def test_loops_judge_calls_one_two_and_powers_of_two_and_new_shapes():
         function(torch.ones(5))
         function(torch.ones(5))
     assert [call.index for call in judge.calls] == [1, 2, 4, 8, 10]
+
+
+def test_calls_like_others_are_judged_with_the_random_cotangent_and_the_others_in_turn(monkeypatch):
+    asked = []
+
+    def noted(outputs, leaves, kind, seed):
+        asked.append(kind)
+        return gradients_of(outputs, leaves, kind, seed)
+
+    monkeypatch.setattr("plumbline.oracle.runs.gradients_of", noted)
+    function = torch.compile(lambda x: x.sin())
+    kinds = []
+    with session() as judge:
+        for number in range(1, 17):
+            function(torch.ones(2, requires_grad=True))
+            if judge.calls[-1].index == number:
+                kinds.append(tuple(dict.fromkeys(asked)))
+            asked.clear()
+    everything = ("random", "one-hot", "ones", "random, of the gradients")
+    assert kinds[:2] == [everything, everything]
+    assert kinds[2:] == [("random", other) for other in everything[1:]]
 
 
 def test_targets_are_replaced_where_they_are_bound_and_restored(tmp_path, monkeypatch):
