@@ -11,6 +11,7 @@ from .monte_carlo import (
     WIDE,
     NoiseSource,
     NoisyArithmetic,
+    SumErrors,
     along_first,
     grid_everywhere,
     internal_roundoff,
@@ -260,11 +261,13 @@ def _grid_mask(args: Any, kwargs: Any, clean: list[Tensor]) -> Tensor | None:
     return mask
 
 
-def _decomposed(call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, scale: Tensor) -> list[Tensor]:
+def _decomposed(
+    call: LaneCall, args: Any, kwargs: Any, source: NoiseSource, scale: Tensor, sums: SumErrors | None = None
+) -> list[Tensor]:
     assert call.facts.decomposition is not None
     args, kwargs, written = _with_copies(call.facts, args, kwargs)
     in_place = call.operator.name().partition(".")[0].endswith("_") and bool(written)
-    with NoisyArithmetic(source, scale):
+    with NoisyArithmetic(source, scale, sums):
         result = call.facts.decomposition(*args, **kwargs)
     if in_place:  # the functional form was run: its result is the new value of the argument
         return [tensors_in(result)[0]]
@@ -289,6 +292,7 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
     columns: list[list[Tensor]] = []
     inner, amplification, outer = _scales(call, plan, slice(0, plan.count))
     exact_sum = False
+    sums = SumErrors()
     for row in range(plan.count):
         take = _row_alone if "as_strided" in call.facts.name else _row
         args = map_tensors(call.args, lambda t, row=row, take=take: take(t, row))
@@ -296,7 +300,8 @@ def _evaluate_apart(call: LaneCall, plan: LanePlan, source: NoiseSource) -> list
         if not (float(amplification[row]) or float(inner[row])) or exact_sum:
             values = plain(call, args, kwargs)
         else:
-            values = _noisy_lane(call, args, kwargs, source, inner[row], amplification[row], outer)
+            sums.next_lane()
+            values = _noisy_lane(call, args, kwargs, source, (inner[row], amplification[row], outer), sums)
         if row == plan.exact and call.facts.summing and plan.noisy.start < plan.noisy.stop:
             clean = plain(call, args, kwargs)
             exact_sum = grid_everywhere(call.facts, args, clean)
@@ -329,19 +334,19 @@ def _noisy_lane(
     args: Any,
     kwargs: Any,
     source: NoiseSource,
-    inner: Tensor,
-    amplification: Tensor,
-    outer: list[float],
+    scales: tuple[Tensor, Tensor, list[float]],
+    sums: SumErrors,
 ) -> list[Tensor]:
-    facts = call.facts
+    facts, (inner, amplification, outer) = call.facts, scales
     if facts.decomposition is not None:
-        values = _decomposed(call, args, kwargs, source, inner)
+        values = _decomposed(call, args, kwargs, source, inner, sums)
     elif not float(inner):
         values = plain(call, args, kwargs)
     else:
         copied, copied_kwargs, written = _with_copies(facts, args, kwargs)
         quiet = torch.zeros((), dtype=torch.float64)
-        result = noisy_call(call.operator, facts, copied, copied_kwargs, source, inner, quiet) if not written else None
+        noisy = (call.operator, facts, copied, copied_kwargs, source, inner, quiet, sums)
+        result = noisy_call(*noisy) if not written else None
         if result is None:
             perturbed = map_tensors(args, lambda t: source.perturb(t, inner))
             values = plain(call, perturbed, kwargs)

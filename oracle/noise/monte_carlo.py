@@ -4,6 +4,7 @@ Every rounding is simulated by a random relative perturbation of each element (P
 grows with their length, because any order of summation is legitimate.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,16 +163,50 @@ def _lengths(name: str, args: Any, outputs: list[Tensor]) -> list[float]:
     return [max(1.0, largest / max(1, out.numel())) for out in outputs]
 
 
+class SumErrors:
+    """What sums lose by their order, found in the first lane of a call and used in the others.
+
+    Lanes of one call differ by roundings, and so does what their sums lose: finding it anew in every lane would cost
+    more than the lane itself.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[tuple[Any, list[Tensor | None]]] = []
+        self._place = 0
+
+    def next_lane(self) -> None:
+        """Begin another lane: the operators of the call come again, in the same order."""
+        self._place = 0
+
+    def of(self, operator: Any, outputs: list[Tensor], find: Callable[[], list[Tensor | None]]) -> list[Tensor | None]:
+        """Return the error of each output of the next operator; where nothing fits, what `find` returns."""
+        place = self._place
+        self._place += 1
+        if place < len(self._found) and self._fits(place, operator, outputs):
+            return self._found[place][1]
+        errors = find()
+        if place == len(self._found) and all(e is None or bool(torch.isfinite(e).all()) for e in errors):
+            self._found.append((operator, errors))
+        return errors
+
+    def _fits(self, place: int, operator: Any, outputs: list[Tensor]) -> bool:
+        known, errors = self._found[place]
+        return known is operator and all(
+            e is None or e.shape == out.shape for e, out in zip(errors, outputs, strict=True)
+        )
+
+
 class NoisyArithmetic(DispatchMode):
     """Runs the operators of a decomposition with noise in each, so that cancellation inside a composite shows.
 
-    scale: 0-dim or [L], the internal roundoff times the lane's amplification.
+    scale: 0-dim or [L], the internal roundoff times the lane's amplification.  sums: shared by the lanes of a call.
     """
 
-    def __init__(self, source: NoiseSource, scale: Tensor) -> None:
+    def __init__(self, source: NoiseSource, scale: Tensor, sums: SumErrors | None = None) -> None:
         super().__init__()
         self.source = source
         self.scale = scale
+        self.sums = sums or SumErrors()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         facts = facts_of(func)
@@ -181,11 +216,18 @@ class NoisyArithmetic(DispatchMode):
                 return facts.decomposition(*args, **kwargs)
         if func.is_view or facts.moving or facts.jumping or facts.fixed or facts.written or facts.random:
             return func(*args, **kwargs)
-        return noisy_call(func, facts, args, kwargs, self.source, self.scale, self.scale)
+        return noisy_call(func, facts, args, kwargs, self.source, self.scale, self.scale, self.sums)
 
 
 def noisy_call(
-    operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, source: NoiseSource, inner: Tensor, outer: Tensor
+    operator: Any,
+    facts: OperatorFacts,
+    args: Any,
+    kwargs: Any,
+    source: NoiseSource,
+    inner: Tensor,
+    outer: Tensor,
+    sums: SumErrors,
 ) -> Any:
     """Return the operator's result with input noise `inner`, output noise `outer` and its accumulation term."""
 
@@ -196,15 +238,23 @@ def noisy_call(
     outputs = tensors_in(result)
     magnitudes: list[Tensor | None] = [None] * len(outputs)
     if facts.summing and any(t.is_floating_point() or t.is_complex() for t in outputs):
-        magnitudes = [*(accumulation(operator, facts, args, kwargs, outputs) or magnitudes)]
         # A float32 loop says nothing about float64 sums.
-        loop = running_sum_error(facts, args, outputs) if float(inner.max()) > DOUBLE else None
-        magnitudes = [m if m is None or loop is None else torch.hypot(m, loop / INTERNAL) for m in magnitudes]
+        in_loops = float(inner.max()) > DOUBLE
+        magnitudes = sums.of(operator, outputs, lambda: _sum_errors(operator, facts, args, kwargs, outputs, in_loops))
     noisy_outputs = iter(
         _with_output_noise(out, source, inner, outer, magnitude)
         for out, magnitude in zip(outputs, magnitudes, strict=True)
     )
     return map_tensors(result, lambda _: next(noisy_outputs))
+
+
+def _sum_errors(
+    operator: Any, facts: OperatorFacts, args: Any, kwargs: Any, outputs: list[Tensor], in_loops: bool
+) -> list[Tensor | None]:
+    found = accumulation(operator, facts, args, kwargs, outputs)
+    magnitudes: list[Tensor | None] = [None] * len(outputs) if found is None else [*found]
+    loop = running_sum_error(facts, args, outputs) if in_loops else None
+    return [m if m is None or loop is None else torch.hypot(m, loop / INTERNAL) for m in magnitudes]
 
 
 def _with_output_noise(
