@@ -208,7 +208,7 @@ def test_noise_prints_tables_and_writes_files(call, tmp_path):
 
 
 def test_noise_tells_what_is_not_there_and_what_the_script_raises(call, tmp_path):
-    status, out, err = call("noise", "nowhere.py")
+    status, _, err = call("noise", "nowhere.py")
     assert status == 2
     assert is_one_line(err)
     (tmp_path / "failing.py").write_text("raise ValueError('mine')\n", encoding="utf-8")
