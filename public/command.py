@@ -304,6 +304,55 @@ def _progress_line() -> Callable[[str], None]:
     return lambda line: print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
+@plumbline.command(context_settings={"ignore_unknown_options": True})
+@click.argument("target", metavar="SCRIPT[::FUNCTION]")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the result as JSON.")
+@click.option(
+    "--html", "page_file", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with a picture."
+)
+@click.option("--svg", "picture_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the picture alone.")
+@click.option("--gradients", is_flag=True, help="With ::FUNCTION, measure the gradients of its results, too.")
+@click.option(
+    "--traced", default=8, show_default=True, metavar="N", help="Outputs to follow back to the lines, worst first."
+)
+def noise(
+    target: str,
+    arguments: tuple[str, ...],
+    json_file: Path | None,
+    page_file: Path | None,
+    picture_file: Path | None,
+    gradients: bool,
+    traced: int,
+) -> int:
+    """Say which lines of a script lose digits to rounding; exit with 1 if the script raises.
+
+    Measures the calls of plumbline.measure_noise in it, if there are any; else the script as a whole, whose outputs are
+    the tensors that its names hold in the end. With ::FUNCTION, one call of that function, which takes no arguments.
+    """
+    from plumbline.oracle.noise_meter.measured_script import script_reports, users_traceback
+    from plumbline.oracle.noise_meter.measuring import NoiseMeter
+    from plumbline.oracle.noise_meter.noise_picture import page, picture
+
+    try:
+        reports = script_reports(target, list(arguments), NoiseMeter(gradients=gradients, traced=traced))
+    except (PlumblineError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        print(users_traceback(error), file=sys.stderr)
+        return 1
+    for report in reports:
+        print(f"{report.program}\n\n{report}\n")
+    if not reports:
+        print("nothing was measured: the script ended without a call of measure_noise")
+    if json_file is not None:
+        json_file.write_text(json.dumps([report.to_dict() for report in reports], indent=1), encoding="utf-8")
+    for file, write in ((page_file, page), (picture_file, picture)):
+        if file is not None:
+            file.write_text(write(reports), encoding="utf-8")
+    return 0
+
+
 @plumbline.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(as_json: bool) -> int:

@@ -4,6 +4,7 @@ import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,10 +14,23 @@ from torch import Tensor, nn
 from ..noise.monte_carlo import unit_roundoff
 from ..noise.shadow import is_plain
 from .noise_flow import Flow, flows_of
-from .noise_report import LineNoise, NoiseReport, OutputNoise
+from .noise_report import CoursePoint, LineNoise, NoiseReport, OutputNoise
 from .recorded_run import RecordedRun, WrittenTensor, difference, share
 from .user_sites import UserSite
 from .value_pairs import PairStorage, StoragePlace
+
+_LISTENERS: list[list[NoiseReport]] = []
+
+
+@contextmanager
+def reports_of_block() -> Iterator[list[NoiseReport]]:
+    """Collect the reports of all measurements in the block, in the order in which they end."""
+    reports: list[NoiseReport] = []
+    _LISTENERS.append(reports)
+    try:
+        yield reports
+    finally:
+        _LISTENERS[:] = [each for each in _LISTENERS if each is not reports]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +49,20 @@ class NoiseMeter:
         leaves = dict(_leaves_of(fn, args, kwargs))
         with RecordedRun() as run:
             result = fn(*args, **kwargs)
-            outputs = dict(_float_tensors(result, "output"))
+            outputs = dict(float_tensors(result, "output"))
             if self.gradients:
                 outputs |= _gradients(outputs, leaves)
         for path, leaf in leaves.items():  # a backward of the program's own
             if leaf.grad is not None and run.pair_of(leaf.grad)[0] is not None:
                 outputs.setdefault(f"gradient of {path}", leaf.grad)
         with torch.no_grad():
-            return self._report(run, outputs, result)
+            report = self.report(_name(fn), run, outputs, result)
+        for reports in _LISTENERS:
+            reports.append(report)
+        return report
 
-    def _report(self, run: RecordedRun, outputs: dict[str, Tensor], result: Any) -> NoiseReport:
+    def report(self, name: str, run: RecordedRun, outputs: dict[str, Tensor], result: Any) -> NoiseReport:
+        """Return the noise of some tensors of a run that has ended."""
         measured: list[tuple[OutputNoise, PairStorage | None, StoragePlace, Tensor]] = []
         for path, tensor in outputs.items():
             if is_plain(tensor):
@@ -59,10 +77,11 @@ class NoiseMeter:
                 flows = flows_of(run.tape, storage, place, error)
                 explained = sum(flow.rounding for flow in flows) if flows else 1.0
                 if output.not_finite:
-                    flows += [Flow(call, 0.0, 0.0, 0.0, differentiable=True) for call in run.tape if call.overflows]
-                output = replace(output, lines=tuple(sorted(_lines(flows, calls), key=_weight)), explained=explained)
+                    flows += [Flow(call, 0.0, 0.0, 0.0, True, n) for n, call in enumerate(run.tape) if call.overflows]
+                lines = tuple(sorted(_lines(flows, calls), key=_weight))
+                output = replace(output, lines=lines, course=tuple(_course(flows)), explained=explained)
             found.append(output)
-        return NoiseReport(tuple(found), tuple(run.untrusted), result)
+        return NoiseReport(name, tuple(found), tuple(run.untrusted), result)
 
 
 def measure_noise(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> NoiseReport:
@@ -82,22 +101,29 @@ def measure_noise(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Noise
     return NoiseMeter().measure(fn, *args, **kwargs)
 
 
-def _float_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
+def _name(fn: Any) -> str:
+    if isinstance(fn, nn.Module):
+        return type(fn).__name__
+    return str(getattr(fn, "__qualname__", type(fn).__name__)).rpartition("<locals>.")[2]
+
+
+def float_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of floating-point numbers in nested containers, each with its path."""
     if isinstance(value, Tensor):
         if value.is_floating_point() or value.is_complex():
             yield path, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _float_tensors(item, f"{path}[{key!r}]")
+            yield from float_tensors(item, f"{path}[{key!r}]")
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         for name, item in zip(value._fields, value, strict=True):
-            yield from _float_tensors(item, f"{path}.{name}")
+            yield from float_tensors(item, f"{path}.{name}")
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            yield from _float_tensors(item, f"{path}[{index}]")
+            yield from float_tensors(item, f"{path}[{index}]")
     elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
         for name in value.__dataclass_fields__:
-            yield from _float_tensors(getattr(value, name, None), f"{path}.{name}")
+            yield from float_tensors(getattr(value, name, None), f"{path}.{name}")
 
 
 def _leaves_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
@@ -106,7 +132,7 @@ def _leaves_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterat
     for owner in owners:
         if isinstance(owner, nn.Module):
             yield from ((name, parameter) for name, parameter in owner.named_parameters() if parameter.requires_grad)
-    for path, tensor in [*_float_tensors(list(args), "argument"), *_float_tensors(kwargs, "argument")]:
+    for path, tensor in [*float_tensors(list(args), "argument"), *float_tensors(kwargs, "argument")]:
         if tensor.requires_grad:
             yield path, tensor
 
@@ -165,7 +191,7 @@ def _output(path: str, tensor: Tensor, computed: Tensor, exact: Tensor) -> Outpu
     got, wanted = (None, None) if worst is None else (float(computed[worst]), float(exact[worst]))
     name = str(dtype).removeprefix("torch.")
     return OutputNoise(
-        path, name, shape, digits, full, float(relative), units, worst, got, wanted, not_finite, (), None
+        path, name, shape, digits, full, float(relative), units, worst, got, wanted, not_finite, (), (), None
     )
 
 
@@ -213,8 +239,21 @@ def _line(site: UserSite, group: list[Flow], calls: int, total: float) -> LineNo
         amplification=amplification if loudest is None else loudest[0][2],
         roundings=max(rounded, default=0.0),
         overflows=sum(flow.call.overflows for flow in group),
+        first=group[0].number,
         jumps=sum(flow.introduced - flow.rounding for flow in group),
     )
+
+
+def _course(flows: list[Flow]) -> Iterator[CoursePoint]:
+    """Yield the operators that noise passes through, with the digits of their least exact result of floats."""
+    for flow in flows:
+        digits = [
+            digits_of(each.relative, each.dtype)
+            for each in flow.call.outcomes
+            if each is not None and (each.exact.is_floating_point() or each.exact.is_complex())
+        ]
+        if digits:
+            yield CoursePoint(flow.number, flow.call.site.line, min(digits), flow.passing)
 
 
 def _step(flow: Flow, outcome: WrittenTensor) -> tuple[float, float, float]:
@@ -222,6 +261,6 @@ def _step(flow: Flow, outcome: WrittenTensor) -> tuple[float, float, float]:
     if not (outcome.exact.is_floating_point() or outcome.exact.is_complex()):
         return 0.0, 0.0, 1.0
     before = digits_of(flow.call.before, outcome.dtype)
-    after = digits_of(outcome.relative, outcome.dtype)
+    after = 0.0 if flow.call.overflows else digits_of(outcome.relative, outcome.dtype)
     growth = outcome.carried / flow.call.before if flow.call.before else 1.0
     return before, after, growth

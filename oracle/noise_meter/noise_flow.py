@@ -32,7 +32,7 @@ class Flow:
     passing: of the error that is in the output because it is in this operator's results.
     introduced: passing, less what comes from the operands; over all operators these add up to 1.
     rounding: what the operator rounds, on the operands that it has; less than all of `introduced` where rounding takes
-    another branch, or where the operator has no derivative.
+    another branch, or where the operator has no derivative.  number: of the operator on the tape.
     """
 
     call: RecordedCall
@@ -40,6 +40,7 @@ class Flow:
     introduced: float
     rounding: float
     differentiable: bool
+    number: int
 
 
 def flows_of(tape: list[RecordedCall], storage: PairStorage | None, place: StoragePlace, error: Tensor) -> list[Flow]:
@@ -53,12 +54,13 @@ def flows_of(tape: list[RecordedCall], storage: PairStorage | None, place: Stora
     memory = _Adjoints()
     memory.add(storage, place, error / total)
     flows: list[Flow] = []
-    for call in reversed(tape):
+    for number in reversed(range(len(tape))):
+        call = tape[number]
         weights = [
             None if outcome is None else memory.take(outcome.storage, outcome.place) for outcome in call.outcomes
         ]
         if any(weight is not None for weight in weights):
-            flows.append(_through(call, weights, memory))
+            flows.append(_through(call, number, weights, memory))
     return flows[::-1]
 
 
@@ -87,7 +89,7 @@ class _Adjoints:
         return weight
 
 
-def _through(call: RecordedCall, weights: list[Tensor | None], memory: _Adjoints) -> Flow:
+def _through(call: RecordedCall, number: int, weights: list[Tensor | None], memory: _Adjoints) -> Flow:
     passing = rounding = 0.0
     for outcome, weight in zip(call.outcomes, weights, strict=True):
         if outcome is None or weight is None:
@@ -98,16 +100,16 @@ def _through(call: RecordedCall, weights: list[Tensor | None], memory: _Adjoints
     coming = 0.0
     moving = [n for n, operand in enumerate(call.operands) if not operand.is_exact and operand.has_floats]
     gradients = _gradients(call, moving, weights) if moving else []
-    for number, gradient in zip(moving, gradients, strict=False):
+    for which, gradient in zip(moving, gradients, strict=False):
         if gradient is None:
             continue
-        operand = call.operands[number]
+        operand = call.operands[which]
         gradient = gradient.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
         coming += inner(gradient, difference(operand.computed, operand.exact))
         if operand.storage is not None:
             memory.add(operand.storage, operand.place, gradient)
     known = not moving or any(gradient is not None for gradient in gradients)
-    return Flow(call, passing, passing - coming, rounding if known else passing, known)
+    return Flow(call, passing, passing - coming, rounding if known else passing, known, number)
 
 
 def inner(weight: Tensor, error: Tensor) -> float:

@@ -21,7 +21,7 @@ class LineNoise:
     amplification: how many times the relative error grows there, before the line's own rounding; 1 is unchanged.
     roundings: own rounding there, by norm, in units in the last place.  overflows: elements that are not finite, and
     are in exact arithmetic on finite operands.  jumps: share of the output's noise that comes of another branch, which
-    rounding takes here.
+    rounding takes here.  first: number of the first of its operators that has to do with the noise.
     """
 
     file: str
@@ -41,6 +41,7 @@ class LineNoise:
     roundings: float
     overflows: int
     jumps: float
+    first: int
 
     @property
     def lost(self) -> float:
@@ -66,6 +67,16 @@ _NOTABLE, _AMPLIFIES = 0.05, 3.0
 
 
 @dataclass(frozen=True, slots=True)
+class CoursePoint:
+    """One operator on the way to an output: its number and line, digits of its result, share of the noise in it."""
+
+    number: int
+    line: int
+    digits: float
+    passing: float
+
+
+@dataclass(frozen=True, slots=True)
 class OutputNoise:
     """One output, and the lines that have to do with its noise, those that lose most digits first.
 
@@ -73,6 +84,7 @@ class OutputNoise:
     units: largest error of an element in units in the last place of that element; worst_index, computed, exact: there.
     error: norm of the error relative to that of the exact output.
     not_finite: elements that are not finite, and are in exact arithmetic.
+    course: the operators on the way to it, in the order in which they ran.
     explained: sum of the lines' roundings, propagated to the output by derivatives, as a share of its measured error;
     1 but where rounding takes another branch; None where the lines were not traced.
     """
@@ -89,6 +101,7 @@ class OutputNoise:
     exact: float | None
     not_finite: int
     lines: tuple[LineNoise, ...]
+    course: tuple[CoursePoint, ...]
     explained: float | None
 
 
@@ -108,7 +121,8 @@ def title_of(output: OutputNoise) -> str:
     form = f"{output.dtype}[{', '.join(map(str, output.shape))}]"
     text = f"{output.path}: {form} keeps {output.digits:.1f} of {output.digits_of_dtype:.1f} digits"
     if output.not_finite:
-        text += f"; {output.not_finite} elements are not finite that should be"
+        some = f"{output.not_finite} elements" if output.not_finite > 1 else "1 element"
+        text += f"; {some} that should be finite {'are' if output.not_finite > 1 else 'is'} not"
     if output.worst_index is not None and output.computed is not None and output.exact is not None:
         text += f"; worst at {list(output.worst_index)}: {output.computed:.9g}, exactly {output.exact:.9g}"
         text += f", {output.units:.3g} units in the last place"
@@ -130,15 +144,16 @@ def _table(output: OutputNoise, most: int) -> str:
         if line.overflows or line.weight >= 0.005 or (line.lost >= 0.05 and abs(line.passing) >= 0.005)
     ]
     text = [title_of(output)]
+    wide = max((len(where_of(line)) for line in rows[:most]), default=0)
+    words = max((len(line.does) for line in rows[:most]), default=0)
     if rows:
-        wide = max(len(where_of(line)) for line in rows[:most])
         head = f"  {'lost':>5} {'kept':>5} {'adds':>5} {'passes':>6}  {'line':<{wide}}  "
-        text.append(f"{head}{'what it does':<24}  source")
+        text.append(f"{head}{'what it does':<{max(12, words)}}  source")
     for line in rows[:most]:
         passing = min(1.0, abs(line.passing))
         cells = f"{line.lost:5.1f} {line.digits_after:5.1f} {line.weight:5.0%} {passing:6.0%}"
         times = f" ({line.calls} operators)" if line.calls > 1 else ""
-        text.append(f"  {cells}  {where_of(line):<{wide}}  {line.does:<24}  {line.source}{times}")
+        text.append(f"  {cells}  {where_of(line):<{wide}}  {line.does:<{max(12, words)}}  {line.source}{times}")
     if len(rows) > most:
         text.append(f"  ... and {len(rows) - most} lines more")
     return "\n".join(text)
@@ -146,8 +161,12 @@ def _table(output: OutputNoise, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoiseReport:
-    """The noise of one call.  result: what the call returned.  untrusted: what could not be followed, and why."""
+    """The noise of one call.
 
+    program: name of the function.  result: what it returned.  untrusted: what could not be followed, and why.
+    """
+
+    program: str
     outputs: tuple[OutputNoise, ...]
     untrusted: tuple[str, ...]
     result: Any = dataclasses.field(repr=False, compare=False)
@@ -167,7 +186,7 @@ class NoiseReport:
         for output, data in zip(self.outputs, outputs, strict=True):
             for line, entry in zip(output.lines, data["lines"], strict=True):
                 entry["does"], entry["lost"] = line.does, line.lost
-        data = {"outputs": outputs, "untrusted": list(self.untrusted)}
+        data = {"program": self.program, "outputs": outputs, "untrusted": list(self.untrusted)}
         return _without_infinities(data)  # type: ignore[no-any-return]  # a dictionary stays one
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from plumbline.compiler.base.torch_facts import storage_is_gone, storage_key
+from plumbline.compiler.base.torch_facts import negative_view, storage_is_gone, storage_key
 
 from ..noise.draws import PURE, substitute
 from ..noise.lane_evaluation import LaneCall, plain
@@ -114,6 +114,8 @@ def replayed(
     args, kwargs = _filled((call.args, call.kwargs), values)
     if draw is None:
         return plain(call, args, kwargs)
+    if call.facts.name == "nextafter":
+        return [values[0] + difference(draw[0], computed[0])]
     real_args, _ = _filled((call.args, call.kwargs), computed)
     drawn = substitute(call.facts.name, args, real_args, list(draw), written=bool(call.facts.written))
     if drawn is None:
@@ -148,7 +150,7 @@ class RecordedRun(ShadowRun):
 
     def _operand(self, tensor: Tensor) -> ReadTensor:
         place, wide = StoragePlace.of(tensor), wide_dtype(tensor.dtype)
-        tensor = tensor.detach()
+        tensor = _stored(tensor.detach())
         if has_no_memory(tensor):
             zeros = torch.zeros(tensor.shape, dtype=wide)
             return ReadTensor(None, place, zeros, zeros)
@@ -156,14 +158,14 @@ class RecordedRun(ShadowRun):
         views = storage.views(place) if storage is not None else None
         if storage is not None and views is not None:
             computed, exact = views
-            if not _same(tensor, computed):  # written by something that is no operator
-                now = tensor.to(wide, copy=True)
+            if not _same(tensor, place.meant(computed)):  # written by something that is no operator
+                now = place.meant(tensor.to(wide, copy=True))
                 changed = (now != computed) & ~((now != now) & (computed != computed))
                 storage.write(place, now, torch.where(changed, now, exact))
                 views = storage.views(place)
                 assert views is not None
             return ReadTensor(storage, place, *views)
-        value = tensor.to(wide, copy=True)
+        value = place.meant(tensor.to(wide, copy=True))
         return ReadTensor(None, place, value, value)
 
     def _found(self, tensor: Tensor) -> PairStorage | None:
@@ -182,8 +184,12 @@ class RecordedRun(ShadowRun):
             if not tensors_in(result) and facts.name == "_local_scalar_dense" and not before[0].is_exact:
                 self._distrust(f"a number is read from a tensor at line {site.line} and counts as exact from there")
             return
-        random = facts.draws(args, kwargs)
-        exact_already = facts.fixed or (not everything and facts.name not in _MADE) or (random and facts.name in PURE)
+        random = facts.draws(args, kwargs) or facts.name == "nextafter"  # which takes eager's step as a draw
+        exact_already = (
+            (facts.fixed and facts.name != "nextafter")
+            or (not everything and facts.name not in _MADE)
+            or (random and facts.name in PURE)
+        )
         if exact_already and not (random and facts.name == "normal"):
             self._take(outputs)
             return
@@ -210,7 +216,7 @@ class RecordedRun(ShadowRun):
         *,
         random: bool,
     ) -> None:
-        computed = [t.detach().to(wide_dtype(t.dtype), copy=True).resolve_conj().resolve_neg() for t in outputs]
+        computed = [StoragePlace.of(t).meant(_stored(t.detach()).to(wide_dtype(t.dtype), copy=True)) for t in outputs]
         draw = tuple(computed) if random else None
         floats = [t.dtype for t in [*tensors_in([args, kwargs]), *outputs] if t.is_floating_point() or t.is_complex()]
 
@@ -328,9 +334,17 @@ class RecordedRun(ShadowRun):
                 continue
             storage = self._found(tensor)
             if storage is not None:
-                value = tensor.detach().to(wide_dtype(tensor.dtype), copy=True)
+                place = StoragePlace.of(tensor)
+                value = place.meant(_stored(tensor.detach()).to(wide_dtype(tensor.dtype), copy=True))
                 if not storage.write(StoragePlace.of(tensor), value, value):
                     del self._pairs[storage_key(tensor)]
+
+
+def _stored(tensor: Tensor) -> Tensor:
+    """Return what is stored for a tensor: a view without the conjugate or the sign that it stands for."""
+    if tensor.is_neg():
+        tensor = negative_view(tensor)
+    return tensor.conj() if tensor.is_conj() else tensor
 
 
 def difference(computed: Tensor, exact: Tensor) -> Tensor:

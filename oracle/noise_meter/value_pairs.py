@@ -32,8 +32,11 @@ class StoragePlace:
         size, stride = tuple(tensor.size()), tuple(tensor.stride())
         return StoragePlace(size, stride, int(tensor.storage_offset()), tensor.dtype, tensor.is_conj(), tensor.is_neg())
 
-    def view(self, flat: Tensor, dtype: torch.dtype) -> Tensor | None:
-        """Return the elements of this place in a wide copy [n] of a storage of `dtype`; None if it holds others."""
+    def stored_view(self, flat: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """Return what is stored at this place in a wide copy [n] of a storage of `dtype`; None if it holds others.
+
+        A conjugate or negative view stores the numbers without that.
+        """
         if self.dtype != dtype:
             if _PAIRS.get(dtype) == self.dtype:
                 flat = torch.view_as_real(flat).reshape(-1)
@@ -41,10 +44,30 @@ class StoragePlace:
                 flat = torch.view_as_complex(flat.view(-1, 2))
             else:
                 return None
-        view = flat.as_strided(self.size, self.stride, self.offset)
+        return flat.as_strided(self.size, self.stride, self.offset)
+
+    def view(self, flat: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """Return the elements of this place, to be written; torch resolves views of the conjugate and the negative."""
+        view = self.stored_view(flat, dtype)
+        if view is None:
+            return None
         if self.negative:
             return negative_view(view)
         return view.conj() if self.conjugate else view
+
+    def read(self, flat: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """Return the elements of this place as numbers, computed here.
+
+        An operator that torch calls to resolve a view sees no other view resolved.
+        """
+        view = self.stored_view(flat, dtype)
+        return view if view is None else self.meant(view)
+
+    def meant(self, stored: Tensor) -> Tensor:
+        """Return the numbers that are meant by what is stored."""
+        if self.negative:
+            return stored.neg()
+        return stored.conj_physical() if self.conjugate else stored
 
     def add_to(self, flat: Tensor, dtype: torch.dtype, values: Tensor) -> None:
         """Add values of this shape to the elements of `flat`, once for every way to reach one."""
@@ -114,10 +137,10 @@ class PairStorage:
 
     def views(self, place: StoragePlace) -> tuple[Tensor, Tensor] | None:
         """Return computed and exact numbers at a place, None where the storage holds numbers of another kind."""
-        computed = place.view(self.computed, self.dtype)
+        computed = place.read(self.computed, self.dtype)
         if computed is None or self.exact is self.computed:
             return None if computed is None else (computed, computed)
-        exact = place.view(self.exact, self.dtype)
+        exact = place.read(self.exact, self.dtype)
         assert exact is not None
         return computed, exact
 
@@ -125,15 +148,15 @@ class PairStorage:
         """Replace the numbers at a place; return False where the storage holds numbers of another kind."""
         shared = self.exact is self.computed and exact is computed
         self.computed, old = self.computed.clone(), self.exact
-        view = place.view(self.computed, self.dtype)
+        view = place.stored_view(self.computed, self.dtype)
         if view is None:
             return False
-        view.copy_(computed)
+        view.copy_(place.meant(computed))
         if shared:
             self.exact = self.computed
             return True
         self.exact = old.clone()
-        other = place.view(self.exact, self.dtype)
+        other = place.stored_view(self.exact, self.dtype)
         assert other is not None
-        other.copy_(exact)
+        other.copy_(place.meant(exact))
         return True

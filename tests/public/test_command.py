@@ -189,3 +189,33 @@ def test_a_bundle_that_is_not_there(call, two_bundles):
     assert status == 2
     assert is_one_line(err)
     assert "there are 2 in" in err
+
+
+def test_noise_prints_tables_and_writes_files(call, tmp_path):
+    (tmp_path / "shifted.py").write_text(
+        "import sys\nimport torch\nx = torch.ones(5) / 3\ny = (x + 1e8) - 1e8\nprint(sys.argv[1:])\n", encoding="utf-8"
+    )
+    status, out, err = call(
+        "noise", "shifted.py", "--json", "n.json", "--html", "n.html", "--svg", "n.svg", "--", "--a"
+    )
+    assert (status, err) == (0, "")
+    assert "['--a']" in out
+    assert "y: float32[5] keeps 0.0 of 7.2 digits" in out
+    outputs = {output["path"]: output for output in json.loads((tmp_path / "n.json").read_text())[0]["outputs"]}
+    assert outputs["y"]["digits"] == 0
+    assert "<svg" in (tmp_path / "n.html").read_text()
+    assert (tmp_path / "n.svg").read_text().startswith("<svg")
+
+
+def test_noise_tells_what_is_not_there_and_what_the_script_raises(call, tmp_path):
+    status, _, err = call("noise", "nowhere.py")
+    assert status == 2
+    assert is_one_line(err)
+    (tmp_path / "failing.py").write_text("raise ValueError('mine')\n", encoding="utf-8")
+    status, _, err = call("noise", "failing.py")
+    assert status == 1
+    assert err.endswith("ValueError: mine\n")
+    (tmp_path / "unmeasured.py").write_text(
+        "import plumbline\nif 0:\n    plumbline.measure_noise()\n", encoding="utf-8"
+    )
+    assert "nothing was measured" in call("noise", "unmeasured.py")[1]
