@@ -11,7 +11,15 @@ import torch
 from .kinds import ATOMS
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
-COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
+COMPILER_MARKS = (
+    "_is_torch_compile",
+    "_torchdynamo",
+    "_dynamo",
+    "__dynamo",
+    "__compiled_fn",
+    "__resume_at",
+    "_plumbline",
+)
 
 
 _slot_names: dict[int, tuple["weakref.ref[type]", tuple[str, ...]]] = {}

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from plumbline.oracle import VerdictKind, check
 
@@ -111,3 +112,67 @@ def test_an_argument_and_a_view_of_it_share_memory_in_every_run():
 def test_an_error_of_autograd_is_eagers_own():
     x = torch.ones(2, 4, requires_grad=True)
     assert judged(lambda x, view: view.mul_(2), x, x[:, ::2]) is VerdictKind.EAGER_FAILED
+
+
+def test_marks_of_torch_on_its_own_functions_are_none_of_the_programs():
+    model = torch.nn.Linear(3, 3)
+
+    def checkpointed(x):
+        return torch.utils.checkpoint.checkpoint(model, x, use_reentrant=False)
+
+    def without(x):  # as a compiler does, which never runs the function that torch marks at its first call
+        return model(x)
+
+    assert check(checkpointed, (ONES,), compiled=without).kind is VerdictKind.EQUAL
+
+
+def test_a_reentrant_checkpoint_has_no_gradients_that_the_judge_can_ask_for():
+    def checkpointed(x):
+        return torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+
+    x = torch.ones(3, requires_grad=True)
+    assert check(checkpointed, (x,), compiled=torch.sin).kind is VerdictKind.NO_REFERENCE
+    assert check(checkpointed, (x,), compiled=torch.cos).kind is VerdictKind.WRONG
+
+
+def test_what_hooks_see_of_gradients_of_gradients_is_not_compared():
+    weight, log = torch.ones(3, requires_grad=True), []
+    weight.register_hook(lambda gradient: log.append(gradient.sum()))
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            return gradient * y, gradient * x + 0 * y  # a longer history, and the same numbers
+
+    assert check(lambda x: x * weight, (ONES,), compiled=lambda x: Times.apply(x, weight)).kind is VerdictKind.EQUAL
+
+
+def test_torchs_optimizers_take_other_formulas_when_they_are_compiled():
+    def steps():
+        weight = torch.nn.Parameter(torch.linspace(-1, 1, 5))
+        weight.grad = torch.linspace(1, 2, 5)
+        optimizer = torch.optim.ASGD([weight], lr=0.1)
+        for _ in range(3):
+            optimizer.step()
+        return weight.detach(), optimizer.state[weight]["eta"]
+
+    verdict = check(steps, (), compiler="plumbline", backend="aot_eager")
+    assert not verdict.failed
+    wrong = check(steps, (), compiled=lambda: tuple(one * 1.01 for one in steps()))
+    assert wrong.kind is VerdictKind.WRONG
+
+
+def _asks_for_dynamo(x):
+    return x * 2 if is_dynamo_compiling() else x
+
+
+def test_a_program_may_ask_whether_dynamo_compiles_it():
+    assert check(_asks_for_dynamo, (ONES,), compiler="plumbline", backend="aot_eager").kind is VerdictKind.DESIGN
+    assert not is_dynamo_compiling()
+    assert check(_asks_for_dynamo, (ONES,), compiled=lambda x: x * 3).kind is VerdictKind.WRONG
