@@ -176,3 +176,36 @@ def test_a_program_may_ask_whether_dynamo_compiles_it():
     assert check(_asks_for_dynamo, (ONES,), compiler="plumbline", backend="aot_eager").kind is VerdictKind.DESIGN
     assert not is_dynamo_compiling()
     assert check(_asks_for_dynamo, (ONES,), compiled=lambda x: x * 3).kind is VerdictKind.WRONG
+
+
+def test_a_change_below_rounding_is_judged_as_rounding():
+    average, weight = torch.linspace(1, 2, 64).bfloat16(), torch.linspace(1, 2, 64).bfloat16()
+
+    def step(scale):
+        average.mul_(scale).add_(weight * (1 - scale))
+
+    def in_higher_precision(scale):
+        average.copy_(average.float() * scale + weight.float() * (1 - scale))
+
+    scale = 0.7
+    assert check(step, (scale,), compiled=in_higher_precision).kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+    average.copy_(weight)
+    for wrong in (lambda scale: average.mul_(1.01), lambda scale: average.mul_(1.1)):
+        assert check(step, (scale,), compiled=wrong).kind is VerdictKind.WRONG
+
+
+def test_a_small_write_that_is_lost_is_a_fault_still():
+    state = torch.ones(4)
+    for step in (2e-6, 1e-3):
+        verdict = check(lambda x, step=step: state.add_(step), (ONES,), compiled=lambda x: state)
+        assert verdict.kind is VerdictKind.WRONG
+        state.fill_(1)
+
+
+def test_memory_that_a_resize_adds_has_no_numbers():
+    def grown(x):
+        return x.resize_(500)
+
+    x = torch.ones(3)
+    verdict = check(grown, (x,), compiled=lambda x: grown(x)[3:].fill_(7) is not None and x)
+    assert verdict.kind is VerdictKind.NO_REFERENCE
