@@ -21,7 +21,7 @@ from .cotangents import (
     leaves_of,
     may_be_held,
 )
-from .freed_memory import return_freed_memory
+from .freed_memory import return_freed_memory, without_frames
 from .noise.light_lane import LightLane
 from .noise.shadow import ShadowRun
 from .quiet import quiet
@@ -65,6 +65,8 @@ class CallRuns:
         after: RunOutcome | None = None
         with quiet(), self._undone_if_interrupted():
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
+            if isinstance(ended.error, Exception):
+                without_frames(ended.error)
             outcome = outcome_of(self.snapshot, ended, stand_ins)
             self.lost = [
                 *self.snapshot.not_rewindable(),

@@ -1,10 +1,17 @@
 """Sound programs whose objects the judge once failed to see or to put back: both sides are the same function."""
 
+import contextlib
+import gc
+import threading
+import weakref
+
 import pytest
 import torch
 from torch.compiler import is_dynamo_compiling
 
 from plumbline.oracle import VerdictKind, check
+from plumbline.oracle.judge import judge_call
+from plumbline.oracle.judge_options import JudgeOptions
 
 ONES = torch.ones(3)
 ASKED = []
@@ -209,3 +216,51 @@ def test_memory_that_a_resize_adds_has_no_numbers():
     x = torch.ones(3)
     verdict = check(grown, (x,), compiled=lambda x: grown(x)[3:].fill_(7) is not None and x)
     assert verdict.kind is VerdictKind.NO_REFERENCE
+
+
+def test_what_a_thread_keeps_for_itself_is_put_back():
+    local = threading.local()
+
+    def count(x):
+        local.count = getattr(local, "count", 0) + 1
+        return x * local.count
+
+    assert [judged(count, ONES) for _ in range(2)] == [VerdictKind.EQUAL] * 2
+    assert local.count == 2
+    assert check(count, (ONES,), compiled=lambda x: x * (local.count + 1)).kind is VerdictKind.WRONG
+
+
+def test_what_is_held_weakly_is_put_back():
+    module, seen, counts = torch.nn.Linear(3, 3), weakref.WeakSet(), weakref.WeakKeyDictionary()
+    by_name = weakref.WeakValueDictionary()
+
+    def once(x):
+        counts[module] = counts.get(module, 0) + 1
+        by_name[f"{len(by_name)}"] = module
+        if module in seen:
+            return x * counts[module]
+        seen.add(module)
+        return x * 10 * len(by_name)
+
+    assert [judged(once, ONES) for _ in range(2)] == [VerdictKind.EQUAL] * 2
+    assert (len(seen), counts[module], list(by_name)) == (1, 2, ["0", "1"])
+    assert check(once, (ONES,), compiled=lambda x: x * (counts[module] + 1)).kind is VerdictKind.WRONG
+
+
+def _raises(x):
+    held = x + 1
+    raise TypeError(f"no {held.shape}")
+
+
+def test_an_exception_keeps_nothing_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        given = torch.ones(3)
+        watched = weakref.ref(given)
+        with contextlib.suppress(TypeError):
+            judge_call(_raises, _raises, (given,), {}, JudgeOptions(), {"x": given}).unwrap()
+        del given
+        assert watched() is None
+    finally:
+        gc.enable()
