@@ -20,9 +20,13 @@ class AskedFlag:
     places: dict[str, None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Say yes, and note the line; torch's own code is told the truth: its ways are not the program's choice."""
+        """Say yes, and note the line; torch's own code is told the truth: its ways are not the program's choice.
+
+        But for its optimizers, which programs have compiled like code of their own: they take other formulas then.
+        """
         frame = sys._getframe(1)
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == "torch":
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] == "torch" and not module.startswith("torch.optim."):
             return False
         self.places[f"{frame.f_code.co_filename}:{frame.f_lineno}"] = None
         return True

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import torch
 
 from .equal_memory import TensorDigest, digest_of
+from .freed_memory import without_frames
 from .numeric.bits import equal_bits
 from .state.argument_stand_ins import StandIns
 from .state.run_outcome import RunOutcome
@@ -166,7 +167,7 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
         if kind == DOUBLE:
             gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
-        return Gradients({}, error)
+        return Gradients({}, without_frames(error))
     return Gradients(dict(zip(leaves, map(_dense, gradients), strict=True)), None)
 
 

@@ -16,6 +16,7 @@ from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
 from .compiling_flag import AskedFlag, as_if_compiled
 from .cotangents import COTANGENTS, DOUBLE, FullRun, Gradients, differentiable
+from .freed_memory import let_go_of_frames
 from .judge_failure import failure_finding, failure_notes
 from .judge_options import JudgeOptions
 from .numeric.references import CallSources, Decided, References
@@ -49,19 +50,28 @@ LARGE_CALL = 1 << 21
 """Bytes of reached tensors from which later cotangents are judged by norm: more references would cost seconds."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Judgement:
-    """A verdict together with what the live compiled run gave: a result, or the exception it raised."""
+    """A verdict together with what the live compiled run gave: a result, or the exception it raised; `unwrap` once."""
 
     verdict: Verdict
     result: Any
     error: BaseException | None
 
     def unwrap(self) -> Any:
-        """Return the live result, or raise what the live run raised."""
-        if self.error is not None:
-            raise self.error
-        return self.result
+        """Hand over the live result, or raise what the live run raised.
+
+        An exception holds the frames that it passed, and these would hold it: what they hold would never end.
+        """
+        error, result = self.error, self.result
+        self.error = self.result = None
+        if error is None:
+            return result
+        let_go_of_frames(error)
+        try:
+            raise error
+        finally:
+            del error, result
 
 
 def judge_call(

@@ -22,6 +22,9 @@ from .numeric.value_judgement import judge_values
 from .state.run_outcome import RunOutcome
 from .verdict import Finding, VerdictKind
 
+_NEEDS_BACKWARD = "incompatible with .grad() or passing an `inputs` parameter"
+"""In what reentrant checkpoints say of every backward but `Tensor.backward()` without inputs."""
+
 Samples = Mapping[str, Sequence[torch.Tensor]]  # by path, the tensors of successive runs
 
 
@@ -84,7 +87,10 @@ def gradient_findings(
             findings += refusal
             continue
         difference = exception_difference(eager.error, compiled.error, "the backward")
-        if difference is not None:
+        if difference is not None and _NEEDS_BACKWARD in str(eager.error):
+            sentence = "eager refuses `torch.autograd.grad`, by which the judge asks for them"
+            findings.append(Finding(VerdictKind.NO_REFERENCE, "gradients", "the backward", sentence))
+        elif difference is not None:
             findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
         if eager.error is None and compiled.error is None:
             for leaf, gradient in eager.by_leaf.items():

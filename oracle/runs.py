@@ -11,6 +11,7 @@ import torch
 
 from .comparison.aspects import observing
 from .cotangents import (
+    DOUBLE,
     LARGEST_HELD,
     FullRun,
     Gradients,
@@ -20,7 +21,7 @@ from .cotangents import (
     leaves_of,
     may_be_held,
 )
-from .freed_memory import return_freed_memory
+from .freed_memory import return_freed_memory, without_frames
 from .noise.light_lane import LightLane
 from .noise.shadow import ShadowRun
 from .quiet import quiet
@@ -72,6 +73,8 @@ class CallRuns:
         after: RunOutcome | None = None
         with quiet(), self._undone_if_interrupted():
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
+            if isinstance(ended.error, Exception):
+                without_frames(ended.error)
             outcome = outcome_of(self.snapshot, ended, stand_ins)
             self.lost = [
                 *self.snapshot.not_rewindable(),
@@ -81,26 +84,35 @@ class CallRuns:
             paths = tuple(paths_of(outcome))
             if paths and outcome.error is None:
                 gradients, after = self._backwards(outcome, paths, stand_ins, kinds)
-        self.snapshot.rewind((after or outcome).changes)
+        self.snapshot.rewind(None if DOUBLE in gradients else (after or outcome).changes)
         self._free()
         return FullRun(outcome, paths, gradients, after)
 
     def _backwards(
         self, outcome: RunOutcome, paths: Sequence[str], stand_ins: StandIns, wanted: Sequence[str] | None
     ) -> tuple[dict[str, Gradients | None], RunOutcome]:
-        """Run the backwards on the graph of one run; None for each if an output has no backward."""
+        """Run the backwards on the graph of one run; None for each if an output has no backward.
+
+        What they left is described before the backward of gradients, which asks for histories that no program saw.
+        """
         leaves, outputs = leaves_of(self.snapshot, stand_ins), differentiable(outcome)
         kinds = backwards_of(paths, leaves, self.seed, self.backward_turn) if wanted is None else wanted
         held = tuple(kinds) if may_be_held(leaves) else tuple(wanted or ())[-1:]
         found: dict[str, Gradients | None] = dict.fromkeys(kinds)
+        after: RunOutcome | None = None
+
+        def left() -> RunOutcome:
+            return outcome_of(self.snapshot, ProgramEnd(None, None, 0.0, observed()), stand_ins)
+
         with observing() as observed:
             if leaves and all(path in outputs for path in paths):
                 chosen = {path: outputs[path] for path in paths}
                 for kind in kinds:
+                    after = left() if kind == DOUBLE else after
                     gradients = gradients_of(chosen, leaves, kind, self.seed)
                     found[kind] = gradients if kind in held else gradients.let_go()
                     del gradients  # before those of the next kind are made
-            return found, outcome_of(self.snapshot, ProgramEnd(None, None, 0.0, observed()), stand_ins)
+            return found, after or left()
 
     def reads_numbers(self, program: JudgedProgram) -> bool:
         """Return whether a program reads numbers out of tensors."""

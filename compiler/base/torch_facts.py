@@ -537,13 +537,18 @@ def any_autocast() -> bool:
 
 @contextmanager
 def compiling_flag(value: object) -> Iterator[None]:
-    """Let `torch.compiler.is_compiling()` give this (the judge tells a reference that it is compiled)."""
-    before = torch.compiler._is_compiling_flag
+    """Let `is_compiling()` and `is_dynamo_compiling()` give this (the judge tells a reference that it is compiled).
+
+    The second is a constant for Python: it borrows the code of the first, so that imported names answer as well.
+    """
+    before, constant = torch.compiler._is_compiling_flag, torch.compiler.is_dynamo_compiling.__code__
     torch.compiler._is_compiling_flag = value  # type: ignore[assignment]  # it says who asked
+    torch.compiler.is_dynamo_compiling.__code__ = torch.compiler.is_compiling.__code__
     try:
         yield
     finally:
         torch.compiler._is_compiling_flag = before
+        torch.compiler.is_dynamo_compiling.__code__ = constant
 
 
 def default_device_or_none() -> torch.device | None:

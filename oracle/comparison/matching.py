@@ -4,11 +4,17 @@ Children of a place are matched when both sides have an object of the same kind 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import torch
 
 from ..state.description import Node
 from ..state.run_outcome import RunOutcome
+from ..state.tensor_records import TensorRecord
 from ..verdict import VerdictKind
+
+_STEPS_OF_ROUNDING = 4
+"""Units in the last place by which a tensor that only one run changed may have moved, to be judged as rounding."""
 
 BEFORE_ALL, AFTER_ALL = -1, 1 << 62
 """Positions of differences that belong to no place."""
@@ -66,9 +72,39 @@ def match_outcomes(eager: RunOutcome, actual: RunOutcome) -> MatchedOutcomes:
     matcher = _Matcher()
     if eager.error is None and actual.error is None and eager.output is not None and actual.output is not None:
         matcher.add("values", eager.output.path, eager.output, actual.output)
-    matcher.add_changed(eager.changed, actual.changed)
+    matcher.add_changed(
+        _with_what_rounding_left(eager, actual.changed), _with_what_rounding_left(actual, eager.changed)
+    )
     matcher.add_bindings(eager.bindings, actual.bindings)
     return MatchedOutcomes(eager, actual, tuple(matcher.matches))
+
+
+def _with_what_rounding_left(outcome: RunOutcome, others: Mapping[str, Node]) -> Mapping[str, Node]:
+    """Return what a run changed, and the tensors that rounding may have kept as they were.
+
+    A step of a moving average is lost where it is smaller than half a unit in the last place.  Those numbers are judged
+    like any others; whatever else a write changes (a history, a form) is not to be explained so.
+    """
+    found = dict(outcome.changed)
+    for path, node in others.items():
+        if (
+            node.kind == "tensor"
+            and path not in found
+            and (record := _unchanged(outcome, path, node.value)) is not None
+        ):
+            found[path] = replace(node, value=record)
+    return {path: found[path] for path in dict.fromkeys([*others, *found]) if path in found}
+
+
+def _unchanged(outcome: RunOutcome, path: str, record: TensorRecord) -> TensorRecord | None:
+    before = outcome.before(path)
+    if before is None or not record.dtype.is_floating_point or record.history:
+        return None
+    if before.dtype != record.dtype or before.shape != record.shape:
+        return None
+    slack = _STEPS_OF_ROUNDING * torch.finfo(record.dtype).eps
+    near = torch.allclose(record.value.double(), before.double(), rtol=slack, atol=0, equal_nan=True)
+    return replace(record, value=before.clone()) if near else None
 
 
 class _Matcher:

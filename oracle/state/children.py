@@ -1,5 +1,6 @@
 """What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
 
+import threading
 import types
 import weakref
 from collections.abc import Iterator
@@ -11,7 +12,15 @@ import torch
 from .kinds import ATOMS
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
-COMPILER_MARKS = ("_is_torch_compile", "_torchdynamo", "_dynamo", "__compiled_fn", "__resume_at", "_plumbline")
+COMPILER_MARKS = (
+    "_is_torch_compile",
+    "_torchdynamo",
+    "_dynamo",
+    "__dynamo",
+    "__compiled_fn",
+    "__resume_at",
+    "_plumbline",
+)
 
 
 _slot_names: dict[int, tuple["weakref.ref[type]", tuple[str, ...]]] = {}
@@ -60,8 +69,9 @@ def fields_of(value: object) -> Iterator[tuple[str, Any]]:
 
 def own_dict(value: object) -> dict[str, Any] | None:
     """Return the `__dict__` of an object, whatever its class says when asked for an attribute; None without one."""
+    own = threading.local if issubclass(type(value), threading.local) else object  # that of this thread
     with suppress(AttributeError):
-        fields = object.__getattribute__(value, "__dict__")
+        fields = own.__getattribute__(value, "__dict__")
         if isinstance(fields, dict):
             return fields
     return None
@@ -99,6 +109,8 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
             yield (f"{path}[{key!r}]" if _short(key) else f"{path}[...]"), child
         yield from ((f"key of {path}", key) for key in list(value) if not isinstance(key, ATOMS))
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value))
+    elif kind == "weak":
+        yield from ((f"{path}[{number}]", part) for number, part in enumerate(weak_parts(value)))
     elif kind == "set":
         yield from ((f"member of {path}", child) for child in value)
     elif kind == "method":
@@ -119,6 +131,13 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
             yield path, value.__wrapped__
     elif kind == "object":
         yield from _object_children(path, value)
+
+
+def weak_parts(value: Any) -> list[object]:
+    """Return the live members of a set of weak references; keys and values by turns of such a dictionary."""
+    if isinstance(value, weakref.WeakSet):
+        return list(value)
+    return [part for item in list(value.items()) for part in item]
 
 
 def _object_children(path: str, value: object) -> Iterator[tuple[str, object]]:

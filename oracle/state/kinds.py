@@ -65,14 +65,15 @@ CLOSED = (
     threading.Thread,
     type(threading.Lock()),
     type(threading.RLock()),
-    threading.local,
     threading.Event,
     weakref.ReferenceType,
-    weakref.WeakKeyDictionary,
-    weakref.WeakValueDictionary,
-    weakref.WeakSet,
     types.MappingProxyType,
 )
+
+
+WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+OPENED = (threading.local, *WEAK)
+"""Of the standard library, and with state of the program's: attributes of this thread, objects held weakly."""
 
 
 CLOSED_PACKAGES = frozenset({"_pytest", "pytest", "pluggy", "xdist", "plumbline", "_io", "_thread", "ctypes"})
@@ -124,6 +125,8 @@ def kind_of(value: object) -> str:
         return "atom"
     if issubclass(cls, torch.Tensor):
         return "tensor"
+    if issubclass(cls, OPENED):
+        return "weak" if issubclass(cls, WEAK) else "object"
     module = cls.__module__
     if issubclass(cls, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
         return "forward-only" if issubclass(cls, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"

@@ -4,7 +4,7 @@
 """
 
 import contextvars
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class RunOutcome:
     bindings: by path, global names bound to something else.
     observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
     seconds: wall time.  variables: the context variables that the call can reach.  changes: what differs from the
-    snapshot right after the run.
+    snapshot right after the run.  before: what a tensor held before the call, by path.
     """
 
     output: Node | None
@@ -38,6 +38,7 @@ class RunOutcome:
     changes: Changes
     seconds: float = 0.0
     variables: "frozenset[contextvars.ContextVar[Any]]" = frozenset()
+    before: Callable[[str], torch.Tensor | None] = lambda path: None
 
     def tensors(self) -> dict[str, TensorRecord]:
         """Return every described tensor by path: outputs first, then changed state."""
@@ -65,8 +66,10 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> Ru
         saved.binding.path: describer.describe(saved.binding.path, saved.binding.namespace.get(saved.binding.name))
         for saved in snapshot.changed_bindings()
     }
-    variables = snapshot.reached.variables
-    return RunOutcome(described, ended.error, changed, bindings, ended.observed, changes, ended.seconds, variables)
+    variables, known = snapshot.reached.variables, snapshot.saved_numbers
+    return RunOutcome(
+        described, ended.error, changed, bindings, ended.observed, changes, ended.seconds, variables, known
+    )
 
 
 def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -> dict[str, Node]:

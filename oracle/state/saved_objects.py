@@ -8,11 +8,12 @@ import copy
 import hashlib
 import random
 import types
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import is_
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy
 import torch
@@ -120,6 +121,36 @@ def _plain_mapping(value: object) -> Any:
         if base.__module__ in ("builtins", "collections") and issubclass(base, dict):
             return base
     return dict
+
+
+@dataclass(frozen=True, slots=True)
+class SavedWeakly:
+    """A dictionary or set of weak references: references and what is held with them, in order."""
+
+    value: Any
+    items: tuple[object, ...]
+
+    def changed(self) -> bool:
+        """Compare references and what is held with them; those of the dead have gone by themselves."""
+        return not _same_items(_weak_items(self.value), self.items)
+
+    def restore(self) -> None:
+        """Refill the container, but for what has died since."""
+        items, inside = self.items, self.value.data
+        inside.clear()
+        if isinstance(inside, set):
+            inside.update(item for item in items if cast("weakref.ref[object]", item)() is not None)
+            return
+        for key, item in zip(items[::2], items[1::2], strict=True):
+            reference = key if isinstance(key, weakref.ref) else item
+            if cast("weakref.ref[object]", reference)() is not None:
+                inside[key] = item
+
+
+def _weak_items(value: Any) -> tuple[object, ...]:
+    """Return what a container of weak references has inside: references, and keys or values of a dictionary."""
+    inside = value.data
+    return tuple(inside) if isinstance(inside, set) else tuple(part for item in inside.items() for part in item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +364,7 @@ _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
     "set": lambda value: SavedSet(value, frozenset(value)),
     "dict": _save_dict,
     "object": save_fields,
+    "weak": lambda value: SavedWeakly(value, _weak_items(value)),
     "cell": lambda value: SavedCell(value, _cell_content(value)),
     "function": _save_function,
     "class": lambda value: SavedClass(value, tuple(class_attributes(value))),

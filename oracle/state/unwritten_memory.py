@@ -12,6 +12,7 @@ import torch
 from plumbline.compiler.base.torch_facts import DispatchMode
 
 _MAKING = frozenset({"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"})
+_GROWING = frozenset({"resize_", "resize_as_"})
 FILLINGS = (0, 1)
 
 
@@ -27,7 +28,12 @@ class FilledMemory(DispatchMode):
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Call the operator, and write to the whole memory of what it makes."""
+        resized = func.namespace == "aten" and func._schema.name.partition("::")[2] in _GROWING
+        before = _elements(args[0]) if resized else 0
         result = func(*args, **(kwargs or {}))
+        if resized and _elements(args[0]) > before:
+            self.made = True
+            _fill(args[0], self.number, before)
         if func.namespace == "aten" and func._schema.name.partition("::")[2] in _MAKING:
             self.made = True
             with suppress(RuntimeError, NotImplementedError):  # a subclass may know no filling
@@ -35,12 +41,18 @@ class FilledMemory(DispatchMode):
         return result
 
 
-def _fill(tensor: torch.Tensor, number: int) -> None:
-    """Write to the memory, its gaps included; version counters do not change."""
+def _elements(value: Any) -> int:
+    """Return for how many elements a tensor has memory."""
+    plain = type(value) is torch.Tensor and value.layout == torch.strided and value.device.type != "meta"
+    return int(value.untyped_storage().nbytes()) // int(value.element_size()) if plain else 0
+
+
+def _fill(tensor: torch.Tensor, number: int, start: int = 0) -> None:
+    """Write to the memory, its gaps included, from an element on; version counters do not change."""
     if type(tensor) is not torch.Tensor or tensor.layout != torch.strided or tensor.device.type == "meta":
         return
     flat = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
-    flat.fill_(number)
+    flat[start:].fill_(number)
 
 
 def with_filled_memory(program: Callable[..., Any], filled: FilledMemory) -> Callable[..., Any]:

@@ -1,9 +1,17 @@
 """Sound programs whose objects the judge once failed to see or to put back: both sides are the same function."""
 
+import contextlib
+import gc
+import threading
+import weakref
+
 import pytest
 import torch
+from torch.compiler import is_dynamo_compiling
 
 from plumbline.oracle import VerdictKind, check
+from plumbline.oracle.judge import judge_call
+from plumbline.oracle.judge_options import JudgeOptions
 
 ONES = torch.ones(3)
 ASKED = []
@@ -111,3 +119,148 @@ def test_an_argument_and_a_view_of_it_share_memory_in_every_run():
 def test_an_error_of_autograd_is_eagers_own():
     x = torch.ones(2, 4, requires_grad=True)
     assert judged(lambda x, view: view.mul_(2), x, x[:, ::2]) is VerdictKind.EAGER_FAILED
+
+
+def test_marks_of_torch_on_its_own_functions_are_none_of_the_programs():
+    model = torch.nn.Linear(3, 3)
+
+    def checkpointed(x):
+        return torch.utils.checkpoint.checkpoint(model, x, use_reentrant=False)
+
+    def without(x):  # as a compiler does, which never runs the function that torch marks at its first call
+        return model(x)
+
+    assert check(checkpointed, (ONES,), compiled=without).kind is VerdictKind.EQUAL
+
+
+def test_a_reentrant_checkpoint_has_no_gradients_that_the_judge_can_ask_for():
+    def checkpointed(x):
+        return torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=True)
+
+    x = torch.ones(3, requires_grad=True)
+    assert check(checkpointed, (x,), compiled=torch.sin).kind is VerdictKind.NO_REFERENCE
+    assert check(checkpointed, (x,), compiled=torch.cos).kind is VerdictKind.WRONG
+
+
+def test_what_hooks_see_of_gradients_of_gradients_is_not_compared():
+    weight, log = torch.ones(3, requires_grad=True), []
+    weight.register_hook(lambda gradient: log.append(gradient.sum()))
+
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, gradient):
+            x, y = ctx.saved_tensors
+            return gradient * y, gradient * x + 0 * y  # a longer history, and the same numbers
+
+    assert check(lambda x: x * weight, (ONES,), compiled=lambda x: Times.apply(x, weight)).kind is VerdictKind.EQUAL
+
+
+def test_torchs_optimizers_take_other_formulas_when_they_are_compiled():
+    def steps():
+        weight = torch.nn.Parameter(torch.linspace(-1, 1, 5))
+        weight.grad = torch.linspace(1, 2, 5)
+        optimizer = torch.optim.ASGD([weight], lr=0.1)
+        for _ in range(3):
+            optimizer.step()
+        return weight.detach(), optimizer.state[weight]["eta"]
+
+    verdict = check(steps, (), compiler="plumbline", backend="aot_eager")
+    assert not verdict.failed
+    wrong = check(steps, (), compiled=lambda: tuple(one * 1.01 for one in steps()))
+    assert wrong.kind is VerdictKind.WRONG
+
+
+def _asks_for_dynamo(x):
+    return x * 2 if is_dynamo_compiling() else x
+
+
+def test_a_program_may_ask_whether_dynamo_compiles_it():
+    assert check(_asks_for_dynamo, (ONES,), compiler="plumbline", backend="aot_eager").kind is VerdictKind.DESIGN
+    assert not is_dynamo_compiling()
+    assert check(_asks_for_dynamo, (ONES,), compiled=lambda x: x * 3).kind is VerdictKind.WRONG
+
+
+def test_a_change_below_rounding_is_judged_as_rounding():
+    average, weight = torch.linspace(1, 2, 64).bfloat16(), torch.linspace(1, 2, 64).bfloat16()
+
+    def step(scale):
+        average.mul_(scale).add_(weight * (1 - scale))
+
+    def in_higher_precision(scale):
+        average.copy_(average.float() * scale + weight.float() * (1 - scale))
+
+    scale = 0.7
+    assert check(step, (scale,), compiled=in_higher_precision).kind in (VerdictKind.NOISE, VerdictKind.BETTER)
+    average.copy_(weight)
+    for wrong in (lambda scale: average.mul_(1.01), lambda scale: average.mul_(1.1)):
+        assert check(step, (scale,), compiled=wrong).kind is VerdictKind.WRONG
+
+
+def test_a_small_write_that_is_lost_is_a_fault_still():
+    state = torch.ones(4)
+    for step in (2e-6, 1e-3):
+        verdict = check(lambda x, step=step: state.add_(step), (ONES,), compiled=lambda x: state)
+        assert verdict.kind is VerdictKind.WRONG
+        state.fill_(1)
+
+
+def test_memory_that_a_resize_adds_has_no_numbers():
+    def grown(x):
+        return x.resize_(500)
+
+    x = torch.ones(3)
+    verdict = check(grown, (x,), compiled=lambda x: grown(x)[3:].fill_(7) is not None and x)
+    assert verdict.kind is VerdictKind.NO_REFERENCE
+
+
+def test_what_a_thread_keeps_for_itself_is_put_back():
+    local = threading.local()
+
+    def count(x):
+        local.count = getattr(local, "count", 0) + 1
+        return x * local.count
+
+    assert [judged(count, ONES) for _ in range(2)] == [VerdictKind.EQUAL] * 2
+    assert local.count == 2
+    assert check(count, (ONES,), compiled=lambda x: x * (local.count + 1)).kind is VerdictKind.WRONG
+
+
+def test_what_is_held_weakly_is_put_back():
+    module, seen, counts = torch.nn.Linear(3, 3), weakref.WeakSet(), weakref.WeakKeyDictionary()
+    by_name = weakref.WeakValueDictionary()
+
+    def once(x):
+        counts[module] = counts.get(module, 0) + 1
+        by_name[f"{len(by_name)}"] = module
+        if module in seen:
+            return x * counts[module]
+        seen.add(module)
+        return x * 10 * len(by_name)
+
+    assert [judged(once, ONES) for _ in range(2)] == [VerdictKind.EQUAL] * 2
+    assert (len(seen), counts[module], list(by_name)) == (1, 2, ["0", "1"])
+    assert check(once, (ONES,), compiled=lambda x: x * (counts[module] + 1)).kind is VerdictKind.WRONG
+
+
+def _raises(x):
+    held = x + 1
+    raise TypeError(f"no {held.shape}")
+
+
+def test_an_exception_keeps_nothing_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        given = torch.ones(3)
+        watched = weakref.ref(given)
+        with contextlib.suppress(TypeError):
+            judge_call(_raises, _raises, (given,), {}, JudgeOptions(), {"x": given}).unwrap()
+        del given
+        assert watched() is None
+    finally:
+        gc.enable()
