@@ -8,6 +8,7 @@ from contextlib import suppress
 import torch
 
 from ..equal_memory import equal_storages
+from .children import is_mark, own_dict
 
 
 class SavedStorage:
@@ -61,7 +62,7 @@ def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
 class SavedTensorState:
     """A tensor's own metadata: which memory it views, whether it requires grad, and its `.grad`."""
 
-    __slots__ = ("alias", "grad", "grad_fn", "hooks", "requires_grad", "value")
+    __slots__ = ("alias", "fields", "grad", "grad_fn", "hooks", "requires_grad", "value")
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value = value
@@ -69,6 +70,7 @@ class SavedTensorState:
         self.requires_grad = value.requires_grad
         self.grad_fn = value.grad_fn
         self.grad = value.grad if value.is_leaf else None
+        self.fields = dict(own_dict(value) or {})
         names = ("_backward_hooks", "_post_accumulate_grad_hooks") if value.is_leaf else ("_backward_hooks",)
         self.hooks = tuple((name, getattr(value, name), dict(getattr(value, name) or {})) for name in names)
 
@@ -84,15 +86,30 @@ class SavedTensorState:
         """Compare metadata, not bytes (bytes belong to the storage)."""
         if self.moved() or self.value.requires_grad != self.requires_grad:
             return True
+        if self._other_fields():
+            return True
         return self.value.is_leaf and self.grad_fn is None and self.value.grad is not self.grad
+
+    def _other_fields(self) -> bool:
+        """Return whether the tensor has other attributes; those that compilers leave do not count."""
+        now = own_dict(self.value) or {}
+        if not now and not self.fields:
+            return False
+        names = {name for name in now.keys() ^ self.fields.keys() if not is_mark(name)}
+        return bool(names) or any(now[name] is not self.fields[name] for name in now.keys() & self.fields.keys())
 
     def rewindable(self) -> bool:
         """Return False if the tensor's place in the autograd graph has changed for good."""
         return self.value.grad_fn is self.grad_fn or self.grad_fn is None
 
     def restore(self) -> None:
-        """Restore memory, requires_grad, `.grad` and hooks."""
+        """Restore memory, requires_grad, `.grad`, hooks and attributes."""
         self._restore_hooks()
+        if self._other_fields():
+            fields = own_dict(self.value) or {}
+            kept = {name: held for name, held in fields.items() if is_mark(name)}
+            fields.clear()
+            fields.update({**self.fields, **kept})
         if self.value.grad_fn is not None and self.grad_fn is None:
             with suppress(RuntimeError):  # a view cannot be detached in place; `rewindable` reports it
                 self.value.detach_()
@@ -154,6 +171,16 @@ def _other_view(now: torch.Tensor, before: torch.Tensor) -> bool:
         or now.stride() != before.stride()
         or now.storage_offset() != before.storage_offset()
     )
+
+
+def is_freed(value: torch.Tensor) -> bool:
+    """Return whether a tensor's memory has been made too small for its elements: reading them ends the process."""
+    if value.layout != torch.strided or not value.numel() or not has_storage(value):
+        return False
+    last = value.storage_offset() + sum(
+        (size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True)
+    )
+    return value.untyped_storage().nbytes() < (last + 1) * value.element_size()
 
 
 def has_storage(value: torch.Tensor) -> bool:
