@@ -252,7 +252,8 @@ class _Trials:
             unsteady |= unsteady_places(self.expected, self.runs.full(reference, lambda outcome: self.paths))
         if any(finding.kind.fails and finding.where not in unsteady for finding in findings):
             unsteady |= self._unwritten_places(reference, self.runs, self.paths)
-        return [unless_unsteady(finding, unsteady) for finding in findings]
+        counted = [finding for finding in findings if finding.where not in unsteady or not _is_reported_only(finding)]
+        return [unless_unsteady(finding, unsteady) for finding in counted]
 
     def unless_eager_varies(
         self, findings: list[Finding], reference: JudgedProgram, roots: Mapping[str, object]
@@ -301,6 +302,10 @@ class _Trials:
         where = ", ".join(list(flag.places)[:3])
         sentence = f"asks whether it is compiled at {where} and goes another way; with that answer eager agrees"
         return [Finding(VerdictKind.DESIGN, "values", "the program", sentence)]
+
+
+def _is_reported_only(finding: Finding) -> bool:
+    return finding.aspect in reported_only()
 
 
 def _draws_natively(eager: RunOutcome, snapshot: Snapshot, options: JudgeOptions) -> bool:

@@ -83,7 +83,9 @@ __all__ = [
     "lazy_class_property",
     "lazy_module",
     "leave_forward_mode",
+    "leave_function_modes",
     "leave_functorch",
+    "leave_tensor_hooks",
     "load_fake_modes",
     "log_api_usage",
     "make_fake",
@@ -98,11 +100,13 @@ __all__ = [
     "operator_schema",
     "outside_transforms",
     "override_questions",
+    "print_options",
     "quiet_fake_failures",
     "quiet_fake_runs",
     "running_gradient_number",
     "set_default_dtype",
     "set_grad_mode",
+    "set_print_options",
     "set_version",
     "state_parts",
     "state_questions",
@@ -115,6 +119,7 @@ __all__ = [
     "torch_function_state",
     "tracing_flag",
     "tracing_question",
+    "validates_distributions",
     "variable_functions",
     "weak_reference",
     "while_loop",
@@ -555,6 +560,33 @@ def default_device_or_none() -> torch.device | None:
     """Return the device that `torch.set_default_device` has set, None where nobody has (the judge sets it back)."""
     context = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
     return None if context is None else context.device
+
+
+def print_options() -> dict[str, Any]:
+    """Return how tensors are printed (the judge compares it, and sets it back); torch has no public reader."""
+    return dict(vars(torch._tensor_str.PRINT_OPTS))
+
+
+def set_print_options(options: dict[str, Any]) -> None:
+    """Set how tensors are printed (as above)."""
+    vars(torch._tensor_str.PRINT_OPTS).update(options)
+
+
+def leave_tensor_hooks(hooks: tuple[Any, ...]) -> None:
+    """Take hooks for saved tensors away until these are the innermost ones (the judge undoes what a run leaves on)."""
+    while (now := tensor_hooks()) and now != hooks:
+        torch._C._autograd._pop_saved_tensors_default_hooks()
+
+
+def leave_function_modes(depth: int) -> None:
+    """Take modes for functions away until there are no more than this many (as above)."""
+    while torch._C._len_torch_function_stack() > depth:
+        torch._C._pop_torch_function_stack()
+
+
+def validates_distributions() -> bool:
+    """Return whether new distributions check their arguments (the judge compares it, and sets it back)."""
+    return bool(torch.distributions.Distribution._validate_args)
 
 
 def next_gradient_number() -> int:

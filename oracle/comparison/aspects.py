@@ -20,12 +20,14 @@ from .compare_tensors import (
     filled_gradient_sentences,
     gradient_differences,
     gradient_stride_differences,
+    identity_differences,
     metadata_differences,
+    placement_differences,
     sharing_differences,
     zero_sign_sentences,
 )
 from .matching import Difference, MatchedOutcomes
-from .spoken import listening, spoken_differences, text_differences
+from .spoken import listening, spoken_differences, standing, stream_differences, text_differences
 
 Observe = Callable[[], AbstractContextManager[Callable[[], object]]]
 
@@ -116,12 +118,35 @@ ASPECTS: tuple[Aspect, ...] = (
         observe_live=False,
         outcomes=spoken_differences,
     ),
-    Aspect("exception-text", "the text of an exception", fails=False, outcomes=text_differences),
+    Aspect(
+        "streams",
+        "where standard output goes, and which warnings are shown",
+        observe=standing,
+        outcomes=stream_differences,
+    ),
+    Aspect(
+        "exception-text",
+        "the text of an exception, its notes, attributes and cause",
+        fails=False,
+        outcomes=text_differences,
+    ),
     Aspect(
         "filled-gradients",
         "zeros for `None` in the backward of one output alone",
         fails=False,
         gradients=filled_gradient_sentences,
+    ),
+    Aspect(
+        "identity",
+        "whether a tensor that comes back is the caller's own object",
+        fails=False,
+        outcomes=identity_differences,
+    ),
+    Aspect(
+        "placement",
+        "at which element of its memory a new tensor starts, and how large that memory is",
+        fails=False,
+        outcomes=placement_differences,
     ),
     Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
     Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),

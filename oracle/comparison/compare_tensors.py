@@ -52,7 +52,8 @@ def value_pairs(outcomes: MatchedOutcomes) -> Iterator[Pair]:
         if records is not None:
             eager, actual = records
             again = match.eager is not None and match.actual is not None and match.eager.again and match.actual.again
-            if eager.shape == actual.shape and eager.dtype == actual.dtype and not again:
+            same_form = eager.shape == actual.shape and eager.dtype == actual.dtype
+            if same_form and eager.value.shape == actual.value.shape and not again:  # one without numbers has no value
                 yield Pair(match.part, match.path, eager.value, actual.value)
                 if eager.tangent is not None and actual.tangent is not None:
                     yield Pair(match.part, f"tangent of {match.path}", eager.tangent, actual.tangent)
@@ -87,6 +88,39 @@ def sharing_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
         sentence = sharing.difference(match.path, *records) if records is not None else None
         if sentence is not None:
             yield Difference(match.position, match.path, sentence)
+
+
+def identity_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield tensors in the output that are the caller's own objects on one side only."""
+    for match in outcomes.matches:
+        if (
+            match.part == "values"
+            and _tensors(match) is not None
+            and match.eager is not None
+            and match.actual is not None
+        ):
+            expected, identity = match.eager.identity or 0, match.actual.identity or 0
+            if min(expected, identity) < 0 and expected != identity:
+                words = [
+                    "a new tensor" if number >= 0 else "the caller's own tensor" for number in (identity, expected)
+                ]
+                yield Difference(match.position, match.path, f"is {words[0]}, eager's is {words[1]}")
+
+
+def placement_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield new tensors that start elsewhere in their memory than eager's, or keep another amount of it alive."""
+    for match in outcomes.matches:
+        records = _tensors(match)
+        if (
+            records is None
+            or min(record.storage or 0 for record in records) < 0
+            or None in (r.storage for r in records)
+        ):
+            continue
+        eager, actual = records
+        if eager.shape == actual.shape and (eager.offset, eager.memory) != (actual.offset, actual.memory):
+            places = [f"element {one.offset} of {one.memory} bytes" for one in (actual, eager)]
+            yield Difference(match.position, match.path, f"starts at {places[0]}, eager's at {places[1]}")
 
 
 def gradient_differences(pair: GradientPair) -> Iterator[str]:
@@ -160,6 +194,10 @@ def _metadata(eager: TensorRecord, actual: TensorRecord) -> Iterator[tuple[str, 
         yield "grad_fn", eager_has, actual_has
     if eager.lazy != actual.lazy:
         yield "what is still to be done to its numbers", f"{eager.lazy}", f"{actual.lazy}"
+    for words in dict.fromkeys([*eager.facts, *actual.facts]):
+        eager_has, actual_has = eager.facts.get(words, "nothing"), actual.facts.get(words, "nothing")
+        if eager_has != actual_has:
+            yield words, eager_has, actual_has
     if (eager.tangent is None) != (actual.tangent is None):
         eager_has, actual_has = ("missing" if one.tangent is None else "a tensor" for one in (eager, actual))
         yield "tangent", eager_has, actual_has

@@ -100,11 +100,11 @@ def _unchanged(outcome: RunOutcome, path: str, record: TensorRecord) -> TensorRe
     before = outcome.before(path)
     if before is None or not record.dtype.is_floating_point or record.history:
         return None
-    if before.dtype != record.dtype or before.shape != record.shape:
+    if (before.dtype, before.shape, before.requires_grad) != (record.dtype, record.value.shape, record.requires_grad):
         return None
     slack = _STEPS_OF_ROUNDING * torch.finfo(record.dtype).eps
-    near = torch.allclose(record.value.double(), before.double(), rtol=slack, atol=0, equal_nan=True)
-    return replace(record, value=before.clone()) if near else None
+    near = torch.allclose(record.value.double(), before.detach().double(), rtol=slack, atol=0, equal_nan=True)
+    return replace(record, value=before.detach().clone()) if near else None
 
 
 class _Matcher:

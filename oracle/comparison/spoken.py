@@ -73,6 +73,42 @@ def spoken_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
             yield Difference(AFTER_ALL, name, f"is {actual[name][:80]!r}, eager's is {eager[name][:80]!r}")
 
 
+@contextlib.contextmanager
+def standing() -> Iterator[Callable[[], tuple[object, ...]]]:
+    """Note where output goes and which warnings are shown; what it yields says what is otherwise now.
+
+    Of new filters of warnings those count that hide or raise them and name neither a text nor a module: imports leave
+    such as name one.
+    """
+    before = _streams()
+    filters = list(warnings.filters)
+
+    def changed() -> tuple[object, ...]:
+        others = [type(one).__name__ for one, old in zip(_streams(), before, strict=True) if one is not old]
+        new = {(each[0], str(each[2])) for each in warnings.filters if each not in filters and _is_wide(each)}
+        return (*others, *sorted(new))
+
+    yield changed
+
+
+def _streams() -> tuple[object, object]:
+    return sys.stdout, sys.stderr
+
+
+def _is_wide(entry: Any) -> bool:
+    """Return whether a filter of warnings silences or raises them all, whatever their text and module."""
+    return entry[0] in ("error", "ignore") and entry[1] is None and entry[3] is None
+
+
+def stream_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield that output goes elsewhere, or that warnings are shown otherwise, than after eager."""
+    eager, actual = (outcome.observed["streams"] for outcome in (outcomes.eager, outcomes.actual))
+    if eager != actual:
+        yield Difference(
+            AFTER_ALL, "output and warnings", f"go to {actual or 'where they did'}, after eager to {eager}"
+        )
+
+
 def _said(outcome: RunOutcome) -> dict[str, str]:
     said = outcome.observed.get("spoken", {})
     assert isinstance(said, dict)
@@ -80,7 +116,17 @@ def _said(outcome: RunOutcome) -> dict[str, str]:
 
 
 def text_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
-    """Yield a difference of the texts of two exceptions of one class."""
+    """Yield differences of what two exceptions of one class say: text, notes, attributes, cause."""
     eager, actual = outcomes.eager.error, outcomes.actual.error
     if eager is not None and type(eager) is type(actual) and str(eager) != str(actual):
         yield Difference(AFTER_ALL, "text of the exception", f"is {str(actual)[:80]!r}, eager's is {str(eager)[:80]!r}")
+    if eager is not None and actual is not None and type(eager) is type(actual):
+        for name, first, second in zip(("attributes", "cause"), _more(eager), _more(actual), strict=True):
+            if first != second:
+                yield Difference(AFTER_ALL, f"{name} of the exception", f"is {second!r}, eager's is {first!r}"[:200])
+
+
+def _more(error: BaseException) -> tuple[dict[str, str], str]:
+    """Return the attributes of an exception, with its notes, as text; and the class of its cause."""
+    fields = {name: repr(held) for name, held in vars(error).items() if not name.startswith("_") or name == "__notes__"}
+    return {**fields, "args": str(len(error.args))}, type(error.__cause__).__name__

@@ -86,7 +86,7 @@ class ShadowRun(DispatchMode):
             rows = self._view(tensor) if is_plain(tensor) and storage_key(tensor) in self._storages else None
             known = rows is not None
             if rows is None:
-                value = tensor.detach()
+                value = tensor.detach().dequantize() if tensor.is_quantized else tensor.detach()
                 if is_plain(value):
                     value = self._view(value)[0] if has_no_memory(value) else value.to(wide_dtype(value.dtype))
                 rows = value.unsqueeze(0).expand(plan.count, *value.shape)

@@ -1,5 +1,6 @@
 """What an object holds, each part with a path as a user would write it; nothing of the user's runs."""
 
+import collections
 import threading
 import types
 import weakref
@@ -10,6 +11,7 @@ from typing import Any
 import torch
 
 from .kinds import ATOMS
+from .saved_library_objects import held_parts, library_parts
 
 # Attributes that a compiler leaves on functions, modules and tensors; the program does not read them.
 COMPILER_MARKS = (
@@ -129,6 +131,8 @@ def children_of(path: str, kind: str, value: Any) -> Iterator[tuple[str, object]
         yield from ((f"{path}.{name}", child) for name, child in fields_of(value) if name != "__wrapped__")
         if "__wrapped__" in vars(value):
             yield path, value.__wrapped__
+    elif kind == "library":
+        yield from held_parts(path, value)
     elif kind == "object":
         yield from _object_children(path, value)
 
@@ -172,8 +176,14 @@ def described_parts(path: str, kind: str, value: Any) -> list[tuple[str, object]
         return [(f"{path} member {number}", member) for number, member in enumerate(sorted(value, key=repr))]
     if kind == "dict":
         entries = [(f"{path}[{_key_words(key, number)}]", child) for number, (key, child) in enumerate(value.items())]
+        if isinstance(value, collections.defaultdict):
+            entries.append((f"{path}.default_factory", value.default_factory))
         return entries + [(f"{path}.{name}", child) for name, child in fields_of(value)]
     if kind in ("object", "class"):
         fields = class_attributes(value) if kind == "class" else fields_of(value)
         return [(f"{path}.{name}", child) for name, child in fields]
+    if kind == "library":
+        return library_parts(path, value)
+    if kind == "deque":
+        return [*children_of(path, kind, value), (f"{path}.maxlen", value.maxlen)]
     return list(children_of(path, kind, value))

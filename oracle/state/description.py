@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
+import torch
 
 from .argument_stand_ins import StandIns
 from .children import described_parts
 from .kinds import kind_of
 from .saved_objects import generator_digest
+from .saved_tensors import as_bytes
 from .snapshot import Snapshot
 from .tensor_records import TensorRecord, TensorRecorder
 
@@ -89,6 +91,9 @@ class Describer:
             return Node(kind, path, type_name, identity, children={state.path: state})
         if kind in ("closed", "forward-only") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
+        if kind == "storage":
+            memory = value.untyped() if isinstance(value, torch.TypedStorage) else value  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            return Node("buffer", path, type_name, identity, as_bytes(memory).cpu().numpy().copy())
         if kind in ("array", "buffer"):
             return Node(kind, path, type_name, identity, numpy.array(value, copy=True))
         if identity < 0 and not inside and kind != "tuple":

@@ -2,6 +2,8 @@
 
 import array
 import collections
+import datetime
+import decimal
 import enum
 import functools
 import io
@@ -18,6 +20,8 @@ import weakref
 
 import numpy
 import torch
+
+from .saved_library_objects import LIBRARY_CLASSES
 
 ATOMS = (
     type(None),
@@ -41,6 +45,10 @@ ATOMS = (
     enum.Enum,
     re.Pattern,
     pathlib.PurePath,
+    decimal.Decimal,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
     types.BuiltinFunctionType,
     types.CodeType,
     property,
@@ -60,14 +68,10 @@ CLOSED = (
     types.ModuleType,
     types.FrameType,
     types.TracebackType,
-    logging.Logger,
-    logging.Handler,
     threading.Thread,
-    type(threading.Lock()),
-    type(threading.RLock()),
-    threading.Event,
     weakref.ReferenceType,
     types.MappingProxyType,
+    logging.Handler,
 )
 
 
@@ -127,6 +131,8 @@ def kind_of(value: object) -> str:
         return "tensor"
     if issubclass(cls, OPENED):
         return "weak" if issubclass(cls, WEAK) else "object"
+    if issubclass(cls, LIBRARY_CLASSES):
+        return "library" if not _is_standard_stream(value) and not _is_a_runners(cls) else "closed"
     module = cls.__module__
     if issubclass(cls, CLOSED) or module.split(".")[0] in CLOSED_PACKAGES or module in CLOSED_MODULES:
         return "forward-only" if issubclass(cls, FORWARD_ONLY) and not _is_standard_stream(value) else "closed"
@@ -152,8 +158,14 @@ _CONTAINERS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("method", (types.MethodType,)),
     ("partial", (functools.partial,)),
     ("cell", (types.CellType,)),
+    ("storage", (torch.UntypedStorage, torch.TypedStorage)),
     ("generator", (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)),
 )
+
+
+def _is_a_runners(cls: type) -> bool:
+    """Return whether this is a class of the test runner's, such as a handler that collects records for it."""
+    return cls.__module__.split(".")[0] in CLOSED_PACKAGES - {"_io", "_thread"}
 
 
 def _is_standard_stream(value: object) -> bool:

@@ -8,7 +8,7 @@ import gc
 import operator
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,9 @@ import numpy
 import torch
 
 from plumbline.compiler.base.torch_facts import default_device_or_none
+
+from .library_switches import LIBRARY_SWITCHES
+from .switch import Switch
 
 _DEVICES = ("cpu", "cuda")
 _OF_COMPILERS = (
@@ -35,19 +38,6 @@ _OF_COMPILERS = (
 """How names of environment variables begin that compilers set for themselves."""
 _PRIVATE = "_TORCH"
 """How names begin that torch's compiler sets for its children, with addresses: another value at each compile."""
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """One piece of state.  name: as a sentence says it.  read: its present value.  write: sets it.
-
-    differs: whether a value that compiled code has left is not as good as eager's.
-    """
-
-    name: str
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
-    differs: Callable[[Any, Any], bool] = operator.ne
 
 
 def _deterministic(state: tuple[bool, bool]) -> None:
@@ -121,6 +111,7 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("garbage collection", gc.isenabled, _collect_garbage),
     Switch("working directory", os.getcwd, os.chdir),
     Switch("os.environ", _environment, _set_environment, _other_environment),
+    *LIBRARY_SWITCHES,
 )
 
 

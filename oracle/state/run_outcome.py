@@ -13,7 +13,7 @@ import torch
 from .argument_stand_ins import StandIns
 from .children import fields_of
 from .description import Describer, Node
-from .saved_tensors import SavedTensorState, plain_parts, storages_of
+from .saved_tensors import SavedTensorState, is_freed, plain_parts, storages_of
 from .snapshot import Changes, Snapshot
 from .tensor_records import TensorRecord
 
@@ -137,7 +137,7 @@ def _differs(now: torch.Tensor, saved: SavedTensorState) -> bool:
     """Return whether a stand-in differs from the (untouched) tensor it replaces."""
     before = saved.alias
     same_form = now.shape == before.shape and now.dtype == before.dtype and now.requires_grad == saved.requires_grad
-    return not same_form or not _bitwise_equal(now.detach(), before)
+    return not same_form or is_freed(now) or is_freed(before) or not _bitwise_equal(now.detach(), before)
 
 
 def _bitwise_equal(first: torch.Tensor, second: torch.Tensor) -> bool:

@@ -20,6 +20,7 @@ import torch
 
 from .children import class_attributes, is_mark, own_dict, slot_names
 from .kinds import ATOMS
+from .saved_library_objects import save_library_object
 from .walk import Binding
 
 MISSING = object()
@@ -160,16 +161,21 @@ class SavedFields:
     value: Any
     fields: SavedDict | None
     slots: tuple[tuple[str, object], ...]
+    kind: type
 
     def changed(self) -> bool:
-        """Compare attribute by attribute."""
+        """Compare the class, and attribute by attribute."""
+        if type(self.value) is not self.kind:
+            return True
         if self.fields is not None and self.fields.changed():
             return True
         slots = self.slots
         return bool(slots) and not _same_items((_slot(self.value, name) for name, _ in slots), (it for _, it in slots))
 
     def restore(self) -> None:
-        """Restore attributes without running `__setattr__`."""
+        """Restore the class and the attributes without running `__setattr__`."""
+        if type(self.value) is not self.kind:
+            object.__setattr__(self.value, "__class__", self.kind)
         if self.fields is not None and self.fields.changed():
             self.fields.restore()
         for name, item in self.slots:
@@ -350,7 +356,7 @@ def save_fields(value: Any) -> SavedFields:
     """Save the attributes of an object: its `__dict__` and its slots."""
     fields = own_dict(value)
     saved = None if fields is None else _save_dict(fields)
-    return SavedFields(value, saved, tuple((name, _slot(value, name)) for name in slot_names(type(value))))
+    return SavedFields(value, saved, tuple((name, _slot(value, name)) for name in slot_names(type(value))), type(value))
 
 
 def _save_function(value: types.FunctionType) -> SavedFunction:
@@ -370,6 +376,7 @@ _SAVERS: Mapping[str, Callable[[Any], SavedState]] = {
     "class": lambda value: SavedClass(value, tuple(class_attributes(value))),
     "buffer": lambda value: SavedBytes(value, value[:]),
     "array": lambda value: SavedBytes(value, value.copy()),
+    "library": save_library_object,
     "generator": lambda value: SavedGenerator(value, _generator_state(value)),
 }
 

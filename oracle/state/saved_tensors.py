@@ -156,6 +156,16 @@ def _other_view(now: torch.Tensor, before: torch.Tensor) -> bool:
     )
 
 
+def is_freed(value: torch.Tensor) -> bool:
+    """Return whether a tensor's memory has been made too small for its elements: reading them ends the process."""
+    if value.layout != torch.strided or not value.numel() or not has_storage(value):
+        return False
+    last = value.storage_offset() + sum(
+        (size - 1) * step for size, step in zip(value.shape, value.stride(), strict=True)
+    )
+    return value.untyped_storage().nbytes() < (last + 1) * value.element_size()
+
+
 def has_storage(value: torch.Tensor) -> bool:
     """Return whether the tensor is a strided view of plain bytes that can be saved."""
     if value.is_nested or value.layout != torch.strided or value.device.type == "meta":

@@ -83,12 +83,13 @@ class Snapshot:
         return [saved for saved in self.bindings if saved.changed()]
 
     def saved_numbers(self, path: str) -> torch.Tensor | None:
-        """Return what the tensor at a path held, in its shape; None for one without plain memory."""
+        """Return what the tensor at a path held, in its shape, requiring grad as it did; None without plain memory."""
         for known, _, saved in self.entries:
             if known == path and isinstance(saved, SavedTensorState) and has_storage(saved.alias):
                 alias, memory = saved.alias, self.storages[saved.alias.untyped_storage()._cdata].saved
                 plain = torch.empty(0, dtype=alias.dtype, device=alias.device)
-                return plain.set_(memory, alias.storage_offset(), alias.shape, alias.stride())
+                plain.set_(memory, alias.storage_offset(), alias.shape, alias.stride())
+                return plain.requires_grad_() if saved.requires_grad else plain
         return None
 
     def not_rewindable(self) -> list[str]:

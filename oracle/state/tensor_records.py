@@ -1,5 +1,6 @@
 """Tensors described by value, and which of them share memory."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -7,7 +8,9 @@ from torch.autograd import forward_ad
 
 from plumbline.compiler.base.torch_facts import forward_ad_is_active
 
-from .saved_tensors import has_storage
+from .children import is_mark, own_dict
+from .kinds import ATOMS
+from .saved_tensors import has_storage, is_freed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -16,7 +19,8 @@ class TensorRecord:
 
     value: a detached copy with the strides of the original.  storage: number of the storage, negative for those that
     existed before the call.  offset: in elements.  history: whether a step of autograd's graph made it.  lazy: whether
-    its numbers are still to be conjugated or negated.  tangent: a copy of that of forward-mode AD.
+    its numbers are still to be conjugated or negated.  tangent: a copy of that of forward-mode AD.  facts: what only
+    some tensors say of themselves.  memory: bytes of the storage.
     """
 
     value: torch.Tensor
@@ -32,6 +36,8 @@ class TensorRecord:
     lazy: str
     tangent: torch.Tensor | None
     type_name: str
+    facts: Mapping[str, object]
+    memory: int
     original: torch.Tensor  # the live tensor: keeps its storage alive, finds its lanes
 
     def is_overwritten(self) -> bool:
@@ -55,6 +61,8 @@ class TensorRecorder:
     def record(self, value: torch.Tensor) -> TensorRecord:
         """Return a tensor by value."""
         strided = value.layout == torch.strided
+        storage = self._storage(value)
+        facts = {**dict(_facts_of(value)), **(_attributes_of(value) if storage is None or storage >= 0 else {})}
         return TensorRecord(
             value=_copy_of(value),
             dtype=value.dtype,
@@ -62,13 +70,15 @@ class TensorRecorder:
             shape=tuple(value.shape),
             stride=tuple(value.stride()) if strided else (),
             offset=int(value.storage_offset()) if strided else 0,
-            storage=self._storage(value),
+            storage=storage,
             requires_grad=value.requires_grad,
             history=value.grad_fn is not None,
             inference=value.is_inference(),
             lazy=" and ".join(["conjugate"] * value.is_conj() + ["negative"] * value.is_neg()) or "nothing",
             tangent=_tangent_of(value),
             type_name=type(value).__qualname__,
+            facts=facts,
+            memory=value.untyped_storage().nbytes() if strided and has_storage(value) else 0,
             original=value,
         )
 
@@ -92,10 +102,39 @@ def _tangent_of(value: torch.Tensor) -> torch.Tensor | None:
     return None if tangent is None else _copy_of(tangent)
 
 
+def _facts_of(value: torch.Tensor) -> Iterator[tuple[str, object]]:
+    """Yield what is worth saying of a tensor that is sparse, quantised, freed, or watched by hooks."""
+    if value.layout == torch.sparse_coo:
+        yield "is_coalesced()", value.is_coalesced()
+    if value.is_quantized:
+        yield "the scheme of its quantisation", str(value.qscheme())
+        if value.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+            yield "scale and zero point", (value.q_scale(), value.q_zero_point())
+        else:
+            scales, points = value.q_per_channel_scales(), value.q_per_channel_zero_points()
+            yield "scales and zero points", (scales.tolist(), points.tolist(), value.q_per_channel_axis())
+    if is_freed(value):
+        yield "memory", "freed"
+    if value.retains_grad:
+        yield "retains_grad", True
+    if hooks := getattr(value, "_post_accumulate_grad_hooks", None) if value.is_leaf else None:
+        yield "number of hooks after accumulation", len(hooks)
+
+
+def _attributes_of(value: torch.Tensor) -> dict[str, object]:
+    """Return the plain attributes of a tensor that the call made; those that were there before it are walked."""
+    fields = own_dict(value) or {}
+    return {
+        f"attribute {name}": held
+        for name, held in fields.items()
+        if not is_mark(name) and isinstance(held, (*ATOMS, tuple))
+    }
+
+
 def _copy_of(value: torch.Tensor) -> torch.Tensor:
     """Return a detached copy by value; sparse and quantised tensors become plain."""
     with torch.no_grad():
-        if value.device.type == "meta":
+        if value.device.type == "meta" or is_freed(value):
             return torch.empty(0, dtype=value.dtype)  # it has no numbers
         plain = value.detach()
         if plain.layout != torch.strided:

@@ -2,6 +2,8 @@
 
 import functools
 import os
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -502,3 +504,15 @@ def test_an_error_inside_the_judge_hides_nothing_found_before(monkeypatch):
     verdict = check(lambda x: x * 2, (ONES,), compiled=lambda x: x * 3)
     assert verdict.kind is VerdictKind.WRONG
     assert VerdictKind.JUDGE_FAILED in {finding.kind for finding in verdict.findings}
+
+
+def test_a_warning_that_torch_gives_once_a_process_is_no_note():
+    program = """
+import torch
+from plumbline.oracle import check
+quantised = lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
+verdict = check(quantised, (torch.ones(3),), compiled=quantised)
+print(verdict.kind.value, verdict.notes)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "EQUAL ()"

@@ -76,6 +76,11 @@ def printing(x):
     return x * 2
 
 
+def silencing(x):
+    warnings.simplefilter("ignore")
+    return x * 2
+
+
 def fails(x):
     raise ValueError("no")
 
@@ -104,8 +109,11 @@ PLANTED = {
     "rng": (lambda x: x + random.random() * 0, lambda x: x + 0.0, X.clone),
     "double-backward": (lambda x: x * x, Once.apply, leaf),
     "spoken": (printing, lambda x: x * 2, X.clone),
+    "streams": (lambda x: x * 2, silencing, X.clone),
     "exception-text": (fails, lambda x: fails_with("yes"), X.clone),
     "filled-gradients": (lambda x: (x * 2, SECOND * 2), lambda x: Filling.apply(x, SECOND), leaf),
+    "identity": (lambda x: x, lambda x: x.view(x.shape), X.clone),
+    "placement": (lambda x: x * 2, lambda x: torch.cat([x, x * 2])[len(x) :], X.clone),
     "gradient-strides": (lambda x: x * 2, Strided.apply, leaf),
     "zero-sign": (lambda x: x * 0.0, lambda x: (x * 0.0).abs(), X.clone),
 }

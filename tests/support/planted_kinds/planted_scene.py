@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import decimal
-import functools
 import gc
 import locale
 import logging
@@ -128,26 +127,6 @@ def and_then(effect: Callable[..., object]) -> Plant:
     return compiler
 
 
-def kept_from_the_first_call(read: Callable[[], Any], write: Callable[[Any], object]) -> Plant:
-    """What the program reads is what it was at the first call: a guard is missing."""
-
-    def compiler(program: Program) -> Program:
-        found: list[Any] = []
-
-        def wrong(*args: Any, **keywords: Any) -> Any:
-            now = read()
-            found.append(now)
-            write(found[0])
-            try:
-                return program(*args, **keywords)
-            finally:
-                write(now)
-
-        return wrong
-
-    return compiler
-
-
 # -- what programs get -------------------------------------------------------------------------------------------------
 
 
@@ -209,9 +188,11 @@ def after_backward(*leaves: torch.Tensor) -> Callable[..., object]:
     return seen
 
 
-def play(one: PlantedScene, program: Program) -> object:
-    """Make the calls of a scene with one program and without the judge, and return what a user sees."""
+def play(kind: PlantedKind, *, wrong: bool) -> object:
+    """Make the calls of a kind with one of its programs and without the judge, and return what a user sees."""
     with put_back():
+        one = kind.make()
+        program = one.plant(one.program) if wrong else one.program
         _seed()
         results = []
         for args in one.calls:
@@ -255,11 +236,16 @@ class KindCompiler:
         pass
 
 
-def judge_scene(one: PlantedScene, plant: Plant) -> tuple[list[Verdict], object]:
-    """Have the calls of a scene judged; return the verdicts, and what a user sees afterwards."""
+def judge_kind(kind: PlantedKind, *, wrong: bool) -> tuple[list[Verdict], object]:
+    """Have the calls of a kind judged, the sound program or the wrong one as the compiled form of the sound one.
+
+    Returns the verdicts, and what a user sees afterwards.
+    """
     with put_back():
+        one = kind.make()
+        compiler = KindCompiler(one.plant if wrong else lambda program: program)
         _seed()
-        boundary = Boundary(one.program, "program", CompileRequest(), KindCompiler(plant), "eager", JudgeOptions())
+        boundary = Boundary(one.program, "program", CompileRequest(), compiler, "eager", JudgeOptions())
         verdicts, results = [], []
         for args in one.calls:
             judgement = boundary.call(args, one.keywords)
@@ -372,9 +358,3 @@ def put_back() -> Iterator[None]:
             torch.set_default_device(None)
             random.setstate(states[0])
             numpy.random.set_state(states[1])
-
-
-def counted(start: int = 0) -> Callable[[], int]:
-    """Return a function that counts its calls."""
-    numbers = iter(range(start + 1, sys.maxsize))
-    return functools.partial(next, numbers)

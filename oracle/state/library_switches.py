@@ -1,0 +1,191 @@
+"""Settings of torch's parts and of the standard library that a program may leave changed; rows as in `process_state`.
+
+A row reads without side effects and costs a microsecond: all are read around every run.  Registries that imports fill
+(where modules are searched for, how classes are pickled) are compared in one direction: compilers import as well.
+"""
+
+import builtins
+import copyreg
+import csv
+import decimal
+import gc
+import locale
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+import torch
+
+from plumbline.compiler.base.torch_facts import (
+    function_mode_depth,
+    leave_function_modes,
+    leave_tensor_hooks,
+    print_options,
+    set_print_options,
+    tensor_hooks,
+    validates_distributions,
+)
+
+from .switch import Switch
+
+_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
+)
+_TINY = 1e-310  # becomes 0 where the processor flushes such numbers
+
+
+def _attribute(name: str, holder: Any, attribute: str) -> Switch:
+    return Switch(name, lambda: getattr(holder, attribute), lambda value: setattr(holder, attribute, value))
+
+
+def _other_finders(eager: Sequence[object], actual: Sequence[object]) -> bool:
+    """Return whether modules are searched for otherwise; `six`, which others carry along, adds itself."""
+    first, second = ([one for one in found if "six" not in type(one).__module__] for found in (eager, actual))
+    return first != second
+
+
+def _other_folders(eager: Sequence[str], actual: Sequence[str]) -> bool:
+    """Return whether modules come from other folders; `setuptools` adds one of its own when imported."""
+    first, second = ([one for one in found if not str(one).endswith("_vendor")] for found in (eager, actual))
+    return first != second
+
+
+def _refill(held: list[Any]) -> Callable[[Sequence[Any]], None]:
+    def write(saved: Sequence[Any]) -> None:
+        held[:] = saved
+
+    return write
+
+
+def _set_signals(saved: Mapping[Any, Any]) -> None:
+    """Set handlers back; only the main thread may, and one that was not set from Python cannot be."""
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in saved.items():
+            if handler is not None and signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+
+
+def _decimals() -> tuple[object, ...]:
+    context = decimal.getcontext()
+    traps = tuple(context.traps.values())
+    return context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp, traps
+
+
+def _set_decimals(saved: tuple[Any, ...]) -> None:
+    context = decimal.getcontext()
+    context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp = saved[:6]
+    context.traps.update(zip(context.traps, saved[6], strict=True))
+
+
+def _builtins() -> dict[str, object]:
+    return vars(builtins).copy()
+
+
+def _other_builtins(eager: Mapping[str, object], actual: Mapping[str, object]) -> bool:
+    return bool((eager.keys() ^ actual.keys()) - {"_"})  # that is the prompt's last result
+
+
+def _set_builtins(saved: Mapping[str, object]) -> None:
+    for name in _builtins().keys() - saved.keys():
+        delattr(builtins, name)
+    vars(builtins).update(saved)
+
+
+def _pickled() -> dict[type, Any]:
+    return dict(copyreg.dispatch_table)
+
+
+def _set_pickled(saved: Mapping[Any, Any]) -> None:
+    for kind in _pickled().keys() - saved.keys():
+        del copyreg.dispatch_table[kind]
+    copyreg.dispatch_table.update(saved)
+
+
+def _hooks_for_all(module: Any) -> Switch:
+    """Hooks that run for every module or optimizer; torch keeps them as dictionaries at the top of a module."""
+    short = module.__name__.rpartition(".")[2]
+    held = vars(module)
+    names = [name for name, value in held.items() if name.startswith("_global_") and isinstance(value, dict)]
+
+    def read() -> dict[str, dict[Any, Any]]:
+        return {name: dict(held[name]) for name in names}
+
+    def write(saved: Mapping[str, Mapping[Any, Any]]) -> None:
+        for name, hooks in saved.items():
+            held[name].clear()
+            held[name].update(hooks)
+
+    return Switch(f"hooks of every {short}", read, write, lambda eager, actual: _counts(eager) != _counts(actual))
+
+
+def _counts(held: Mapping[str, Mapping[Any, Any]]) -> dict[str, int]:
+    return {name: len(hooks) for name, hooks in held.items()}  # each run registers functions of its own
+
+
+def _attention(kind: str) -> Switch:
+    backend = torch.backends.cuda
+    read = getattr(backend, f"{kind}_sdp_enabled")
+    return Switch(f"{kind} attention", read, getattr(backend, f"enable_{kind}_sdp"))
+
+
+_FUTURE = torch.__future__
+
+LIBRARY_SWITCHES: tuple[Switch, ...] = (
+    _attribute("filling of new memory", torch.utils.deterministic, "fill_uninitialized_memory"),
+    Switch("flushing of tiny numbers", lambda: _TINY * 1.0 == 0, torch.set_flush_denormal),
+    Switch("number of modes for functions", function_mode_depth, leave_function_modes),
+    Switch(
+        "hooks for saved tensors",
+        tensor_hooks,
+        leave_tensor_hooks,
+        lambda eager, actual: bool(eager) != bool(actual),
+    ),
+    Switch(
+        "fast path of transformers", torch.backends.mha.get_fastpath_enabled, torch.backends.mha.set_fastpath_enabled
+    ),
+    *(_attention(kind) for kind in ("flash", "mem_efficient", "math")),
+    Switch("print options of torch", print_options, set_print_options),
+    Switch(
+        "validation of distributions",
+        validates_distributions,
+        torch.distributions.Distribution.set_default_validate_args,
+        lambda eager, actual: actual and not eager,  # stock's compiler switches it off where it is first used
+    ),
+    _hooks_for_all(sys.modules["torch.nn.modules.module"]),
+    _hooks_for_all(sys.modules["torch.optim.optimizer"]),
+    Switch(
+        "swapping of parameters",
+        _FUTURE.get_swap_module_params_on_conversion,
+        _FUTURE.set_swap_module_params_on_conversion,
+    ),
+    Switch(
+        "overwriting of parameters",
+        _FUTURE.get_overwrite_module_params_on_conversion,
+        _FUTURE.set_overwrite_module_params_on_conversion,
+    ),
+    Switch("print options of NumPy", numpy.get_printoptions, lambda saved: numpy.set_printoptions(**saved)),
+    Switch("sys.path", lambda: list(sys.path), _refill(sys.path), _other_folders),
+    Switch("sys.meta_path", lambda: list(sys.meta_path), _refill(sys.meta_path), _other_finders),
+    Switch("switch interval", sys.getswitchinterval, sys.setswitchinterval),
+    Switch("most digits of an integer", sys.get_int_max_str_digits, sys.set_int_max_str_digits),
+    Switch("when garbage is collected", gc.get_threshold, lambda saved: gc.set_threshold(*saved)),
+    Switch("callbacks of the garbage collector", lambda: list(gc.callbacks), _refill(gc.callbacks)),
+    Switch("decimal context", _decimals, _set_decimals),
+    Switch("locale", lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)),
+    *(_attribute(f"sys.{name}", sys, name) for name in ("excepthook", "displayhook", "unraisablehook")),
+    _attribute("threading.excepthook", threading, "excepthook"),
+    Switch("trace function", sys.gettrace, sys.settrace),
+    Switch("handlers of signals", lambda: {number: signal.getsignal(number) for number in _SIGNALS}, _set_signals),
+    Switch("what logging disables", lambda: logging.root.manager.disable, logging.disable),
+    Switch("level of the root logger", lambda: logging.root.level, logging.root.setLevel),
+    Switch("handlers of the root logger", lambda: list(logging.root.handlers), _refill(logging.root.handlers)),
+    Switch("default timeout of sockets", socket.getdefaulttimeout, socket.setdefaulttimeout),
+    Switch("largest field of csv", csv.field_size_limit, csv.field_size_limit),
+    Switch("copyreg.dispatch_table", _pickled, _set_pickled, lambda eager, actual: not eager.keys() <= actual.keys()),
+    Switch("builtins", _builtins, _set_builtins, _other_builtins),
+)
