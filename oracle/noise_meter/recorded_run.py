@@ -184,6 +184,9 @@ class RecordedRun(ShadowRun):
             if not tensors_in(result) and facts.name == "_local_scalar_dense" and not before[0].is_exact:
                 self._distrust(f"a number is read from a tensor at line {site.line} and counts as exact from there")
             return
+        rounds = not (facts.fixed or facts.moving or facts.jumping or facts.converting)
+        if rounds and any(t.dtype in (torch.float64, torch.complex128) for t in outputs):
+            self._distrust("operators in float64 count as exact")
         random = facts.draws(args, kwargs) or facts.name == "nextafter"  # which takes eager's step as a draw
         exact_already = (
             (facts.fixed and facts.name != "nextafter")
@@ -191,6 +194,8 @@ class RecordedRun(ShadowRun):
             or (random and facts.name in PURE)
         )
         if exact_already and not (random and facts.name == "normal"):
+            if facts.name.startswith("resize") and not before[0].is_exact:
+                self._distrust(f"{func}: what the memory held before counts as exact")
             self._take(outputs)
             return
         if facts.foreign:

@@ -262,6 +262,13 @@ def test_what_cannot_be_followed_is_said():
     assert "a number is read from a tensor" in report.untrusted[0]
 
 
+def test_operators_in_float64_count_as_exact_and_that_is_said():
+    report = measure_noise(lambda x: x.exp().double().log(), uniform(3))
+    assert report.untrusted == ("operators in float64 count as exact",)
+    assert 0 < only(report).error < 1e-6
+    assert measure_noise(lambda x: x.exp().double(), uniform(3)).untrusted == ()
+
+
 def test_results_of_any_form_have_their_path():
     report = measure_noise(lambda x: {"a": [x.sin(), 1], "b": (x.int(), x.cos())}, uniform(3))
     assert [output.path for output in report.outputs] == ["output['a'][0]", "output['b'][1]"]
