@@ -5,7 +5,7 @@ operands that the program has, whose distance from the program's result is what 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -96,9 +96,8 @@ class RecordedCall:
 
     def replay_smaller(self, values: list[Tensor]) -> list[Tensor]:
         """Return the same by the smaller operators that this one is made of."""
-        assert self.call.facts.decomposition is not None
-        args, kwargs = _filled((self.call.args, self.call.kwargs), values)
-        return tensors_in(self.call.facts.decomposition(*args, **kwargs))
+        facts = replace(self.call.facts, replacement=self.call.facts.decomposition)
+        return replayed(replace(self.call, facts=facts), values, None, values)
 
 
 def _filled(tree: Any, values: list[Tensor]) -> tuple[Any, Any]:

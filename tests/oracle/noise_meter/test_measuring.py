@@ -125,9 +125,9 @@ def test_gradients_are_outputs_and_backward_lines_are_those_of_the_forward():
 
     report = NoiseMeter(gradients=True).measure(loss, uniform(5, 8).requires_grad_())
     paths = [output.path for output in report.outputs]
-    assert paths[:2] == ["output", "gradient of argument[0]"]
-    assert len(paths) == 4  # weight and bias are found by the history
-    weight = report.outputs[2]
+    assert paths[1:3] == ["gradient of model.weight", "gradient of model.bias"]
+    assert paths[3:] == ["gradient of argument[0]"]
+    weight = report.outputs[1]
     assert any(line.backward and line.source == "hidden = model(x).exp()" for line in weight.lines)
     assert model.weight.grad is None
 
