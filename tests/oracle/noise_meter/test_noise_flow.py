@@ -102,17 +102,10 @@ def test_an_operator_without_a_derivative_introduces_what_passes():
     assert sum(line.introduced for line in output.lines) == pytest.approx(1, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        nn.Sequential(
-            nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 3)
-        ),
-        nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.Flatten(), nn.LayerNorm(64)),
-    ],
-    ids=["batch norm", "group norm"],
-)
-def test_saved_statistics_carry_noise_of_their_own(model):
+@pytest.mark.parametrize("norm", [lambda: nn.BatchNorm2d(4), lambda: nn.GroupNorm(2, 4)], ids=["batch", "group"])
+def test_saved_statistics_carry_noise_of_their_own(norm):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), norm(), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.LayerNorm(16))
     report = NoiseMeter(gradients=True, traced=20).measure(model, torch.randn(5, 2, 6, 6))
     assert len(report.outputs) > 4
     for output in report.outputs:
