@@ -105,11 +105,11 @@ def test_an_operator_without_a_derivative_introduces_what_passes():
 @pytest.mark.parametrize("norm", [lambda: nn.BatchNorm2d(4), lambda: nn.GroupNorm(2, 4)], ids=["batch", "group"])
 def test_saved_statistics_carry_noise_of_their_own(norm):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(2, 4, 3), norm(), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.LayerNorm(16))
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), norm(), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 3))
     report = NoiseMeter(gradients=True, traced=20).measure(model, torch.randn(5, 2, 6, 6))
     assert len(report.outputs) > 4
     for output in report.outputs:
-        if output.lines:
+        if output.lines and output.digits > 1:  # before a batch norm, a bias has no gradient but rounding
             assert output.explained == pytest.approx(1, rel=1e-6), output.path
 
 
