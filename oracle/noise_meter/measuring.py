@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..noise.monte_carlo import unit_roundoff
 from ..noise.shadow import is_plain
+from ..user_overrides import with_overrides, without_overrides
 from .noise_flow import Flow, flows_of
 from .noise_report import CoursePoint, LineNoise, NoiseReport, OutputNoise
 from .recorded_run import RecordedRun, WrittenTensor, difference, share
@@ -46,20 +47,25 @@ class NoiseMeter:
 
     def measure(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> NoiseReport:
         """Run `fn(*args, **kwargs)` once and return its noise; raises what it raises."""
+        with without_overrides():
+            report = self._measured(fn, args, kwargs)
+        for reports in _LISTENERS:
+            reports.append(report)
+        return report
+
+    def _measured(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoiseReport:
         leaves = dict(_leaves_of(fn, args, kwargs))
-        with RecordedRun() as run:
+        with RecordedRun() as run, with_overrides():
             result = fn(*args, **kwargs)
-            outputs = dict(float_tensors(result, "output"))
+            with without_overrides():
+                outputs = dict(float_tensors(result, "output"))
             if self.gradients:
                 outputs |= _gradients(outputs, leaves)
         for path, leaf in leaves.items():  # a backward of the program's own
             if leaf.grad is not None and run.pair_of(leaf.grad)[0] is not None:
                 outputs.setdefault(f"gradient of {path}", leaf.grad)
-        with torch.no_grad():
-            report = self.report(_name(fn), run, outputs, result)
-        for reports in _LISTENERS:
-            reports.append(report)
-        return report
+        with run.aside():
+            return self.report(_name(fn), run, outputs, result)
 
     def report(self, name: str, run: RecordedRun, outputs: dict[str, Tensor], result: Any) -> NoiseReport:
         """Return the noise of some tensors of a run that has ended."""

@@ -5,6 +5,7 @@ operands that the program has, whose distance from the program's result is what 
 """
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,6 +136,10 @@ class RecordedRun(ShadowRun):
         self._pairs: dict[int, PairStorage] = {}
         self._new = 0
         self._sites = SiteFinder()
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Return a context for work on the tape: no warnings, no modes of the user's, no gradients, wide by default."""
+        return self._apart()
 
     def pair_of(self, tensor: Tensor) -> tuple[PairStorage | None, StoragePlace, Tensor, Tensor]:
         """Return the storage of a tensor, its place there, and its computed and exact numbers."""

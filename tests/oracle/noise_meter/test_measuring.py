@@ -1,11 +1,13 @@
 """The noise meter: digits that are really lost, at the lines that lose them."""
 
 import math
+import warnings
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from plumbline.oracle import NoiseMeter, measure_noise
 
@@ -267,6 +269,27 @@ def test_operators_in_float64_count_as_exact_and_that_is_said():
     assert report.untrusted == ("operators in float64 count as exact",)
     assert 0 < only(report).error < 1e-6
     assert measure_noise(lambda x: x.exp().double(), uniform(3)).untrusted == ()
+
+
+def test_the_meter_is_not_heard_or_seen():
+    class Counting(TorchFunctionMode):
+        seen = 0
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen += 1
+            return func(*args, **(kwargs or {}))
+
+    def program(x):
+        return (x.to(torch.complex64) * 1j).real.exp().sum()
+
+    with warnings.catch_warnings(), Counting() as alone:
+        warnings.simplefilter("error")
+        program(uniform(3))
+    with warnings.catch_warnings(), Counting() as measured:
+        warnings.simplefilter("error")
+        measure_noise(program, uniform(3))
+    assert measured.seen == alone.seen
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_results_of_any_form_have_their_path():
