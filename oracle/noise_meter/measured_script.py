@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from plumbline.compiler.base.errors import UserError
@@ -49,7 +48,7 @@ def script_reports(target: str, arguments: list[str], meter: NoiseMeter) -> list
         with RecordedRun() as run:
             _execute(module, source, path)
         outputs = dict(_named_tensors(module, run))
-        with torch.no_grad():
+        with run.aside():
             return [meter.report(path.name, run, outputs, None)]
 
 

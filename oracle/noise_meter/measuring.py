@@ -4,7 +4,7 @@ import linecache
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..noise.monte_carlo import unit_roundoff
 from ..noise.shadow import is_plain
+from ..user_overrides import with_overrides, without_overrides
 from .noise_flow import Flow, flows_of
 from .noise_report import CoursePoint, LineNoise, NoiseReport, OutputNoise
 from .recorded_run import RecordedRun, WrittenTensor, difference, share
@@ -46,20 +47,25 @@ class NoiseMeter:
 
     def measure(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> NoiseReport:
         """Run `fn(*args, **kwargs)` once and return its noise; raises what it raises."""
+        with without_overrides():
+            report = self._measured(fn, args, kwargs)
+        for reports in _LISTENERS:
+            reports.append(report)
+        return report
+
+    def _measured(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoiseReport:
         leaves = dict(_leaves_of(fn, args, kwargs))
-        with RecordedRun() as run:
+        with RecordedRun() as run, with_overrides():
             result = fn(*args, **kwargs)
-            outputs = dict(float_tensors(result, "output"))
+            with without_overrides():
+                outputs = dict(float_tensors(result, "output"))
             if self.gradients:
                 outputs |= _gradients(outputs, leaves)
         for path, leaf in leaves.items():  # a backward of the program's own
             if leaf.grad is not None and run.pair_of(leaf.grad)[0] is not None:
                 outputs.setdefault(f"gradient of {path}", leaf.grad)
-        with torch.no_grad():
-            report = self.report(_name(fn), run, outputs, result)
-        for reports in _LISTENERS:
-            reports.append(report)
-        return report
+        with run.aside():
+            return self.report(_name(fn), run, outputs, result)
 
     def report(self, name: str, run: RecordedRun, outputs: dict[str, Tensor], result: Any) -> NoiseReport:
         """Return the noise of some tensors of a run that has ended."""
@@ -127,14 +133,29 @@ def float_tensors(value: Any, path: str) -> Iterator[tuple[str, Tensor]]:
 
 
 def _leaves_of(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    """Yield what gradients are taken by: parameters of the function's module, then arguments that require them."""
+    """Yield what gradients are taken by: parameters of modules that the function has, arguments that require them."""
     owners = [fn, getattr(fn, "__self__", None), *args, *kwargs.values()]
     for owner in owners:
         if isinstance(owner, nn.Module):
             yield from ((name, parameter) for name, parameter in owner.named_parameters() if parameter.requires_grad)
+    for prefix, module in _modules_around(fn):
+        yield from ((f"{prefix}.{name}", each) for name, each in module.named_parameters() if each.requires_grad)
     for path, tensor in [*float_tensors(list(args), "argument"), *float_tensors(kwargs, "argument")]:
         if tensor.requires_grad:
             yield path, tensor
+
+
+def _modules_around(fn: Any) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the modules that a function finds in its surroundings, each with the name that it has there."""
+    code, cells = getattr(fn, "__code__", None), getattr(fn, "__closure__", None) or ()
+    if code is None:
+        return
+    for name, cell in zip(code.co_freevars, cells, strict=False):
+        with suppress(ValueError):  # a cell that is still empty
+            if isinstance(cell.cell_contents, nn.Module):
+                yield name, cell.cell_contents
+    around = getattr(fn, "__globals__", {})
+    yield from ((name, around[name]) for name in code.co_names if isinstance(around.get(name), nn.Module))
 
 
 def _gradients(outputs: dict[str, Tensor], leaves: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -183,7 +204,8 @@ def _output(path: str, tensor: Tensor, computed: Tensor, exact: Tensor) -> Outpu
     full = digits_of(0.0, dtype)
     units, worst = 0.0, None
     if error.numel() and bool(error.any()):
-        unit = (2 * unit_roundoff(dtype) * size).clamp(min=2 * unit_roundoff(dtype) * torch.finfo(dtype).tiny)
+        larger = torch.maximum(size, torch.where(fine, computed.abs(), size).nan_to_num(posinf=0.0))
+        unit = (2 * unit_roundoff(dtype) * larger).clamp(min=2 * unit_roundoff(dtype) * torch.finfo(dtype).tiny)
         ratio = error.abs() / unit
         worst = tuple(map(int, torch.unravel_index(ratio.argmax(), ratio.shape)))
         units = float(ratio[worst])

@@ -123,8 +123,10 @@ def _gradients(call: RecordedCall, moving: list[int], weights: list[Tensor | Non
     """Return the derivative of the weighted results by each moving operand, half way between its two values."""
     facts = call.call.facts
     ways = [call.replay]
-    if facts.decomposition is not None and not facts.written and call.draw is None:
-        ways.insert(0 if facts.name in WITH_STATISTICS else 1, call.replay_smaller)
+    if facts.decomposition is not None and call.draw is None and facts.name in WITH_STATISTICS:
+        ways.insert(0, call.replay_smaller)
+    elif facts.decomposition is not None and call.draw is None and not facts.written:
+        ways.append(call.replay_smaller)
     with torch.inference_mode(False), torch.enable_grad():
         values = [_half_way(operand, leaf=n in moving) for n, operand in enumerate(call.operands)]
         leaves = [values[n] for n in moving]

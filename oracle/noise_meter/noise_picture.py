@@ -6,7 +6,7 @@ The drawing is SVG written by hand, with nothing from outside; a page is the sam
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from .noise_report import MOST_LINES, CoursePoint, LineNoise, NoiseReport, OutputNoise, title_of, where_of
+from .noise_report import MOST_LINES, CoursePoint, LineNoise, NoiseReport, OutputNoise, shortened, title_of, where_of
 
 _WIDE, _MARGIN = 1040, 24
 _ROW, _HEAD, _CHART = 26, 66, 150
@@ -73,7 +73,6 @@ def _section(program: str, output: OutputNoise, top: int) -> tuple[list[str], in
 
 def _line_row(line: LineNoise, full: float, y: int) -> list[str]:
     """Return one line of the program: its place and text, digits kept and lost, what it adds, what it does."""
-    source = line.source if len(line.source) <= _SOURCE else line.source[: _SOURCE - 1] + "…"
     tip = f"{where_of(line)}: {line.does}; {', '.join(line.operators)}; "
     tip += f"{line.lost:.1f} digits lost, {line.weight:.1%} added"
     kept, lost = (_BAR * value / full for value in (line.digits_after, line.lost))
@@ -83,7 +82,7 @@ def _line_row(line: LineNoise, full: float, y: int) -> list[str]:
     return [
         f"<g><title>{escape(tip)}</title>",
         where,
-        _text(_MARGIN, y + 20, source, size=11, family=_MONO),
+        _text(_MARGIN, y + 20, shortened(line.source, _SOURCE), size=11, family=_MONO),
         _box(_BAR_AT, y + 6, _BAR, 13, "#f2f2f2"),
         _box(_BAR_AT, y + 6, kept, 13, _KEPT),
         _box(_BAR_AT + kept, y + 6, lost, 13, _LOST),

@@ -81,7 +81,8 @@ class OutputNoise:
     """One output, and the lines that have to do with its noise, those that lose most digits first.
 
     digits: decimal digits that are right, by norm, of the `digits_of_dtype` that its dtype has.
-    units: largest error of an element in units in the last place of that element; worst_index, computed, exact: there.
+    units: largest error of an element in units in the last place of that element, computed or exact, whichever is
+    larger, so that all digits lost are 1 / eps; worst_index, computed, exact: there.
     error: norm of the error relative to that of the exact output.
     not_finite: elements that are not finite, and are in exact arithmetic.
     course: the operators on the way to it, in the order in which they ran.
@@ -114,6 +115,11 @@ def where_of(line: LineNoise) -> str:
     place = f"{os.path.basename(line.file)}:{line.line}" if line.line else "(no line of yours)"
     place += f" {line.module}" if line.module else ""
     return f"{place} backward" if line.backward else place
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text of at most that many characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def title_of(output: OutputNoise) -> str:
@@ -153,7 +159,9 @@ def _table(output: OutputNoise, most: int) -> str:
         passing = min(1.0, abs(line.passing))
         cells = f"{line.lost:5.1f} {line.digits_after:5.1f} {line.weight:5.0%} {passing:6.0%}"
         times = f" ({line.calls} operators)" if line.calls > 1 else ""
-        text.append(f"  {cells}  {where_of(line):<{wide}}  {line.does:<{max(12, words)}}  {line.source}{times}")
+        text.append(
+            f"  {cells}  {where_of(line):<{wide}}  {line.does:<{max(12, words)}}  {shortened(line.source, 72)}{times}"
+        )
     if len(rows) > most:
         text.append(f"  ... and {len(rows) - most} lines more")
     return "\n".join(text)

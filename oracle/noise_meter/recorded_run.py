@@ -5,7 +5,8 @@ operands that the program has, whose distance from the program's result is what 
 """
 
 import math
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -96,9 +97,8 @@ class RecordedCall:
 
     def replay_smaller(self, values: list[Tensor]) -> list[Tensor]:
         """Return the same by the smaller operators that this one is made of."""
-        assert self.call.facts.decomposition is not None
-        args, kwargs = _filled((self.call.args, self.call.kwargs), values)
-        return tensors_in(self.call.facts.decomposition(*args, **kwargs))
+        facts = replace(self.call.facts, replacement=self.call.facts.decomposition)
+        return replayed(replace(self.call, facts=facts), values, None, values)
 
 
 def _filled(tree: Any, values: list[Tensor]) -> tuple[Any, Any]:
@@ -136,6 +136,10 @@ class RecordedRun(ShadowRun):
         self._pairs: dict[int, PairStorage] = {}
         self._new = 0
         self._sites = SiteFinder()
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Return a context for work on the tape: no warnings, no modes of the user's, no gradients, wide by default."""
+        return self._apart()
 
     def pair_of(self, tensor: Tensor) -> tuple[PairStorage | None, StoragePlace, Tensor, Tensor]:
         """Return the storage of a tensor, its place there, and its computed and exact numbers."""
@@ -184,6 +188,9 @@ class RecordedRun(ShadowRun):
             if not tensors_in(result) and facts.name == "_local_scalar_dense" and not before[0].is_exact:
                 self._distrust(f"a number is read from a tensor at line {site.line} and counts as exact from there")
             return
+        rounds = not (facts.fixed or facts.moving or facts.jumping or facts.converting)
+        if rounds and any(t.dtype in (torch.float64, torch.complex128) for t in outputs):
+            self._distrust("operators in float64 count as exact")
         random = facts.draws(args, kwargs) or facts.name == "nextafter"  # which takes eager's step as a draw
         exact_already = (
             (facts.fixed and facts.name != "nextafter")
@@ -191,6 +198,8 @@ class RecordedRun(ShadowRun):
             or (random and facts.name in PURE)
         )
         if exact_already and not (random and facts.name == "normal"):
+            if facts.name.startswith("resize") and not before[0].is_exact:
+                self._distrust(f"{func}: what the memory held before counts as exact")
             self._take(outputs)
             return
         if facts.foreign:

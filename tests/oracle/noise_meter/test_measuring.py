@@ -1,11 +1,13 @@
 """The noise meter: digits that are really lost, at the lines that lose them."""
 
 import math
+import warnings
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from plumbline.oracle import NoiseMeter, measure_noise
 
@@ -125,9 +127,9 @@ def test_gradients_are_outputs_and_backward_lines_are_those_of_the_forward():
 
     report = NoiseMeter(gradients=True).measure(loss, uniform(5, 8).requires_grad_())
     paths = [output.path for output in report.outputs]
-    assert paths[:2] == ["output", "gradient of argument[0]"]
-    assert len(paths) == 4  # weight and bias are found by the history
-    weight = report.outputs[2]
+    assert paths[1:3] == ["gradient of model.weight", "gradient of model.bias"]
+    assert paths[3:] == ["gradient of argument[0]"]
+    weight = report.outputs[1]
     assert any(line.backward and line.source == "hidden = model(x).exp()" for line in weight.lines)
     assert model.weight.grad is None
 
@@ -260,6 +262,34 @@ def test_the_program_runs_once_and_as_it_does_alone():
 def test_what_cannot_be_followed_is_said():
     report = measure_noise(lambda x: x * x.exp().sum().item(), uniform(3))
     assert "a number is read from a tensor" in report.untrusted[0]
+
+
+def test_operators_in_float64_count_as_exact_and_that_is_said():
+    report = measure_noise(lambda x: x.exp().double().log(), uniform(3))
+    assert report.untrusted == ("operators in float64 count as exact",)
+    assert 0 < only(report).error < 1e-6
+    assert measure_noise(lambda x: x.exp().double(), uniform(3)).untrusted == ()
+
+
+def test_the_meter_is_not_heard_or_seen():
+    class Counting(TorchFunctionMode):
+        seen = 0
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen += 1
+            return func(*args, **(kwargs or {}))
+
+    def program(x):
+        return (x.to(torch.complex64) * 1j).real.exp().sum()
+
+    with warnings.catch_warnings(), Counting() as alone:
+        warnings.simplefilter("error")
+        program(uniform(3))
+    with warnings.catch_warnings(), Counting() as measured:
+        warnings.simplefilter("error")
+        measure_noise(program, uniform(3))
+    assert measured.seen == alone.seen
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_results_of_any_form_have_their_path():

@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn import functional
 
 from plumbline.oracle import NoiseMeter, measure_noise
@@ -99,6 +100,30 @@ def test_an_operator_without_a_derivative_introduces_what_passes():
 
     (output,) = measure_noise(program, start()).outputs
     assert sum(line.introduced for line in output.lines) == pytest.approx(1, rel=1e-8)
+
+
+@pytest.mark.parametrize("norm", [lambda: nn.BatchNorm2d(4), lambda: nn.GroupNorm(2, 4)], ids=["batch", "group"])
+def test_saved_statistics_carry_noise_of_their_own(norm):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), norm(), nn.GELU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(16, 3))
+    report = NoiseMeter(gradients=True, traced=20).measure(model, torch.randn(5, 2, 6, 6))
+    assert len(report.outputs) > 4
+    for output in report.outputs:
+        if output.lines and output.digits > 1:  # before a batch norm, a bias has no gradient but rounding
+            assert output.explained == pytest.approx(1, rel=1e-6), output.path
+
+
+def test_a_recurrent_layer_and_attention():
+    torch.manual_seed(0)
+    layer, attention = nn.LSTM(4, 8, batch_first=True), nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def program(x):
+        hidden, _ = layer(x)
+        return attention(hidden, hidden, hidden)[0].square().sum()
+
+    for output in NoiseMeter(gradients=True, traced=20).measure(program, torch.randn(2, 3, 4)).outputs:
+        if output.lines:
+            assert output.explained == pytest.approx(1, rel=1e-5), output.path
 
 
 def test_noise_of_complex_numbers():
