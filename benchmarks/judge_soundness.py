@@ -11,13 +11,14 @@ plain.  pairs: every call is compiled and judged; each alarm is to be read by ha
 Programs come from sources (`benchmarks/soundness/sources.py`): programs with state, training, kinds of tensors; those
 of tests/programs; torch's tables of modules and operators; the fuzzers; Hugging Face families.  They run in a child
 process that may die.  Rows are JSON lines, one for each task; --resume goes on where a file ends, and --list prints the
-alarms and changes of a file.
+alarms and changes of a file that are not in `judge_soundness_confirmed.toml`: alarms read by hand and found true.
 """
 
 import argparse
 import collections
 import json
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from plumbline.fuzz.operator_sweep.row_store import RowStore
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 TASK_SECONDS = 240.0
+CONFIRMED = Path(__file__).with_name("judge_soundness_confirmed.toml")
 _DONE = Verdict(VerdictKind.EQUAL, "the rows say it")
 
 
@@ -38,7 +40,7 @@ def main() -> None:
     """Go through the sources and print the table."""
     options = _options()
     if options.list:
-        _print_findings(options.resume)
+        _print_findings(options.resume, options.compiler if options.way == "pairs" else "")
         return
     file = options.resume or Path(f"judge-soundness-{options.way}.jsonl")
     settings = {"way": options.way, "seed": options.seed, "compiler": options.compiler, "backend": options.backend}
@@ -60,7 +62,7 @@ def main() -> None:
             died = "" if rows is not None else trial.verdict.sentence
             seconds = round(time.monotonic() - started, 2)
             store.append({"task": task, "faults": [], "rows": rows or [], "died": died, "seconds": seconds})
-        _print_table(store.rows)
+        _print_table(store.rows, options.compiler if options.way == "pairs" else "")
 
 
 def _options() -> argparse.Namespace:
@@ -98,27 +100,42 @@ def _rows(source: Source, task: str, options: argparse.Namespace) -> Iterator[di
         yield row | {"seconds": round(time.monotonic() - started, 2)}
 
 
-def _print_table(tasks: dict[str, dict[str, Any]]) -> None:
+def _confirmed(compiler: str) -> list[dict[str, Any]]:
+    """Return the alarms of a compiler that were found true by hand."""
+    entries: list[dict[str, Any]] = tomllib.loads(CONFIRMED.read_text(encoding="utf-8"))["confirmed"]
+    return [entry for entry in entries if entry["compiler"] == compiler]
+
+
+def _is_true(task: str, row: dict[str, Any], known: list[dict[str, Any]]) -> bool:
+    return bool(row["alarm"]) and any(
+        task in entry["programs"] and entry["says"] in row["alarm"].partition("\n")[0] for entry in known
+    )
+
+
+def _print_table(tasks: dict[str, dict[str, Any]], compiler: str) -> None:
     kinds: collections.Counter[str] = collections.Counter()
-    print(f"{'source':<12}{'programs':>10}{'calls':>8}{'alarms':>8}{'changed':>9}{'died':>6}{'seconds':>9}")
+    known = _confirmed(compiler)
+    print(f"{'source':<12}{'programs':>10}{'calls':>8}{'alarms':>8}{'true':>6}{'changed':>9}{'died':>6}{'seconds':>9}")
     for name in SOURCES:
         mine = [row for task, row in tasks.items() if task.startswith(f"{name}/")]
         rows = [one for row in mine for one in row["rows"] if one["calls"]]
+        true = sum(_is_true(row["task"], one, known) for row in mine for one in row["rows"])
         kinds.update(one["verdict"] for one in rows)
         alarms, changed = (sum(bool(one[key]) for one in rows) for key in ("alarm", "changed"))
         calls, died = sum(one["calls"] for one in rows), sum(bool(row["died"]) for row in mine)
         seconds = sum(row["seconds"] for row in mine)
-        print(f"{name:<12}{len(rows):>10}{calls:>8}{alarms:>8}{changed:>9}{died:>6}{seconds:>9.0f}")
+        print(f"{name:<12}{len(rows):>10}{calls:>8}{alarms:>8}{true:>6}{changed:>9}{died:>6}{seconds:>9.0f}")
     print("verdicts:", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
 
 
-def _print_findings(file: Path) -> None:
+def _print_findings(file: Path, compiler: str) -> None:
+    known = _confirmed(compiler)
     for line in file.read_text(encoding="utf-8").splitlines()[1:]:
         task = json.loads(line)
         if task["died"]:
             print(f"{task['task']} DIED: {task['died']}")
         for row in task["rows"]:
-            if row["alarm"] or row["changed"]:
+            if (row["alarm"] and not _is_true(task["task"], row, known)) or row["changed"]:
                 print(f"{task['task']} | {row['program']}")
                 print("\n".join(f"    {part}" for part in (row["alarm"], row["changed"]) if part))
 

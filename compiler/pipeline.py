@@ -117,7 +117,10 @@ def _calls(target: Callable[..., Any]) -> types.FunctionType:
     return call
 
 
-def _compile_method(target: types.MethodType, family: Family) -> types.MethodType:
+def _compile_method(target: types.MethodType, family: Family) -> Any:
+    owner = target.__self__
+    if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) and target.__name__ == "apply":
+        return _compile_function(_calls(target), family)  # torch's own code of it leaves Python through `super()`
     return types.MethodType(compile_callable(target.__func__, family), target.__self__)
 
 

@@ -110,7 +110,10 @@ def _judge_call(
         runs = CallRuns(Snapshot.take(roots), args, kwargs, options.seed, options.backward_turn)
         eager = _eager_run(runs, reference, options)
         if eager is None:
-            return _unjudged(runs, candidate, runs.snapshot.obstacles or runs.lost)
+            reasons = runs.snapshot.obstacles or runs.lost
+            runs.snapshot.rewind()  # what ended with eager's run may have written
+            runs = None  # it would keep alive what the call ends
+            return _unjudged(candidate, args, kwargs, reasons)
         program = candidate if eager.outcome.error is None else rejected
         return _judge(runs, reference, program, eager, options, roots)
     except Exception as error:
@@ -317,12 +320,14 @@ def _draws_natively(eager: RunOutcome, snapshot: Snapshot, options: JudgeOptions
     return bool(snapshot.random.differences(state))
 
 
-def _unjudged(runs: CallRuns, candidate: JudgedProgram, reasons: list[str]) -> Judgement:
+def _unjudged(
+    candidate: JudgedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any], reasons: list[str]
+) -> Judgement:
     """Run only the compiled program, live; the verdict says why nothing was judged."""
-    live, result = runs.live(candidate)
+    live = run_program(candidate, args, kwargs)
     finding = Finding(VerdictKind.NO_REFERENCE, "python", "call", "; ".join(reasons[:3]))
     verdict = Verdict(VerdictKind.NO_REFERENCE, finding.sentence, (finding,), candidate_seconds=live.seconds)
-    return Judgement(verdict, result, live.error)
+    return Judgement(verdict, live.output, live.error)
 
 
 def _gradient_paths(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]:

@@ -79,6 +79,7 @@ class CallRuns:
             self.lost = [
                 *self.snapshot.not_rewindable(),
                 *stand_ins.left_the_call(outcome.error),
+                *self.snapshot.ended(ended.output),
                 *memory_taken_apart(self.snapshot, outcome.changes, stand_ins),
             ]
             paths = tuple(paths_of(outcome))

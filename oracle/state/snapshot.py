@@ -1,5 +1,6 @@
 """Snapshot and rewind: what a call may change is saved before it and restored after it."""
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,12 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from plumbline.compiler.base.torch_facts import functorch_is_active, unwrapped
 
+from .kinds import is_library_module
 from .process_state import ProcessState
 from .random_state import RandomState
 from .saved_objects import SavedBinding, SavedState, save_binding, save_fields, save_object
 from .saved_tensors import SavedStorage, SavedTensorState, can_be_saved, has_storage, plain_parts
-from .walk import Walk, walk
+from .walk import Visit, Walk, walk
 
 _WITH_FIELDS = frozenset({"tensor", "list", "dict", "deque", "set"})  # content of their own, and attributes beside it
 
@@ -33,8 +35,9 @@ class Snapshot:
     storages: by identity (`_cdata`).  obstacles: reasons why a reference run cannot be undone, empty when it can.
     """
 
-    def __init__(self, reached: Walk) -> None:
+    def __init__(self, reached: Walk, roots: Mapping[str, object]) -> None:
         self.reached = reached
+        self.roots = roots
         self.entries: list[tuple[str, object, SavedState]] = []
         self.storages: dict[int, SavedStorage] = {}
         self.index: dict[int, int] = {}
@@ -53,7 +56,7 @@ class Snapshot:
     @classmethod
     def take(cls, roots: Mapping[str, object]) -> "Snapshot":
         """Walk from the roots and save everything reached."""
-        return cls(walk(roots))
+        return cls(walk(roots), roots)
 
     def _save(self, path: str, kind: str, value: Any) -> None:
         if kind == "tensor":
@@ -100,6 +103,19 @@ class Snapshot:
             if isinstance(saved, SavedTensorState) and not saved.rewindable()
         ]
 
+    def ended(self, output: object) -> list[str]:
+        """Return what the last run would have ended, had the snapshot not held it: objects with finalisers.
+
+        output: what the run returned, which keeps objects alive as well.
+        """
+        final = [visit for visit in self.reached.visits if _has_finaliser(visit)]
+        if not final or not (self.changes().entries or self.changed_bindings()):
+            return []
+        alive = {id(visit.value) for visit in walk({**self.roots, "what the run returned": output}).visits}
+        return [
+            f"{visit.path} ends in the call, and has a finaliser" for visit in final if id(visit.value) not in alive
+        ]
+
     def changes(self) -> Changes:
         """Look at everything that was saved, every byte included."""
         entries = [entry for entry in self.entries if entry[2].changed()]
@@ -123,3 +139,20 @@ class Snapshot:
             for key in changes.storages:
                 self.storages[key].restore()
         self.random.restore()
+
+
+def _has_finaliser(visit: Visit) -> bool:
+    """Return whether something of the program's runs when this object ends."""
+    if visit.kind not in _MORTAL:
+        return False
+    if any("__del__" in vars(base) for base in type(visit.value).__mro__ if not is_library_module(base.__module__)):
+        return True
+    callbacks = [reference.__callback__ for reference in weakref.getweakrefs(visit.value)]
+    return any(isinstance(call, weakref.finalize) or not _is_library(call) for call in callbacks if call is not None)
+
+
+def _is_library(callback: object) -> bool:
+    return is_library_module(getattr(callback, "__module__", None) or "plumbline")
+
+
+_MORTAL = frozenset({"object", "list", "dict", "set", "deque"})  # of these kinds, programs drop what they hold

@@ -412,3 +412,22 @@ def test_every_named_backend_gives_values_and_gradients(backend):
     found, x.grad = x.grad, None
     net(x).sum().backward()
     torch.testing.assert_close(found, x.grad)
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_apply_of_a_users_autograd_function_can_be_compiled(backend):
+    compiled = api.compile(_Doubled.apply, backend=backend, fullgraph=True)
+    x = torch.ones(3, requires_grad=True)
+    y = compiled(x)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist()) == ([2, 2, 2], [3, 3, 3])

@@ -264,3 +264,34 @@ def test_an_exception_keeps_nothing_alive():
         assert watched() is None
     finally:
         gc.enable()
+
+
+class _Ending:
+    def __init__(self, name):
+        self.name = name
+
+    def __del__(self):
+        ENDS.append(self.name)
+
+
+ENDS = []
+
+
+def test_finalisers_run_when_the_call_ends_what_they_watch():
+    cabinet, low = {"top": _Ending("top"), "low": torch.nn.Identity()}, []
+    weakref.finalize(cabinet["low"], low.append, "low")
+    ENDS.clear()
+
+    def cleared(x, name):
+        local = _Ending("local")
+        cabinet.pop(name, None)
+        return x * len(ENDS), len(low), local.name
+
+    judgements = [
+        judge_call(cleared, cleared, (ONES, name), {}, JudgeOptions(), {"f": cleared, "e": ENDS})
+        for name in ("top", "low", "none")
+    ]
+    kinds = [judgement.verdict.kind for judgement in judgements]
+    assert kinds == [VerdictKind.NO_REFERENCE] * 2 + [VerdictKind.EQUAL]
+    assert [judgement.unwrap()[0][0].item() for judgement in judgements] == [1, 2, 3]
+    assert (ENDS, low) == (["top", "local", "local", "local"], ["low"])
