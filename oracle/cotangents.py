@@ -17,7 +17,7 @@ from .freed_memory import without_frames
 from .numeric.bits import equal_bits
 from .state.argument_stand_ins import StandIns
 from .state.run_outcome import RunOutcome
-from .state.saved_tensors import SavedTensorState
+from .state.saved_tensors import SavedTensorState, has_storage
 from .state.snapshot import Snapshot
 from .user_overrides import with_overrides
 
@@ -38,17 +38,19 @@ LARGEST_HELD = 48 << 20
 class Gradients:
     """Gradients of every leaf by name for one cotangent, or the exception the backward raised.
 
-    digests: in place of the gradients where these were let go.
+    digests: in place of the gradients where these were let go.  shared: by leaf, the leaves before it whose gradients
+    are in the same memory.
     """
 
     by_leaf: dict[str, torch.Tensor | None]
     error: BaseException | None
     digests: Mapping[str, TensorDigest | None] = field(default_factory=dict)
+    shared: Mapping[str, str] = field(default_factory=dict)
 
     def let_go(self) -> "Gradients":
         """Return these as digests only, without the numbers."""
         digests = {leaf: None if each is None else digest_of(each) for leaf, each in self.by_leaf.items()}
-        return Gradients({}, self.error, digests)
+        return Gradients({}, self.error, digests, self.shared)
 
     def differing_leaves(self, other: "Gradients") -> list[str]:
         """Return the leaves whose gradients differ in form or bits; both sides are held, or both let go."""
@@ -168,7 +170,20 @@ def gradients_of(outputs: dict[str, torch.Tensor], leaves: dict[str, torch.Tenso
             gradients = _gradients_of_gradients(gradients, asked, seed)
     except Exception as error:
         return Gradients({}, without_frames(error))
-    return Gradients(dict(zip(leaves, map(_dense, gradients), strict=True)), None)
+    found = dict(zip(leaves, map(_dense, gradients), strict=True))
+    return Gradients(found, None, shared=_shared(found))
+
+
+def _shared(gradients: Mapping[str, torch.Tensor | None]) -> dict[str, str]:
+    """Return the leaves whose gradients are in the memory of another leaf's, with that leaf."""
+    owners: dict[int, str] = {}
+    shared = {}
+    for leaf, gradient in gradients.items():
+        if gradient is not None and has_storage(gradient) and gradient.numel():
+            owner = owners.setdefault(gradient.untyped_storage()._cdata, leaf)
+            if owner != leaf:
+                shared[leaf] = owner
+    return shared
 
 
 def _dense(gradient: torch.Tensor | None) -> torch.Tensor | None:

@@ -28,6 +28,7 @@ from .run_differences import (
     repetition_findings,
     sample_findings,
     unequal_numbers,
+    unless_by_loading,
     unless_unsteady,
     unsteady_places,
     value_findings,
@@ -150,7 +151,9 @@ def _judge(
     trials = _Trials(runs, options, expected, actual)
     findings, comparison = trials.findings(reference, candidate)
     if any(finding.kind is not VerdictKind.EQUAL for finding in findings):
-        repeated = repetition_findings(trial, runs.forward(candidate))
+        again = runs.forward(candidate)
+        repeated = repetition_findings(trial, again)
+        findings = unless_by_loading(findings, eager, again)
         findings = trials.unless_eager_does(findings + repeated, reference)
     if any(finding.kind.fails for finding in findings):
         findings = trials.unless_by_design(findings, reference, candidate)
@@ -335,6 +338,17 @@ def _gradient_paths(eager: RunOutcome, options: JudgeOptions) -> tuple[str, ...]
     if not options.gradients or eager.error is not None or not torch.is_grad_enabled():
         return ()
     return tuple(differentiable(eager))
+
+
+def with_findings(verdict: Verdict, more: list[Finding], options: JudgeOptions) -> Verdict:
+    """Return a verdict with findings that were made after its call; ignored aspects become notes."""
+    notes = tuple(f"{f.aspect}: {f.where} {f.sentence}" for f in more if f.aspect in options.ignore)
+    counted = [finding for finding in more if finding.aspect not in options.ignore]
+    found = sorted((*verdict.findings, *counted), key=lambda finding: -finding.kind.weight)
+    if counted and counted[0].kind.weight > verdict.kind.weight:
+        sentence = f"{counted[0].where} {counted[0].sentence}"
+        verdict = replace(verdict, kind=counted[0].kind, sentence=sentence)
+    return replace(verdict, findings=tuple(found[:MOST_FINDINGS]), notes=(*verdict.notes, *notes)[:MOST_FINDINGS])
 
 
 def _verdict(findings: list[Finding], eager: RunOutcome, live: RunOutcome, options: JudgeOptions) -> Verdict:

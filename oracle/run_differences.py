@@ -19,11 +19,15 @@ from .numeric.bits import equal_bits, equal_values
 from .numeric.references import References
 from .numeric.value_decision import Need
 from .numeric.value_judgement import judge_values
+from .state.process_state import BY_IMPORT
 from .state.run_outcome import RunOutcome
 from .verdict import Finding, VerdictKind
 
 _NEEDS_BACKWARD = "incompatible with .grad() or passing an `inputs` parameter"
 """In what reentrant checkpoints say of every backward but `Tensor.backward()` without inputs."""
+
+AFTER_BACKWARD = " after the backward"
+"""Ends the place of a finding that was made there."""
 
 Samples = Mapping[str, Sequence[torch.Tensor]]  # by path, the tensors of successive runs
 
@@ -94,7 +98,9 @@ def gradient_findings(
             findings.append(Finding(difference.kind, "exceptions", difference.where, difference.sentence))
         if eager.error is None and compiled.error is None:
             for leaf, gradient in eager.by_leaf.items():
-                pair = GradientPair(leaf, gradient, compiled.by_leaf.get(leaf), alone=cotangent.endswith(ALONE))
+                shares = "" if leaf in eager.shared else compiled.shared.get(leaf, "")
+                actual_gradient, alone = compiled.by_leaf.get(leaf), cotangent.endswith(ALONE)
+                pair = GradientPair(leaf, gradient, actual_gradient, alone=alone, shares=shares)
                 findings += _compare_gradient(pair, cotangent, references)
     return _worst_per_place(findings)
 
@@ -158,7 +164,7 @@ def after_backward_findings(eager: RunOutcome, actual: RunOutcome, forward: Outc
             open_kind, statistics, sentence = judge_values(pair.actual, pair.eager, None)
             kind = VerdictKind.NO_REFERENCE if isinstance(open_kind, Need) else open_kind
             findings.append(Finding(kind, pair.aspect, pair.path, sentence, statistics))
-    return [replace(finding, where=f"{finding.where} after the backward") for finding in findings]
+    return [replace(finding, where=f"{finding.where}{AFTER_BACKWARD}") for finding in findings]
 
 
 def overwritten_findings(eager: RunOutcome, trial: RunOutcome) -> list[Finding]:
@@ -212,6 +218,15 @@ def unequal_numbers(first: FullRun, second: FullRun) -> set[str]:
             continue
         places |= {f"gradient of {leaf}" for leaf in before.differing_leaves(after)}
     return places
+
+
+def unless_by_loading(findings: list[Finding], eager: RunOutcome, again: RunOutcome) -> list[Finding]:
+    """Return the findings without what a compiler's own imports have changed once, and a second run does not change."""
+    once = {finding.where.removesuffix(AFTER_BACKWARD) for finding in findings} & BY_IMPORT
+    if not once:
+        return findings
+    once -= {finding.where for finding in compare(eager, again).findings}
+    return [finding for finding in findings if finding.where.removesuffix(AFTER_BACKWARD) not in once]
 
 
 def unless_unsteady(finding: Finding, unsteady: Collection[str]) -> Finding:

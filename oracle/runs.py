@@ -153,8 +153,7 @@ class CallRuns:
             ended = _apart(run_program, program, stand_ins.args, stand_ins.kwargs)
         if ended.error is not None:
             return
-        records = outcome_of(self.snapshot, ended, stand_ins).tensors()
-        tensors = {path: record.original for path, record in records.items()}
+        tensors = outcome_of(self.snapshot, ended, stand_ins).live_tensors()
         if None in wanted:  # a backward may write to what the program has returned
             keep(None, tensors)
         outputs = {path: tensors[path] for path in paths if path in tensors}
@@ -184,8 +183,7 @@ class CallRuns:
             with lane:
                 ended = _apart(run_program, program, stand_ins.args, stand_ins.kwargs)
             if ended.error is None:
-                left = outcome_of(self.snapshot, ended, stand_ins)
-                tensors = {path: record.original for path, record in left.tensors().items()}
+                tensors = outcome_of(self.snapshot, ended, stand_ins).live_tensors()
                 keep(None, tensors)
                 if cotangent is not None and all(path in tensors for path in paths):
                     outputs = {path: tensors[path] for path in paths}
@@ -214,7 +212,7 @@ class CallRuns:
         """Run on the caller's own arguments, as if unobserved; nothing is rewound."""
         self.ended = ended = _observed(program, self.args, self.kwargs, live=True)
         no_stand_ins = StandIns(self.args, self.kwargs, enabled=False)
-        return outcome_of(self.snapshot, ended, no_stand_ins), ended.output
+        return outcome_of(self.snapshot, ended, no_stand_ins, live=True), ended.output
 
 
 def _apart(run: Callable[..., ProgramEnd], *given: Any) -> ProgramEnd:

@@ -19,11 +19,13 @@ from .compare_tensors import (
     Pair,
     filled_gradient_sentences,
     gradient_differences,
+    gradient_memory_sentences,
     gradient_stride_differences,
     identity_differences,
     metadata_differences,
     placement_differences,
     sharing_differences,
+    version_differences,
     zero_sign_sentences,
 )
 from .matching import Difference, MatchedOutcomes
@@ -143,10 +145,22 @@ ASPECTS: tuple[Aspect, ...] = (
         outcomes=identity_differences,
     ),
     Aspect(
+        "versions",
+        "whether autograd counts a write into a tensor",
+        fails=False,
+        outcomes=version_differences,
+    ),
+    Aspect(
         "placement",
         "at which element of its memory a new tensor starts, and how large that memory is",
         fails=False,
         outcomes=placement_differences,
+    ),
+    Aspect(
+        "gradient-memory",
+        "gradients of two leaves in one memory",
+        fails=False,
+        gradients=gradient_memory_sentences,
     ),
     Aspect("gradient-strides", "strides of gradients", fails=False, gradients=gradient_stride_differences),
     Aspect("zero-sign", "the sign of zeros", fails=False, equal_values=zero_sign_sentences),

@@ -101,6 +101,8 @@ def _identity(match: Match, eager: Node, actual: Node, counterparts: dict[int, i
 
 
 def _children(match: Match, eager: Node, actual: Node) -> Iterator[Difference]:
+    if match.kind == "iterator" and not (eager.children and actual.children):
+        return  # nobody has looked at what the live run's gives
     missing = [name for name in eager.children if name not in actual.children]
     extra = [name for name in actual.children if name not in eager.children]
     for name in missing:

@@ -11,7 +11,7 @@ import torch
 
 from ..numeric.bits import zero_sign_differences
 from ..state.tensor_records import TensorRecord
-from .matching import Difference, Match, MatchedOutcomes
+from .matching import AFTER_ALL, Difference, Match, MatchedOutcomes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +26,17 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientPair:
-    """The gradients of one leaf for one cotangent; None where the backward gave none.  alone: of one output alone."""
+    """The gradients of one leaf for one cotangent; None where the backward gave none.
+
+    alone: of one output alone.  shares: the leaf whose gradient has the same memory in the compiled run, and not in
+    eager's; "" for none.
+    """
 
     leaf: str
     eager: torch.Tensor | None
     actual: torch.Tensor | None
     alone: bool = False
+    shares: str = ""
 
     def is_filled(self) -> bool:
         """Return whether there are zeros for none: one compiled backward serves all outputs."""
@@ -123,6 +128,13 @@ def placement_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
             yield Difference(match.position, match.path, f"starts at {places[0]}, eager's at {places[1]}")
 
 
+def version_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
+    """Yield tensors that the compiled run writes to without autograd's notice: a backward will not refuse them."""
+    for path in sorted(outcomes.actual.uncounted - outcomes.eager.uncounted):
+        if path in outcomes.eager.changed:
+            yield Difference(AFTER_ALL, path, "is written to, and its version is not counted up; eager's is")
+
+
 def gradient_differences(pair: GradientPair) -> Iterator[str]:
     """Yield why two gradients cannot be compared by value: one is None, or they differ in shape or dtype."""
     eager, actual = pair.eager, pair.actual
@@ -145,6 +157,12 @@ def gradient_stride_differences(pair: GradientPair) -> Iterator[str]:
     same = pair.same_form()
     if same is not None and same.eager.numel() > 1 and same.eager.stride() != same.actual.stride():
         yield f"stride is {tuple(same.actual.stride())}, eager's is {tuple(same.eager.stride())}"
+
+
+def gradient_memory_sentences(pair: GradientPair) -> Iterator[str]:
+    """Yield that a gradient is in the memory of another leaf's, where eager's is in its own."""
+    if pair.shares:
+        yield f"shares memory with the gradient of {pair.shares}, eager's does not"
 
 
 def zero_sign_sentences(pair: Pair) -> Iterator[str]:

@@ -98,7 +98,7 @@ def _with_what_rounding_left(outcome: RunOutcome, others: Mapping[str, Node]) ->
 
 def _unchanged(outcome: RunOutcome, path: str, record: TensorRecord) -> TensorRecord | None:
     before = outcome.before(path)
-    if before is None or not record.dtype.is_floating_point or record.history:
+    if before is None or not record.dtype.is_floating_point or record.history or record.facts:
         return None
     if (before.dtype, before.shape, before.requires_grad) != (record.dtype, record.value.shape, record.requires_grad):
         return None

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from ..judge import Judgement, judge_call
+from ..judge import Judgement, judge_call, with_findings
 from ..judge_options import JudgeOptions
 from ..state.children import children_of, class_attributes, fields_of
 from ..state.walk import Visit, Walk, walk
 from ..verdict import Verdict
 from .compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
+from .earlier_results import EarlierResults, handed_out_again, leave_to_eager, overwritten, parts_among
 
 ALWAYS_JUDGED = 2
 """The first calls are always judged: the first one compiles, the second meets the state the first left behind."""
@@ -48,6 +49,7 @@ class Boundary:
     candidates: dict[str, Candidate] = field(default_factory=dict)
     signatures: set[object] = field(default_factory=set)
     recompiled_unjudged: bool = False
+    earlier: EarlierResults = field(default_factory=EarlierResults)
 
     def candidate(self, rng: str) -> Candidate:
         """Return the compiled program for one source of random numbers, compiled at the first call."""
@@ -71,7 +73,8 @@ class Boundary:
         """Count a call and judge it if its turn has come; None means that it is to run compiled, unjudged."""
         self.calls += 1
         roots = call_roots(self.target, self.label, args, kwargs)
-        signature = (call_signature(walk(roots)), tuple(map(_plain, roots.values())))
+        reached = walk(roots)
+        signature = (call_signature(reached), tuple(map(_plain, roots.values())))
         known = signature in self.signatures
         self.signatures.add(signature)
         power_of_two = self.calls & (self.calls - 1) == 0
@@ -79,9 +82,24 @@ class Boundary:
         if like_others and not power_of_two:
             return None
         self.recompiled_unjudged = False
-        return judge_call(
-            self.target,
-            lambda *a, **k: self.candidate(self.options.rng)(*a, **k),
+        watched = self.earlier.watch(reached)
+        before, eager_gave = self.earlier.containers(), set[int]()
+        begun: list[bool] = []
+
+        def compiled(*a: Any, **k: Any) -> Any:
+            if not begun:  # eager has run before
+                begun.append(True)
+                leave_to_eager(watched)
+            return self.candidate(self.options.rng)(*a, **k)
+
+        def eager(*a: Any, **k: Any) -> Any:
+            result = self.target(*a, **k)
+            eager_gave.update(parts_among(result, before))
+            return result
+
+        judgement = judge_call(
+            eager if before else self.target,  # a failure inside the judge is told best of the target itself
+            compiled,
             args,
             kwargs,
             replace(
@@ -93,13 +111,19 @@ class Boundary:
             roots,
             rejected=lambda *a, **k: self.candidate("native")(*a, **k),
         )
+        again = parts_among(judgement.result, before) - eager_gave
+        found = [*overwritten(watched), *handed_out_again(again, reached)]
+        self.earlier.note(judgement.result)
+        return replace(judgement, verdict=with_findings(judgement.verdict, found, self.options)) if found else judgement
 
     def run_unjudged(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run compiled only; if that recompiles, the next call is judged."""
         candidate = self.candidate(self.options.rng)
         before = candidate.statistics().graphs
         try:
-            return candidate(*args, **kwargs)
+            result = candidate(*args, **kwargs)
+            self.earlier.note(result)
+            return result
         finally:
             self.recompiled_unjudged = candidate.statistics().graphs > before
 

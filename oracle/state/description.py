@@ -4,6 +4,7 @@ Objects that existed before the call are identified by their number in the snaps
 visible.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,17 @@ from typing import Any
 import numpy
 import torch
 
+from ..user_overrides import with_overrides
 from .argument_stand_ins import StandIns
 from .children import described_parts
 from .kinds import kind_of
 from .saved_objects import generator_digest
 from .saved_tensors import as_bytes
 from .snapshot import Snapshot
-from .tensor_records import TensorRecord, TensorRecorder
+from .tensor_records import TensorRecord, TensorRecorder, owner_of
+
+MOST_YIELDED = 64
+"""Items of an iterator that are looked at, where a run's result may be used up."""
 
 DEEPEST = 60
 """Levels of nesting described; deeper ones are opaque."""
@@ -28,6 +33,7 @@ class Node:
     """One object described: an atom by value, a tensor by record, a container by its children.
 
     identity: number of the object; negative for those that existed before the call.  again: described before.
+    source: of an array, the tensor that it shows whole.
     """
 
     kind: str
@@ -37,6 +43,14 @@ class Node:
     value: Any = None
     children: Mapping[str, "Node"] = field(default_factory=dict)
     again: bool = False
+    source: torch.Tensor | None = None
+
+    def sources(self) -> "dict[str, torch.Tensor]":
+        """Return the tensors that arrays in this tree are views of, by path."""
+        found = {self.path: self.source} if self.source is not None else {}
+        for child in self.children.values():
+            found |= child.sources()
+        return found
 
     def tensors(self) -> "list[Node]":
         """Return every node of a tensor in this tree, in order."""
@@ -50,12 +64,38 @@ class Node:
         return {node.path: node.value for node in self.tensors()}
 
 
-class Describer:
-    """Describes objects of one run; numbers new objects and storages in the order of the visit."""
+def _ranges(snapshot: Snapshot, known: Mapping[int, int]) -> dict[range, int]:
+    """Return the addresses of memory that existed before the call, with its numbers: storages first, then arrays."""
+    storages = [(saved.storage, known[key]) for key, saved in snapshot.storages.items() if saved.storage.nbytes()]
+    ranges = {range(one.data_ptr(), one.data_ptr() + one.nbytes()): number for one, number in storages}
+    for number, array in enumerate(snapshot.arrays):
+        start = _address_of(array)
+        ranges.setdefault(range(start, start + array.nbytes), -1 - len(snapshot.storages) - number)
+    return ranges
 
-    def __init__(self, snapshot: Snapshot, stand_ins: StandIns) -> None:
+
+def _address_of(array: numpy.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _source_of(array: numpy.ndarray) -> torch.Tensor | None:
+    """Return the tensor that an array shows whole; torch leaves it as the array's base."""
+    base: object = array.base
+    if not isinstance(base, torch.Tensor) or tuple(base.shape) != array.shape:
+        return None
+    return base.detach() if base.data_ptr() == _address_of(array) else None
+
+
+class Describer:
+    """Describes objects of one run; numbers new objects and storages in the order of the visit.
+
+    uses_up: iterators in the output may be run to their ends.
+    """
+
+    def __init__(self, snapshot: Snapshot, stand_ins: StandIns, *, uses_up: bool = False) -> None:
         self.snapshot = snapshot
         self.stand_ins = stand_ins
+        self.uses_up = uses_up
         self.numbers: dict[int, int] = {}
         self.described: set[int] = set()
         self.records: dict[int, TensorRecord] = {}
@@ -64,7 +104,8 @@ class Describer:
             before = known.get(pair.original.untyped_storage()._cdata)
             if before is not None:
                 known[pair.passed.untyped_storage()._cdata] = before
-        self.tensors = TensorRecorder(known)
+        self.ranges = _ranges(snapshot, known)
+        self.tensors = TensorRecorder(known, self.ranges if snapshot.arrays else {})
         self.alive: list[object] = []  # described objects must stay alive: identities would be reused
 
     def describe(self, path: str, value: Any, depth: int = 0, *, inside: bool = False) -> Node:
@@ -89,19 +130,40 @@ class Describer:
         if kind == "generator":
             state = Node("atom", f"state of {path}", "builtins.str", value=generator_digest(value))
             return Node(kind, path, type_name, identity, children={state.path: state})
+        if kind == "forward-only" and identity >= 0 and path.startswith("output") and hasattr(value, "__next__"):
+            return self._iterator(path, type_name, identity, value, depth)
         if kind in ("closed", "forward-only") or depth > DEEPEST or (kind == "class" and not inside):
             return Node("opaque", path, type_name, identity)
         if kind == "storage":
             memory = value.untyped() if isinstance(value, torch.TypedStorage) else value  # type: ignore[no-untyped-call]  # torch leaves it untyped
             return Node("buffer", path, type_name, identity, as_bytes(memory).cpu().numpy().copy())
         if kind in ("array", "buffer"):
-            return Node(kind, path, type_name, identity, numpy.array(value, copy=True))
+            owner = owner_of(self.ranges, _address_of(value)) if kind == "array" and identity >= 0 else None
+            memory = Node("atom", f"memory of {path}", "builtins.int", value=owner)
+            copied, source = numpy.array(value, copy=True), _source_of(value) if kind == "array" else None
+            return Node(kind, path, type_name, identity, copied, {memory.path: memory}, source=source)
         if identity < 0 and not inside and kind != "tuple":
             return Node(kind, path, type_name, identity, again=True)
         self.described.add(id(value))
         parts = described_parts(path, kind, value)
         children = {name: self.describe(name, part, depth + 1) for name, part in parts}
         return Node(kind, path, type_name, identity, children=children)
+
+    def _iterator(self, path: str, type_name: str, identity: int, value: Any, depth: int) -> Node:
+        """Describe a new iterator by what it gives; nothing is taken from the live run's, which is the user's."""
+        if not self.uses_up or depth > DEEPEST:
+            return Node("iterator", path, type_name, identity)
+        items: list[Any] = []
+        end = "its end"
+        try:
+            with with_overrides():
+                items.extend(itertools.islice(value, MOST_YIELDED))
+        except Exception as error:
+            end = type(error).__name__
+        named = [(f"{path} item {number}", item) for number, item in enumerate(items)]
+        named.append((f"number of items of {path}", f"{len(items)}, then {end}"))
+        children = {name: self.describe(name, item, depth + 1) for name, item in named}
+        return Node("iterator", path, type_name, identity, children=children)
 
     def _number(self, value: object) -> int:
         before = self.snapshot.index.get(id(self.stand_ins.original_of(value)))

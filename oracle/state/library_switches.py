@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ from plumbline.compiler.base.torch_facts import (
     validates_distributions,
 )
 
+from .kinds import is_library_module
 from .switch import Switch
 
 _SIGNALS = tuple(
@@ -41,18 +43,6 @@ _TINY = 1e-310  # becomes 0 where the processor flushes such numbers
 
 def _attribute(name: str, holder: Any, attribute: str) -> Switch:
     return Switch(name, lambda: getattr(holder, attribute), lambda value: setattr(holder, attribute, value))
-
-
-def _other_finders(eager: Sequence[object], actual: Sequence[object]) -> bool:
-    """Return whether modules are searched for otherwise; `six`, which others carry along, adds itself."""
-    first, second = ([one for one in found if "six" not in type(one).__module__] for found in (eager, actual))
-    return first != second
-
-
-def _other_folders(eager: Sequence[str], actual: Sequence[str]) -> bool:
-    """Return whether modules come from other folders; `setuptools` adds one of its own when imported."""
-    first, second = ([one for one in found if not str(one).endswith("_vendor")] for found in (eager, actual))
-    return first != second
 
 
 def _refill(held: list[Any]) -> Callable[[Sequence[Any]], None]:
@@ -127,6 +117,21 @@ def _counts(held: Mapping[str, Mapping[Any, Any]]) -> dict[str, int]:
     return {name: len(hooks) for name, hooks in held.items()}  # each run registers functions of its own
 
 
+def _finalisers() -> dict[Any, Any]:
+    """Return the finalisers that are registered, those of libraries apart."""
+    held = vars(weakref.finalize)["_registry"].items()
+    return {key: info for key, info in held if not is_library_module(getattr(info.func, "__module__", None))}
+
+
+def _set_finalisers(saved: Mapping[Any, Any]) -> None:
+    for key in _finalisers().keys() - saved.keys():
+        key.detach()
+
+
+def _lacks_finalisers(eager: Mapping[Any, Any], actual: Mapping[Any, Any]) -> bool:
+    return len(actual.keys() - eager.keys()) < len(eager.keys() - actual.keys())
+
+
 def _attention(kind: str) -> Switch:
     backend = torch.backends.cuda
     read = getattr(backend, f"{kind}_sdp_enabled")
@@ -154,7 +159,7 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
         "validation of distributions",
         validates_distributions,
         torch.distributions.Distribution.set_default_validate_args,
-        lambda eager, actual: actual and not eager,  # stock's compiler switches it off where it is first used
+        by_import=True,  # stock's compiler switches it off
     ),
     _hooks_for_all(sys.modules["torch.nn.modules.module"]),
     _hooks_for_all(sys.modules["torch.optim.optimizer"]),
@@ -169,12 +174,13 @@ LIBRARY_SWITCHES: tuple[Switch, ...] = (
         _FUTURE.set_overwrite_module_params_on_conversion,
     ),
     Switch("print options of NumPy", numpy.get_printoptions, lambda saved: numpy.set_printoptions(**saved)),
-    Switch("sys.path", lambda: list(sys.path), _refill(sys.path), _other_folders),
-    Switch("sys.meta_path", lambda: list(sys.meta_path), _refill(sys.meta_path), _other_finders),
+    Switch("sys.path", lambda: list(sys.path), _refill(sys.path), by_import=True),
+    Switch("sys.meta_path", lambda: list(sys.meta_path), _refill(sys.meta_path), by_import=True),
     Switch("switch interval", sys.getswitchinterval, sys.setswitchinterval),
     Switch("most digits of an integer", sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     Switch("when garbage is collected", gc.get_threshold, lambda saved: gc.set_threshold(*saved)),
-    Switch("callbacks of the garbage collector", lambda: list(gc.callbacks), _refill(gc.callbacks)),
+    Switch("callbacks of the garbage collector", lambda: list(gc.callbacks), _refill(gc.callbacks), by_import=True),
+    Switch("finalisers", _finalisers, _set_finalisers, _lacks_finalisers),
     Switch("decimal context", _decimals, _set_decimals),
     Switch("locale", lambda: locale.setlocale(locale.LC_ALL), lambda saved: locale.setlocale(locale.LC_ALL, saved)),
     *(_attribute(f"sys.{name}", sys, name) for name in ("excepthook", "displayhook", "unraisablehook")),

@@ -115,6 +115,10 @@ SWITCHES: tuple[Switch, ...] = (
 )
 
 
+BY_IMPORT = frozenset(switch.name for switch in SWITCHES if switch.by_import)
+"""State that compilers change once, when they are loaded."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProcessState:
     """The values of all switches at one moment, by name; context variables beside them.

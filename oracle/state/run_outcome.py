@@ -13,7 +13,7 @@ import torch
 from .argument_stand_ins import StandIns
 from .children import fields_of
 from .description import Describer, Node
-from .saved_tensors import SavedTensorState, is_freed, plain_parts, storages_of
+from .saved_tensors import SavedTensorState, as_bytes, is_freed, plain_parts, storages_of, version_of
 from .snapshot import Changes, Snapshot
 from .tensor_records import TensorRecord
 
@@ -28,6 +28,7 @@ class RunOutcome:
     observed: by aspect, what its row in the table of aspects observes; empty for a run that is not compared.
     seconds: wall time.  variables: the context variables that the call can reach.  changes: what differs from the
     snapshot right after the run.  before: what a tensor held before the call, by path.
+    uncounted: paths of tensors that were written to without autograd's notice.
     """
 
     output: Node | None
@@ -39,11 +40,19 @@ class RunOutcome:
     seconds: float = 0.0
     variables: "frozenset[contextvars.ContextVar[Any]]" = frozenset()
     before: Callable[[str], torch.Tensor | None] = lambda path: None
+    uncounted: frozenset[str] = frozenset()
 
     def tensors(self) -> dict[str, TensorRecord]:
         """Return every described tensor by path: outputs first, then changed state."""
-        trees = ([self.output] if self.output else []) + list(self.changed.values()) + list(self.bindings.values())
-        return {node.path: node.value for tree in trees for node in tree.tensors()}
+        return {node.path: node.value for tree in self._trees() for node in tree.tensors()}
+
+    def live_tensors(self) -> dict[str, torch.Tensor]:
+        """Return the tensors themselves by path, with those that arrays show: whose rounding can be followed."""
+        sources = {path: tensor for tree in self._trees() for path, tensor in tree.sources().items()}
+        return sources | {path: record.original for path, record in self.tensors().items()}
+
+    def _trees(self) -> list[Node]:
+        return ([self.output] if self.output else []) + list(self.changed.values()) + list(self.bindings.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +65,12 @@ class ProgramEnd:
     observed: Mapping[str, object]
 
 
-def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> RunOutcome:
-    """Describe what a run left behind; to be called right after the run, before anything is rewound."""
-    describer = Describer(snapshot, stand_ins)
+def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns, *, live: bool = False) -> RunOutcome:
+    """Describe what a run left behind; to be called right after the run, before anything is rewound.
+
+    live: the run was the user's, whose iterators are not to be advanced.
+    """
+    describer = Describer(snapshot, stand_ins, uses_up=not live)
     described = describer.describe("output", ended.output) if ended.error is None else None
     changes = snapshot.changes()
     changed = _changed_state(snapshot, describer, changes)
@@ -67,18 +79,31 @@ def outcome_of(snapshot: Snapshot, ended: ProgramEnd, stand_ins: StandIns) -> Ru
         for saved in snapshot.changed_bindings()
     }
     variables, known = snapshot.reached.variables, snapshot.saved_numbers
+    uncounted = frozenset(
+        path
+        for path, value, saved in snapshot.entries
+        if path in changed and isinstance(saved, SavedTensorState) and id(value) not in stand_ins.by_original
+        if saved.version == version_of(saved.value) and not changes.storages.isdisjoint(storages_of(saved.alias))
+    )
     return RunOutcome(
-        described, ended.error, changed, bindings, ended.observed, changes, ended.seconds, variables, known
+        described, ended.error, changed, bindings, ended.observed, changes, ended.seconds, variables, known, uncounted
     )
 
 
 def _changed_state(snapshot: Snapshot, describer: Describer, changes: Changes) -> dict[str, Node]:
     """Describe every object that existed before the call and has changed; tensors whose memory changed included."""
     dtypes = _dtypes_of_storages(snapshot) if changes.storages else {}
+    changed_around: dict[str, Node] = {}
     dirty = {key for key in changes.storages if not snapshot.storages[key].holds_equal_numbers(dtypes.get(key, set()))}
+    for key in dirty:
+        if _wrote_beyond(snapshot, key):
+            path = next(path for path, _, saved in snapshot.entries if _views(saved, key))
+            changed_around[f"memory around {path}"] = Node(
+                "atom", f"memory around {path}", "builtins.str", value="changed"
+            )
     changed_entries = {id(saved) for _, _, saved in changes.entries}
     by_original = describer.stand_ins.by_original
-    changed: dict[str, Node] = {}
+    changed: dict[str, Node] = changed_around
     for path, value, saved in snapshot.entries:
         if isinstance(saved, SavedTensorState):
             pair = by_original.get(id(value))
@@ -121,6 +146,31 @@ def _other_fields(first: torch.Tensor, second: torch.Tensor) -> bool:
     """Return whether two tensors have other attributes, by the identity of what these hold."""
     one, two = vars(first), vars(second)
     return one.keys() != two.keys() or not all(one[name] is two[name] for name in one)
+
+
+def _views(saved: object, key: int) -> bool:
+    return isinstance(saved, SavedTensorState) and key in storages_of(saved.alias)
+
+
+def _wrote_beyond(snapshot: Snapshot, key: int) -> bool:
+    """Return whether bytes of a storage have changed that no reached tensor views."""
+    storage = snapshot.storages[key]
+    parts = [
+        part
+        for _, _, saved in snapshot.entries
+        if isinstance(saved, SavedTensorState)
+        for part in plain_parts(saved.alias)
+        if part.untyped_storage()._cdata == key
+    ]
+    full = any(part.numel() * part.element_size() >= storage.nbytes and part.is_contiguous() for part in parts)
+    if full or storage.storage.nbytes() != storage.nbytes or storage.storage.device.type != "cpu":
+        return False
+    beyond = as_bytes(storage.storage) != as_bytes(storage.saved)
+    for part in parts:
+        size = part.element_size()
+        strides = [step * size for step in part.stride()]
+        beyond.as_strided((*part.shape, size), (*strides, 1), part.storage_offset() * size).fill_(False)
+    return bool(beyond.any())
 
 
 def _dtypes_of_storages(snapshot: Snapshot) -> dict[int, set[torch.dtype]]:

@@ -58,10 +58,15 @@ def as_bytes(storage: torch.UntypedStorage) -> torch.Tensor:
         return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
+def version_of(value: torch.Tensor) -> int:
+    """Return how often autograd has counted a write into a tensor's memory; 0 for one that does not count."""
+    return 0 if value.is_inference() else int(value._version)
+
+
 class SavedTensorState:
     """A tensor's own metadata: which memory it views, whether it requires grad, and its `.grad`."""
 
-    __slots__ = ("alias", "grad", "grad_fn", "hooks", "requires_grad", "value")
+    __slots__ = ("alias", "grad", "grad_fn", "hooks", "requires_grad", "value", "version")
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value = value
@@ -69,6 +74,7 @@ class SavedTensorState:
         self.requires_grad = value.requires_grad
         self.grad_fn = value.grad_fn
         self.grad = value.grad if value.is_leaf else None
+        self.version = version_of(value)
         names = ("_backward_hooks", "_post_accumulate_grad_hooks") if value.is_leaf else ("_backward_hooks",)
         self.hooks = tuple((name, getattr(value, name), dict(getattr(value, name) or {})) for name in names)
 
@@ -84,11 +90,13 @@ class SavedTensorState:
         """Compare metadata, not bytes (bytes belong to the storage)."""
         if self.moved() or self.value.requires_grad != self.requires_grad:
             return True
+        if any(len(getattr(self.value, name) or ()) != len(kept) for name, _, kept in self.hooks):
+            return True
         return self.value.is_leaf and self.grad_fn is None and self.value.grad is not self.grad
 
     def rewindable(self) -> bool:
-        """Return False if the tensor's place in the autograd graph has changed for good."""
-        return self.value.grad_fn is self.grad_fn or self.grad_fn is None
+        """Return False if the tensor's place in the autograd graph has changed for good: a view keeps its history."""
+        return self.value.grad_fn is self.grad_fn or (self.grad_fn is None and self.value._base is None)
 
     def restore(self) -> None:
         """Restore memory, requires_grad, `.grad` and hooks."""
@@ -103,6 +111,7 @@ class SavedTensorState:
                 self.value.requires_grad_(self.requires_grad)
             if self.value.grad is not self.grad:
                 self.value.grad = self.grad
+        self.version = version_of(self.value)
 
     def _restore_hooks(self) -> None:
         """Take away the hooks that a run has registered; a table that autograd holds is emptied before it goes."""

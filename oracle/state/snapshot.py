@@ -32,7 +32,8 @@ class Snapshot:
     """Everything the roots reach, saved; `rewind` restores it, any number of times.
 
     entries: path, object and `SavedState` of each visited object that has content, in the order of the walk.
-    storages: by identity (`_cdata`).  obstacles: reasons why a reference run cannot be undone, empty when it can.
+    storages: by identity (`_cdata`).  arrays: NumPy's, whose memory tensors may share.  obstacles: reasons why a
+    reference run cannot be undone, empty when it can.
     """
 
     def __init__(self, reached: Walk, roots: Mapping[str, object]) -> None:
@@ -49,6 +50,7 @@ class Snapshot:
         for number, visit in enumerate(reached.visits):
             self.index[id(visit.value)] = number
             self._save(visit.path, visit.kind, visit.value)
+        self.arrays = [visit.value for visit in reached.visits if visit.kind == "array"]
         self.bindings = [save_binding(binding) for binding in reached.bindings]
         self.random = RandomState.now()
         self.process = ProcessState.now()

@@ -52,10 +52,12 @@ class TensorRecord:
 class TensorRecorder:
     """Records the tensors of one run; numbers new storages in the order of the visit.
 
-    known_storages: the numbers of those that existed before the call, by their address.
+    known_storages: the numbers of those that existed before the call, by their identity.  ranges: by their addresses,
+    where arrays of NumPy are among them.
     """
 
     known_storages: dict[int, int]
+    ranges: Mapping[range, int]
     storages: dict[int, int] = field(default_factory=dict)
 
     def record(self, value: torch.Tensor) -> TensorRecord:
@@ -87,7 +89,14 @@ class TensorRecorder:
             return None
         key = value.untyped_storage()._cdata
         known = self.known_storages.get(key)
+        if known is None and self.ranges and value.device.type == "cpu":
+            known = owner_of(self.ranges, value.untyped_storage().data_ptr())
         return known if known is not None else self.storages.setdefault(key, len(self.storages))
+
+
+def owner_of(ranges: Mapping[range, int], address: int) -> int | None:
+    """Return the number of the memory that an address lies in, None for none of these."""
+    return next((number for addresses, number in ranges.items() if address in addresses), None)
 
 
 def _bytes_of(value: torch.Tensor) -> torch.Tensor:

@@ -68,6 +68,24 @@ class Filling(torch.autograd.Function):
         return first * 2, second * 2
 
 
+class OneForBoth(torch.autograd.Function):
+    """Two numbers doubled; the gradient of one is that of the other."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.set_materialize_grads(False)
+        return x * 2, y * 2
+
+    @staticmethod
+    def backward(_ctx, first, second):
+        if first is None or second is None:
+            return None if first is None else first * 2, None if second is None else second * 2
+        if first.equal(second):
+            both = first * 2
+            return both, both.view(both.shape)
+        return first * 2, second * 2
+
+
 SECOND = X.clone().requires_grad_()
 
 
@@ -113,7 +131,9 @@ PLANTED = {
     "exception-text": (fails, lambda x: fails_with("yes"), X.clone),
     "filled-gradients": (lambda x: (x * 2, SECOND * 2), lambda x: Filling.apply(x, SECOND), leaf),
     "identity": (lambda x: x, lambda x: x.view(x.shape), X.clone),
+    "versions": (lambda x: x.add_(1), lambda x: (x.data.add_(1), x)[1], X.clone),
     "placement": (lambda x: x * 2, lambda x: torch.cat([x, x * 2])[len(x) :], X.clone),
+    "gradient-memory": (lambda x: (x * 2, SECOND * 2), lambda x: OneForBoth.apply(x, SECOND), leaf),
     "gradient-strides": (lambda x: x * 2, Strided.apply, leaf),
     "zero-sign": (lambda x: x * 0.0, lambda x: (x * 0.0).abs(), X.clone),
 }

@@ -314,7 +314,7 @@ def a_write_has_no_history() -> PlantedScene:
     return scene(program, instead(wrong), x, w, seen=lambda y: x.requires_grad)
 
 
-@planted("memory")
+@planted("memory", aspect="versions")
 def a_write_is_not_counted() -> PlantedScene:
     x = floats(4)
 

@@ -268,7 +268,7 @@ def a_cotangent_is_written_to() -> PlantedScene:
     return scene(lambda x: x * 2, instead(Writes.apply), x, seen=seen)
 
 
-@planted("gradients")
+@planted("gradients", aspect="gradient-memory")
 def gradients_of_two_leaves_share_memory() -> PlantedScene:
     """Clipping one in place clips the other."""
     x, w = leaf(6), leaf(6)

@@ -40,14 +40,15 @@ def the_next_call_writes_into_an_earlier_result() -> PlantedScene:
 
 
 @planted("later effects")
-def the_third_call_writes_into_the_first_result() -> PlantedScene:
+def every_third_call_writes_into_all_earlier_results() -> PlantedScene:
     def compiler(program: Program) -> Program:
         kept: list[torch.Tensor] = []
 
         def wrong(x):
+            if len(kept) % 3 == 2:
+                for one in kept:
+                    one.zero_()
             kept.append(program(x))
-            if len(kept) == 3:
-                kept[0].zero_()
             return kept[-1]
 
         return wrong

@@ -488,7 +488,7 @@ def a_second_gradient_lacks_a_part() -> PlantedScene:
     return scene(lambda x: x**3, instead(Cube.apply), x, seen=second_gradient(x))
 
 
-@planted("second gradients", aspect="double-backward")
+@planted("second gradients")
 def a_second_gradient_has_no_history() -> PlantedScene:
     x = leaf(4)
 

@@ -135,7 +135,7 @@ def floats(*shape: int) -> torch.Tensor:
     count = 1
     for size in shape or (6,):
         count *= size
-    return torch.linspace(-2, 2, count).reshape(shape or (6,))
+    return torch.linspace(-2, 2, count).reshape(shape or (6,)).clone()  # no view
 
 
 def leaf(*shape: int) -> torch.Tensor:
@@ -152,8 +152,10 @@ def looked_at(value: object, depth: int = 6) -> object:
         return _tensor(value)
     if isinstance(value, BaseException):
         return type(value).__name__, str(value)
-    if isinstance(value, (int, float, complex, str, bytes, type(None), torch.dtype, torch.Size)) or depth == 0:
+    if isinstance(value, (int, float, complex, str, bytes, slice, type(None), torch.dtype, torch.Size)) or depth == 0:
         return type(value).__name__, repr(value)
+    if isinstance(value, numpy.ndarray):
+        return value.dtype.str, value.shape, value.strides, repr(value.tolist())
     if isinstance(value, Mapping):
         return type(value).__name__, [(repr(key), looked_at(item, depth - 1)) for key, item in value.items()]
     if isinstance(value, (list, tuple, collections.deque)):
