@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .comparison.aspects import observing
+from .comparison.compare_exceptions import is_compiler_failure
 from .cotangents import (
     DOUBLE,
     LARGEST_HELD,
@@ -73,8 +74,8 @@ class CallRuns:
         after: RunOutcome | None = None
         with quiet(), self._undone_if_interrupted():
             ended = _apart(_observed, program, stand_ins.args, stand_ins.kwargs)
-            if isinstance(ended.error, Exception):
-                without_frames(ended.error)
+            if isinstance(ended.error, Exception) and not is_compiler_failure(ended.error):
+                without_frames(ended.error)  # a compiler's failure is told from others by its place
             outcome = outcome_of(self.snapshot, ended, stand_ins)
             self.lost = [
                 *self.snapshot.not_rewindable(),
