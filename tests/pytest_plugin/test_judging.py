@@ -71,7 +71,7 @@ def test_wrong():
             "E   WRONG at eager: output*",
             "*boundary Faulty, call 1",
             "*stage    first wrong at eager (the first of the ladder)",
-            "*>   28     assert Faulty()(torch.randn(2, 4)).shape == (2, 4)",
+            "*>   37     assert Faulty()(torch.randn(2, 4)).shape == (2, 4)",
             "E   WRONG at aot_eager (first wrong at eager): output*",
         ]
     )
