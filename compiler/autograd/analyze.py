@@ -17,18 +17,31 @@ GradientNode = torch.autograd.graph.Node
 _FALL_BACK = "expected: the graph runs eagerly"
 
 
+@dataclass(frozen=True, slots=True)
+class StateBefore:
+    """What autograd knows of an input before the program runs: its history, and how often it was written."""
+
+    history: GradientNode | None
+    version: int
+
+    @classmethod
+    def of(cls, item: torch.Tensor) -> "StateBefore":
+        """Return the present state of a tensor."""
+        return cls(item.grad_fn, item._version)
+
+
 @dataclass(slots=True)
 class TracedCall:
     """One run of the program on fake tensors.
 
-    inputs: the tensor objects that it saw, one per tensor input; born: their grad_fn before it ran; leaves: the
+    inputs: the tensor objects that it saw, one per tensor input; before: their state before it ran; leaves: the
     tensors that gradients are asked for.  results: what it gave.  node_of, object_of: recorded nodes and their objects.
     """
 
     worker: Functionalizer
     input_nodes: Sequence[fx.Node]
     inputs: Sequence[torch.Tensor]
-    born: Sequence[GradientNode | None]
+    before: Sequence[StateBefore]
     leaves: Sequence[torch.Tensor]
     results: Sequence[object]
     node_of: Callable[[torch.Tensor], fx.Node]
@@ -64,9 +77,9 @@ def analyze(call: TracedCall, positions: Sequence[int]) -> Analysis:
 
 def _writes(call: TracedCall) -> Iterator[WriteFact]:
     for index, (node, item) in enumerate(zip(call.input_nodes, call.inputs, strict=True)):
-        tracked = item.grad_fn is not call.born[index]
+        tracked = item.grad_fn is not call.before[index].history
         if call.worker.handles[node].region.version:
-            yield WriteFact(index, tracked)
+            yield WriteFact(index, tracked, counted=item._version != call.before[index].version)
         elif tracked:
             raise Unsupported("an input's history changes without a write", hint=_FALL_BACK)
     for node in call.worker.constants:

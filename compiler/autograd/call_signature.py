@@ -28,10 +28,15 @@ class OutputFact:
 
 @dataclass(frozen=True, slots=True)
 class WriteFact:
-    """An input that gets new content: tracked if eager's autograd sees the write, hidden from it otherwise."""
+    """An input that gets new content: tracked if eager's autograd sees the write, hidden from it otherwise.
+
+    counted: the write raises the version of the tensor, by which autograd knows that what it saved was overwritten;
+    writes through `.data` do not.
+    """
 
     input: int
     tracked: bool
+    counted: bool
 
 
 @dataclass(frozen=True, slots=True)

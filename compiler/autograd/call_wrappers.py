@@ -9,7 +9,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from ..base.errors import InternalError
 from ..base.torch_facts import any_autocast, set_grad_mode, tensor_hooks
-from .call_signature import CallSignature, OutputFact, OutputKind
+from .call_signature import CallSignature, OutputFact, OutputKind, WriteFact
 from .dynamic_arguments import at_sizes
 from .view_writes import take_views
 
@@ -57,17 +57,17 @@ def finish_call(signature: CallSignature, arguments: Sequence[object], values: V
     """
     tensors = [arguments[position] for position in signature.inputs]
     for place, fact in enumerate(signature.writes):
-        _write_back(tensors[fact.input], values[signature.returned + place], tracked=fact.tracked)
+        _write_back(tensors[fact.input], values[signature.returned + place], fact)
     outputs: list[object] = []
     for fact_of_output in signature.outputs:
         outputs.append(_output(fact_of_output, tensors, values, outputs))
     return tuple(outputs)
 
 
-def _write_back(target: object, value: torch.Tensor, *, tracked: bool) -> None:
+def _write_back(target: object, value: torch.Tensor, fact: WriteFact) -> None:
     assert isinstance(target, torch.Tensor)
-    with torch.set_grad_enabled(tracked):
-        target.copy_(value)
+    with torch.set_grad_enabled(fact.tracked):
+        (target if fact.counted else target.data).copy_(value)
 
 
 def _output(fact: OutputFact, tensors: Sequence[object], values: Values, outputs: Sequence[object]) -> object:

@@ -387,14 +387,7 @@ class _Backwards:
             traced = self._trace_again(pattern, sizes)
             fits = traced.sizes.condition()
             joint = self.owner._simplified(traced.joint, "joint with fewer tangents")
-            known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
-            held = kept_for(self.parts, pattern, len(self.cut.kept))
-            indexed = [(index, known[self.cut.stamps[index]]) for index in held if self.cut.stamps[index] in known]
-            graph = backward_graph(joint, [node for _, node in indexed])
-            given = placeholders(graph.graph)[: len(indexed)]
-            indexed = [pair for pair, node in zip(indexed, given, strict=True) if node.users]
-            graph = backward_graph(joint, [node for _, node in indexed])
-            reads = tuple(index for index, _ in indexed)
+            graph, reads = self._of_fewer_tangents(joint, pattern)
             stages = FormStages(self.program, traced, joint, self.cut, backward=(graph, reads))
             if self.validation is not None and self.validation.backward_departs(stages, pattern):
                 parts = zip(traced.gradients_of, outputs(graph.graph), strict=True)
@@ -413,6 +406,21 @@ class _Backwards:
             call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
         call = going_on(call, _op_by_op(graph, traced))
         return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+
+    def _of_fewer_tangents(self, joint: JointGraph, pattern: Pattern) -> tuple[fx.GraphModule, tuple[int, ...]]:
+        """Return the backward graph for the tangents that exist, and the kept values that it reads."""
+        known = {stamp_of(node): node for node in joint.graph.graph.nodes if node.op != "output"}
+        every = range(len(self.cut.kept))
+        for held in (kept_for(self.parts, pattern, len(every)), every):
+            indexed = [(index, known[self.cut.stamps[index]]) for index in held if self.cut.stamps[index] in known]
+            graph = backward_graph(joint, [node for _, node in indexed])
+            given = placeholders(graph.graph)[: len(indexed)]
+            indexed = [pair for pair, node in zip(indexed, given, strict=True) if node.users]
+            graph = backward_graph(joint, [node for _, node in indexed])
+            # What is the same for every value of a tangent reads kept values too, and belongs to no part.
+            if len(placeholders(graph.graph)) == len(indexed) + sum(pattern):
+                break
+        return graph, tuple(index for index, _ in indexed)
 
     def _of_all_results(self, pattern: Pattern, sizes: Sizes, wanted: Container[int]) -> CompiledBackward:
         """Return the backward of all results, which was compared with the program's, with zeros for absent tangents.

@@ -98,7 +98,9 @@ def parts_of(backward: fx.Graph, kept: int, groups: Iterable[Group]) -> tuple[Re
     inputs = placeholders(backward)
     values: dict[fx.Node, int] = {node: 1 << place for place, node in enumerate(inputs[:kept])}
     tangents: dict[fx.Node, int] = {node: 1 << place for place, node in enumerate(inputs[kept:])}
-    read = [0] * len(tangents)  # by tangent: the kept values, as bits
+    # By tangent: the kept values, as bits; all for one whose value makes no difference, for what it adds to gradients
+    # is read by what the others give.
+    read = [0 if node.users else (1 << kept) - 1 for node in tangents]
     for node in backward.nodes:
         if node.op != "call_function":
             continue

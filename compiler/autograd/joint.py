@@ -45,7 +45,7 @@ from ..graph.tracer import (
     metadata_of,
     watched_generator,
 )
-from .analyze import Analysis, TracedCall, analyze, leaves_behind
+from .analyze import Analysis, StateBefore, TracedCall, analyze, leaves_behind
 from .call_signature import CallSignature
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, TracedSizes
 from .functionalize import Functionalizer
@@ -170,7 +170,7 @@ class _Run:
         """Run the program on fakes and analyse what it did."""
         with torch.inference_mode(False):
             arguments, call_inputs, input_nodes = self._make_inputs()
-        born = [item.grad_fn for item in call_inputs]
+        before = [StateBefore.of(item) for item in call_inputs]
         with self.program.state(), self.mode, self.recorder:
             by = call_with_dynamic_sizes if self.program.dynamic.labels else None
             results = interpret(self.program.gm, arguments, before=self._note_origin, after=_rounded, call=by)
@@ -182,7 +182,7 @@ class _Run:
             raise Unsupported("an output is made in inference mode", hint="expected: the graph runs eagerly")
         self.worker.take(list(self.recorder.graph.nodes))
         node_of, object_of = self.recorder.node_of, self.recorder.object_of
-        call = TracedCall(self.worker, input_nodes, call_inputs, born, self.primals, results, node_of, object_of)
+        call = TracedCall(self.worker, input_nodes, call_inputs, before, self.primals, results, node_of, object_of)
         with torch.inference_mode(False), torch.set_grad_enabled(self.program.grad_enabled):
             return analyze(call, self.positions)
 

@@ -18,6 +18,7 @@ __all__ = [
     "bound_size",
     "expression_text",
     "hint_value",
+    "is_at_most",
     "least_size",
     "lowest_value",
     "make_shape_environment",
@@ -120,6 +121,11 @@ def bound_size(symbol: Any, least: int | None, greatest: int | None) -> None:
     low, high = max(least or 2, 2), greatest if greatest is not None else 1 << 62
     if node.expr.is_Symbol and low <= node.hint <= high:
         node.shape_env.constrain_symbol_range(node.expr, compiler_min=low, compiler_max=high)
+
+
+def is_at_most(symbol: Any, expression: Any, limit: int) -> bool:
+    """Return whether an expression of the symbols of `symbol` is at most a number now; what it says is guarded."""
+    return bool(symbol.node.shape_env.evaluate_expr(sympy.Le(expression, limit)))
 
 
 def hint_value(symbol: Any) -> Any:

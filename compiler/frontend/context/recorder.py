@@ -42,6 +42,7 @@ from .graph_builder import GraphBuilder
 from .guard_list import GuardList
 from .kept_generators import revived
 from .lazy import LazyValue
+from .machine_numbers import LARGEST_NUMBER
 from .mode_changes import ModeRecord
 from .sizes import size_value
 
@@ -99,8 +100,9 @@ class Recorder(CaptureContext):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            least = "0 < " if type(value) is float else ""  # arithmetic of symbols knows no NaN and no sign of zero
-            self.guards.add(source, GuardKind.EXPRESSION, f"{least}abs({{0}}) < {LARGE}")
+            # arithmetic of symbols knows no NaN and no sign of zero
+            span = f"0 < abs({{0}}) < {LARGE}" if type(value) is float else f"abs({{0}}) < {LARGEST_NUMBER}"
+            self.guards.add(source, GuardKind.EXPRESSION, span)
             return self.graph.sizes.number(value, source)
         known = self.shared.get(id(value))
         if known is not None:

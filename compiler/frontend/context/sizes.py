@@ -26,6 +26,7 @@ from ...values.guard import Guard, GuardKind
 from ...values.scalar import LARGE, SizeValue
 from ...values.source import Argument, Source
 from ...values.value import Value
+from .machine_numbers import LARGEST_NUMBER, fits_in_64_bits
 from .size_marks import size_marks
 
 SymbolicDimensions = Callable[[torch.Tensor, Source], frozenset[int]]
@@ -91,9 +92,10 @@ class Sizes:
     def is_open_number(self, value: int | float, source: Source) -> bool:
         """Return whether a number from outside is to be a symbol: it changed, or all whole arguments are to be."""
         if source in self.varying_numbers:
-            return type(value) in (int, float) and abs(value) < LARGE and (type(value) is int or value != 0)
+            whole = type(value) is int and abs(value) < LARGEST_NUMBER
+            return whole or (type(value) is float and 0 < abs(value) < LARGE)
         every = self.symbolic is every_dimension and isinstance(source, Argument)
-        return every and type(value) is int and value not in (0, 1) and abs(value) < LARGE
+        return every and type(value) is int and value not in (0, 1) and abs(value) < LARGEST_NUMBER
 
     def number(self, value: int | float, source: Source) -> Value:
         """Return the symbol of a number that has changed between calls."""
@@ -144,8 +146,13 @@ class Sizes:
     def argument(self, value: Value) -> object:
         """Return the node that computes a symbolic size, or the number if there is none for it."""
         assert isinstance(value, SizeValue)
+        if value.kind is not bool and not fits_in_64_bits(value.symbol, self._is_size):
+            return value.constant()
         node = self._node(size_expression(value.symbol))
         return value.constant() if node is None or isinstance(node, int) else node
+
+    def _is_size(self, name: str) -> bool:
+        return name in self.origins and self.origins[name].tensor is not None
 
     def forget(self, node: fx.Node) -> None:
         """Forget a node that leaves the graph."""

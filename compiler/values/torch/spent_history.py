@@ -55,7 +55,7 @@ def refusal_of(fake: torch.Tensor) -> str | None:
     seed = torch.ones_like(fake)
     try:
         torch.autograd.grad([fake], leaves_of(fake), [seed], retain_graph=True, allow_unused=True)
-    except RuntimeError as error:  # others come of fake tensors, or the history that is kept says them itself
+    except Exception as error:  # others come of torch's rules for fakes, or the history that is kept says them itself
         return str(error) if USED_UP in str(error) else None
     return None
 
