@@ -26,6 +26,7 @@ PROGRAM_MODULE = "fuzz_program"
 # In either case: a program may write text in capitals. Short ones only where a text has them: programs write numbers.
 _ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-f]*|0x[0-9a-f]{6,}|(?<=<fuzz program )\d+(?=>)|at \d{12,}", re.IGNORECASE)
 _RECURSION = re.compile(r"(?<=maximum recursion depth exceeded)(?: (?:while|in) [a-zA-Z _]+)?")
+_HISTORY = re.compile(r"\b\w+Backward\d*\b")  # compiled code has one step for a graph (docs/limits.md)
 _ATOMS = (str, bytes, int, bool, complex, type(None), type(Ellipsis), type(NotImplemented), range, slice, torch.dtype)
 _CONTAINERS = (dict, list, tuple, collections.deque)
 _OPEN_MODULES = frozenset({PROGRAM_MODULE, "builtins", "collections", "types"})
@@ -164,8 +165,11 @@ def plain_text(value: object) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text without addresses of objects, numbers of generated files, and where a recursion grew too deep."""
-    return _RECURSION.sub("", _ADDRESS.sub("0x", text))
+    """Return a text without what no two runs share.
+
+    Addresses of objects, numbers of generated files, where a recursion grew too deep, names of steps of histories.
+    """
+    return _HISTORY.sub("Backward", _RECURSION.sub("", _ADDRESS.sub("0x", text)))
 
 
 def _kind(value: object) -> str:

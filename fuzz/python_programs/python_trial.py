@@ -192,10 +192,12 @@ def _call(statement: str, namespace: dict[str, Any]) -> tuple[Any, ...] | None:
         except RecursionError:
             return None
         except Exception as error:
-            outcome = ("raises", error.with_traceback(None))
+            outcome = ("raises", error)  # with its traceback: what the frames hold ends when a program lets go of both
     try:
         return _observed(outcome, printed.getvalue(), warned, namespace, _random_states())
     finally:
+        if outcome[0] == "raises":
+            outcome[1].__traceback__ = None
         del outcome  # the frames that the context of an error holds know this one, and would live as long as it
 
 
