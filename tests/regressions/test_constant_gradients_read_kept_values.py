@@ -1,8 +1,9 @@
 """A gradient that is the same for every value of a tangent still reads what forward kept, alone and after another."""
 
-import plumbline
 import pytest
 import torch
+
+import plumbline
 
 
 def _two_results(x, whole):

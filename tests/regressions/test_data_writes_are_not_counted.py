@@ -1,8 +1,9 @@
 """A write through `.data` does not raise the version of the tensor: what autograd saved before it stays usable."""
 
-import plumbline
 import pytest
 import torch
+
+import plumbline
 
 
 def _shift_data(weight, x):

@@ -1,8 +1,9 @@
-"""Whole numbers that vary are compared with 64 bits where they enter a graph: eager raises, or Python's number counts."""
+"""Whole numbers that vary are held to 64 bits where they enter a graph: eager raises, or Python's number counts."""
 
-import plumbline
 import pytest
 import torch
+
+import plumbline
 
 PROGRAMS = {
     "itself": lambda y, n: y.add(n),
