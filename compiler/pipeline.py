@@ -78,7 +78,7 @@ def compile_callable(target: object, family: Family) -> Any:
 
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
     try:
-        wrapper = _left_alone(function, family) if is_suspendable(function) else family.wrap(function)
+        wrapper = _left_alone(function, family) if is_suspendable(function) else family.entry_of(function)
     except (UserError, Unsupported):
         raise
     except Exception as error:

@@ -19,6 +19,7 @@ from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
+from ..values.library.warmed_packages import warm_packages
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.value import Raised
@@ -44,6 +45,7 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     What cannot be captured becomes one that runs the original code, under the guards seen so far: evaluation is
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
+    warm_packages()
     try:
         with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
             return _capture(unit, args)

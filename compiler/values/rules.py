@@ -88,6 +88,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     numpy_calls.numpy_function_rule,  # NumPy's pure functions and ufuncs
     builtin_calls.dictionary_from_keys_rule,  # dict.fromkeys: a new object at every look-up
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up
+    reflection_calls.subclasses_rule,  # C.__subclasses__: a new object at every look-up
     single_dispatch.dispatch_rule,  # f.dispatch of a functools.singledispatch function
     pure_calls.pure_method_rule,  # bound methods of immutable objects: patterns, dates
     twin_calls.python_twin_rule,  # functions in C that the standard library has in Python too

@@ -551,6 +551,10 @@ class SideEffects(ABC):
         """Return whether an object from outside of this kind of value has changed."""
 
     @abstractmethod
+    def changed_objects(self) -> set[int]:
+        """Return the ids of the objects from outside that have changed so far."""
+
+    @abstractmethod
     def mutated(self, value: Value) -> None:
         """Note that an object changed, so that the change is replayed if it came from outside."""
 

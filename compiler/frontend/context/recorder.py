@@ -10,6 +10,7 @@ import torch
 from ...base.options import Options
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
+from ...values.library.cached_functions import CachedFunctionValue
 from ...values.library.objects_by_content import KnownByContent
 from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
@@ -47,7 +48,7 @@ from .sizes import size_value
 
 _SHARED = (
     *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
-    KnownByContent,
+    *(KnownByContent, CachedFunctionValue),
 )
 
 
@@ -76,7 +77,7 @@ class Recorder(CaptureContext):
         self.unwrapped: list[LazyValue] = []
         self.frames = FrameStack(self)
         self.guards = GuardList(self.frames)
-        self.effects = EffectList(self)
+        self.effects = EffectList(self, self.shared)
         self.modes = ModeRecord(self)
         self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes)
         self.sizes = self.graph.sizes

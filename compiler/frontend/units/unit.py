@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from sys import is_finalizing
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 
@@ -47,6 +47,7 @@ class _Frozen(threading.local):
 
 
 FROZEN = _Frozen()
+_MOST_SHARES = 8  # times the recompile limit: as many specialisations of one code object are searched at most
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 CaptureUnit = Callable[["Unit", tuple[object, ...]], "Specialisation"]
@@ -83,10 +84,10 @@ class Tail:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Family:
-    """What all units of one `compile()` call share.
+    """What all units of `compile()` calls with the same backend and settings share.
 
-    settings: its options, or what gives those in force at each compilation. user_backend: the backend is the
-    caller's, so its errors are the caller's too.
+    settings: their options, or what gives those in force at each compilation. user_backend: the backend is the
+    caller's, so its errors are the caller's too. units: each lives as long as a function that stands for its code.
     """
 
     backend: Backend
@@ -96,8 +97,7 @@ class Family:
     fullgraph: bool = False
     dynamic: bool | None = None
     user_backend: bool = False
-    units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
-    templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = field(default_factory=dict)
+    units: WeakValueDictionary[tuple[types.CodeType, int], "Unit"] = field(default_factory=WeakValueDictionary)
     lock: ForkedLock = field(default_factory=ForkedLock)
     wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
         default_factory=WeakKeyDictionary
@@ -112,9 +112,10 @@ class Family:
         """Return the unit of a function's code; functions over the same code share it, closures are arguments."""
         key = (function.__code__, id(function.__globals__))
         with self.lock:
-            if key not in self.units:
-                self.units[key] = Unit(self, decode(function.__code__), function.__globals__)
-            return self.units[key]
+            unit = self.units.get(key)
+            if unit is None:
+                unit = self.units[key] = Unit(self, decode(function.__code__), function.__globals__)
+            return unit
 
     def wrap(self, function: types.FunctionType) -> types.FunctionType:
         """Return a function of the same signature that runs through the unit."""
@@ -124,17 +125,24 @@ class Family:
             if compiled_original(known) is None:  # else the program has it, and may have renamed it itself
                 _name_after(known, function)
             return known
+        entry = self.entry_of(function)
+        self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
+        return entry
+
+    def entry_of(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a new function of the same signature that runs through the unit."""
         defaults = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
-        key = (function.__code__, id(function.__globals__), defaults)
+        unit = self.unit_of(function)
+        key = (id(function.__code__), defaults)  # the template, which asks for this very code, holds it
         with self.lock:
-            if key not in self.templates:
-                unit = self.unit_of(function)
-                self.templates[key] = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
-        entry = self.templates[key](function.__closure__ or (), function)
+            template = unit.templates.get(key)
+            if template is None:
+                template = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
+                unit.templates[key] = template
+        entry = template(function.__closure__ or (), function)
         _name_after(entry, function)
         entry.__defaults__ = (DEFAULT,) * defaults[0] or None
         entry.__kwdefaults__ = dict.fromkeys(defaults[1], DEFAULT) or None
-        self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
         return entry
 
     def callee(self, target: object) -> object:
@@ -240,6 +248,8 @@ class Unit:
         self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = ForkedLock()
         self.exhausted = False
+        self.templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = {}
+        self.shares = 1  # how many `compile()` calls have asked for it: each may have as many forms as the limit says
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
         self.varying_numbers: set[Source] = set()  # whole numbers that changed
@@ -261,13 +271,30 @@ class Unit:
         """Return whether the unit starts in the middle of its function."""
         return bool(self.places)
 
+    @property
+    def limit(self) -> int:
+        """Return how many specialisations it may have."""
+        return self.family.options.recompile_limit * self.shares
+
+    def allow_more_forms(self) -> None:
+        """Make room for the forms of one more `compile()` call; the oldest go, where there are too many for a search."""
+        with self.lock:
+            units = [self, *self.resumes.values()]
+            for unit in units:
+                unit.shares = min(unit.shares + bool(unit.entries), _MOST_SHARES)
+                unit.exhausted = False
+                spare = len(unit.entries) - self.family.options.recompile_limit * (_MOST_SHARES - 1)
+                if spare > 0:
+                    del unit.entries[:spare]
+                    del unit.runs[:spare]
+
     def resume(self, places: tuple[Place, ...]) -> "Unit":
         """Return the unit that goes on at places of the same code and of what it called."""
         key = tuple(place.key() for place in places)
         with self.family.lock:  # units of one function share the table
             if key not in self.resumes:
                 unit = Unit(self.family, self.decoded, self.namespace, places)
-                unit.graph_free = self.graph_free
+                unit.graph_free, unit.shares = self.graph_free, self.shares
                 unit.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
                 self.resumes[key] = unit
             return self.resumes[key]
@@ -315,7 +342,7 @@ class Unit:
             return self.eager(*args)
         result = specialisation.run(*args)
         if result is MISS:  # a guard that its own capture does not pass: never loop over it
-            self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
+            self.exhausted = self.exhausted or len(self.entries) >= self.limit
             return self.eager(*args)
         try:
             return result
@@ -328,7 +355,7 @@ class Unit:
             self._try_to_note(self._note_recompile, args)
         else:
             self._try_to_note(self._note_result, args)
-        if len(self.entries) >= self.family.options.recompile_limit:
+        if len(self.entries) >= self.limit:
             self.exhausted = True
             detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
             record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
