@@ -121,7 +121,9 @@ def run(function: Any) -> Any:
     """
     if isinstance(function, torch.nn.Module):
         original = original_of(function)
-        return CompiledModule(original, lambda _: _frozen(_newest(function)))
+        return CompiledModule(
+            original, lambda _: _frozen(_newest(function)), lambda _: _frozen(_newest(function).forward)
+        )
     return functools.update_wrapper(
         _frozen(lambda *args, **kwargs: _newest(function)(*args, **kwargs)), function, updated=()
     )

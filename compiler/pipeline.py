@@ -144,7 +144,7 @@ def _refuse_class(target: type, family: Family) -> Any:
 
 
 def _compile_module(target: torch.nn.Module, family: Family) -> CompiledModule:
-    return CompiledModule(target, family.module_entry)
+    return CompiledModule(target, family.module_entry, family.forward_entry)
 
 
 # kind of target -> what its compiled form is; other callable objects have their `__call__` compiled

@@ -87,7 +87,9 @@ _CALLED_IN_TORCH = (
     "torch.compiler",
     "torch._compile",
 )
-_INLINED_IN_TORCH = frozenset({"torch._higher_order_ops.associative_scan", "torch.autograd.functional"})
+_INLINED_IN_TORCH = frozenset(
+    {"torch._higher_order_ops.associative_scan", "torch.autograd.functional", "torch.fx._pytree"}
+)
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 

@@ -82,6 +82,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.graph_function_rule,  # torch's functions and those marked with allow_in_graph or disallow_in_graph
     torch_calls.constant_result_rule,  # functions under assume_constant_result
     torch_calls.tensor_descriptor_rule,  # methods of C classes looked up on the class: torch.Tensor.add, list.append
+    torch_calls.tensor_function_rule,  # methods of torch.Tensor written in Python, looked up on the class
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are
     transforms.transformed_function_rule,  # what vmap(f), grad(f) gave outside the compiled code
     autograd_functions.native_apply_rule,  # `Function.apply` where torch has it in C

@@ -483,6 +483,10 @@ class GraphInProgress(ABC):
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
 
     @abstractmethod
+    def has_drawn(self) -> bool:
+        """Return whether an operation so far draws random numbers."""
+
+    @abstractmethod
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""
 

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
+import numpy
 import torch
 
 from ...base.options import Options
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
 from ...values.library.cached_functions import CachedFunctionValue
+from ...values.library.numpy_values import OpenNumpyScalar
 from ...values.library.objects_by_content import KnownByContent
 from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
@@ -30,7 +32,7 @@ from ...values.reasons import (
     SkipFrame,
 )
 from ...values.scalar import LARGE
-from ...values.source import Attribute, Injected, Source
+from ...values.source import Attribute, BaseContents, Injected, Source
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from ...values.wrap import wrap_object
@@ -100,9 +102,11 @@ class Recorder(CaptureContext):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            least = "0 < " if type(value) is float else ""  # arithmetic of symbols knows no NaN and no sign of zero
-            self.guards.add(source, GuardKind.EXPRESSION, f"{least}abs({{0}}) < {LARGE}")
-            return self.graph.sizes.number(value, source)
+            return self._open_number(value, source)
+        if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
+            self.guards.add(source, GuardKind.TYPE, type(value))
+            number = self._open_number(value.item(), BaseContents(source, numpy.generic.item))
+            return OpenNumpyScalar(self, value, number, source)
         known = self.shared.get(id(value))
         if known is not None:
             if known.source is not None and known.source != source and not isinstance(known.source, Injected):
@@ -119,6 +123,11 @@ class Recorder(CaptureContext):
         if isinstance(wrapped, ObjectValue):
             self._share_namespace(value, wrapped, source)
         return wrapped
+
+    def _open_number(self, value: int | float, source: Source) -> Value:
+        least = "0 < " if type(value) is float else ""  # arithmetic of symbols knows no NaN and no sign of zero
+        self.guards.add(source, GuardKind.EXPRESSION, f"{least}abs({{0}}) < {LARGE}")
+        return self.graph.sizes.number(value, source)
 
     def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
         """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""

@@ -14,6 +14,7 @@ from sys import is_finalizing
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import numpy
 import torch
 
 from ...base.bundle import Failure, record_failure
@@ -183,12 +184,19 @@ class Family:
 
     def module_entry(self, module: torch.nn.Module) -> Callable[..., object]:
         """Return what a call of a compiled module runs: its forward, or torch's whole call path if it has hooks."""
-        if not _has_call_path(module):
-            forward: Any = module.forward
-            function = getattr(forward, "__func__", None)
-            if isinstance(function, types.FunctionType) and not (is_suspendable(function) or is_disabled(function)):
-                return types.MethodType(self.wrap(function), forward.__self__)
-        return types.MethodType(self.wrap(_CALL_MODULE), module)
+        entry = None if _has_call_path(module) else self._own_forward(module)
+        return entry or types.MethodType(self.wrap(_CALL_MODULE), module)
+
+    def forward_entry(self, module: torch.nn.Module) -> Callable[..., object]:
+        """Return what a call of a compiled module's `forward` runs, whatever hooks it has."""
+        return self._own_forward(module) or types.MethodType(self.wrap(_CALL_FORWARD), module)
+
+    def _own_forward(self, module: torch.nn.Module) -> Callable[..., object] | None:
+        forward: Any = module.forward
+        function = getattr(forward, "__func__", None)
+        if not isinstance(function, types.FunctionType) or is_suspendable(function) or is_disabled(function):
+            return None
+        return types.MethodType(self.wrap(function), forward.__self__)
 
     def reset(self) -> None:
         """Forget every specialisation."""
@@ -220,7 +228,12 @@ def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
     return module(*args, **kwargs)
 
 
+def _call_forward(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return module.forward(*args, **kwargs)
+
+
 _CALL_MODULE = types.FunctionType(_call_module.__code__, globals(), "module")
+_CALL_FORWARD = types.FunctionType(_call_forward.__code__, globals(), "forward")
 
 
 def is_suspendable(function: Any) -> bool:
@@ -393,7 +406,11 @@ class Unit:
         return Origin(code.co_filename, code.co_firstlineno, code.co_name)
 
     def _note_marks(self, args: tuple[object, ...]) -> None:
+        """Note which sizes are marked, and which arguments are numbers of NumPy: those mostly vary."""
         self.marks = any(has_marks(arg) for arg in args)
+        for name, shown, arg in zip(self.parameters, self.shown, args, strict=True):
+            if isinstance(arg, numpy.number) and not isinstance(arg, numpy.complexfloating):
+                self.varying_numbers.add(Argument(name, shown))
 
     def _try_to_note(self, note: Callable[[tuple[object, ...]], None], args: tuple[object, ...]) -> None:
         """Note something about the arguments; an error of ours in that is on record and changes nothing."""
