@@ -88,7 +88,14 @@ _CALLED_IN_TORCH = (
     "torch._compile",
 )
 _INLINED_IN_TORCH = frozenset(
-    {"torch._higher_order_ops.associative_scan", "torch.autograd.functional", "torch.fx._pytree"}
+    {
+        "torch._higher_order_ops.associative_scan",
+        "torch.autograd.functional",
+        "torch.fx._pytree",  # what the code of exported programs calls, and their hooks
+        "torch.export._unlift",
+        "torch.export._tree_utils",
+        "torch._dynamo.external_utils",
+    }
 )
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})

@@ -84,6 +84,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.tensor_descriptor_rule,  # methods of C classes looked up on the class: torch.Tensor.add, list.append
     torch_calls.tensor_function_rule,  # methods of torch.Tensor written in Python, looked up on the class
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are
+    torch_calls.stock_settings_rule,  # blocks that change stock's settings
     transforms.transformed_function_rule,  # what vmap(f), grad(f) gave outside the compiled code
     autograd_functions.native_apply_rule,  # `Function.apply` where torch has it in C
     numpy_calls.numpy_function_rule,  # NumPy's pure functions and ufuncs

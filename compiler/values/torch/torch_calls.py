@@ -524,6 +524,15 @@ def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.realize(args[1])
 
 
+def stock_settings_rule(function: object) -> CallRule | None:
+    """Give the two ends of a block that changes settings of stock's compiler, which nothing here reads."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    return _constant_rule(None) if module == "torch._dynamo.decorators" and name in _SETTINGS_BLOCK else None
+
+
+_SETTINGS_BLOCK = ("DynamoConfigPatchProxy.__enter__", "DynamoConfigPatchProxy.__exit__")
+
+
 def mark_on_sizes_rule(function: object) -> CallRule | None:
     """Give stock's marks that sizes stay as they are, which tell a capture in progress nothing."""
     name = getattr(function, "__name__", "")
