@@ -133,6 +133,8 @@ def refusal(function: FunctionType) -> Break | None:
         return None if own_mark(function, "_plumbline_inline") else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
+    if name == "dataclasses.make_dataclass":
+        return Break(UNKNOWN_CALLEE, name)  # it writes source and runs it: one break is better than one at each method
     if root == "inspect" and function.__qualname__.startswith(_INLINED_OF_INSPECT):
         return None
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":

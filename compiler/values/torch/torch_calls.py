@@ -50,6 +50,7 @@ from ..refused_arguments import demand_method_arguments, refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .function_overrides import overridden
 from .tensor import TensorValue
 from .whole_functions import places_of, what_is_found
 
@@ -240,7 +241,8 @@ def graph_function_rule(function: object) -> CallRule | None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         for found in (*places, *parts):
             found.guard(ctx)
-        return ctx.graph.call("call_function", target, args, kwargs)
+        answer = overridden(ctx, function, args, kwargs)
+        return answer if answer is not None else ctx.graph.call("call_function", target, args, kwargs)
 
     return rule
 
