@@ -150,6 +150,10 @@ class OpenNumpyScalar(NumpyScalar):
         """Return the node and the symbol of Python's number."""
         return super().graph_argument(ctx) if self.is_fixed else self.number.graph_argument(ctx)
 
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method or a known attribute; asking for `item` fixes nothing."""
+        return MethodOf(self, name) if name == "item" else super().get_attr(ctx, name)
+
     def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
         """Give Python's number as it is, or run the method now."""
         if name == "item" and not args and not kwargs:
