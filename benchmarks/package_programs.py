@@ -471,7 +471,7 @@ def _jaxtyping(compiler: Compiler) -> Iterator[Any]:
     import jaxtyping
 
     @jaxtyping.jaxtyped(typechecker=beartype.beartype)
-    def program(x: jaxtyping.Float[torch.Tensor, "a b"]) -> jaxtyping.Float[torch.Tensor, "b a"]:
+    def program(x: jaxtyping.Float[torch.Tensor, "a b"]) -> jaxtyping.Float[torch.Tensor, "b a"]:  # noqa: F722 - axes
         return x.sin().transpose(0, 1)
 
     yield compiler(program)(X)
@@ -510,7 +510,7 @@ class Output(collections.OrderedDict):  # type: ignore[type-arg]  # as transform
 
 def _made_classes(x: torch.Tensor) -> Any:
     made = dataclasses.make_dataclass("Made", [("a", torch.Tensor), ("b", float, dataclasses.field(default=2.0))])
-    pair = collections.namedtuple("pair", ["left", "right"])  # noqa: PYI024 - what is tested
+    pair = collections.namedtuple("pair", ["left", "right"])
     value = made(x)
     both = pair(value.a, value.b)
     return dataclasses.replace(value, b=3.0).b * both.left * both.right
@@ -572,15 +572,13 @@ for _name in ("SGD", "Adam", "AdamW", "Adafactor", "ASGD", "RAdam", "NAdam", "Ad
     _optimizer(_name, lr=0.01)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _cached(owner: object, name: str) -> float:
     return float(len(name))
 
 
 class Owner:
     """An object that a cache goes by."""
-
-    pieces = [1.0, 2.0]
 
 
 class SubOwner(Owner):

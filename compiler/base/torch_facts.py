@@ -653,10 +653,11 @@ override_questions = (  # false in captured code: tensors of the graph override 
 )
 tracing_flag = torch._C._is_tracing  # false in captured code: what modules of torch 2.15 ask when they are called
 tracing_question = torch._C._get_tracing_state  # None in captured code: nothing of torch.jit is tracing
-fx_questions = (  # whether a symbolic trace is going on; missing names mean that programs cannot ask
-    *(getattr(torch.fx._symbolic_trace, name, None) for name in ("is_fx_tracing", "is_fx_symbolic_tracing")),
+fx_questions: tuple[Callable[[], object], ...] = tuple(  # whether a symbolic trace is going on; a torch that has no
+    vars(torch.fx._symbolic_trace)[name]  # such name has no programs that ask
+    for name in ("is_fx_tracing", "is_fx_symbolic_tracing")
+    if name in vars(torch.fx._symbolic_trace)
 )
-fx_questions = tuple(question for question in fx_questions if question is not None)
 state_questions = (  # answers that the entry guards hold, or that never change in a process
     torch._C._is_any_autocast_enabled,
     torch._C._is_autocast_available,

@@ -1,4 +1,4 @@
-"""The shapes of code that packages are made of: registries, cached recipes, lazy modules, overrides, wrapped numbers."""
+"""The shapes of code that packages are made of: registries, cached recipes, lazy modules, overrides, odd numbers."""
 
 import dataclasses
 import functools
@@ -133,7 +133,9 @@ def classes_that_derive_from_one(a):
     return a, names, type.__name__
 
 
-@program(*(A, np.int64(3)), then=(((lambda: (A.clone(), np.int64(5))), False), ((lambda: (A.clone(), np.int64(0))), False)))
+@program(
+    *(A, np.int64(3)), then=(((lambda: (A.clone(), np.int64(5))), False), ((lambda: (A.clone(), np.int64(0))), False))
+)
 def a_whole_number_of_numpy(a, n):
     return a * n + n * a, torch.full((2,), n), n
 

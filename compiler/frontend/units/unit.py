@@ -290,7 +290,7 @@ class Unit:
         return self.family.options.recompile_limit * self.shares
 
     def allow_more_forms(self) -> None:
-        """Make room for the forms of one more `compile()` call; the oldest go, where there are too many for a search."""
+        """Make room for the forms of one more `compile()` call; where there are too many to search, the oldest go."""
         with self.lock:
             units = [self, *self.resumes.values()]
             for unit in units:

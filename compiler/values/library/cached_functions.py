@@ -281,7 +281,7 @@ def _held_by(roots: list[object]) -> set[int] | None:
     pending = list(roots)
     while pending:
         one = pending.pop()
-        if id(one) in seen or isinstance(one, _FIXED) and not isinstance(one, tuple):
+        if id(one) in seen or (isinstance(one, _FIXED) and not isinstance(one, tuple)):
             continue
         seen[id(one)] = one
         if len(seen) > _MOST_HELD:

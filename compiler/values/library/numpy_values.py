@@ -130,7 +130,7 @@ class OpenNumpyScalar(NumpyScalar):
         self.source: Source = source
         self.is_fixed = False
 
-    @property  # type: ignore[override]  # the number is fixed where a rule asks for it
+    @property
     def value(self) -> Any:
         """Return the number, which is fixed from here on."""
         if not self.is_fixed:

@@ -214,7 +214,7 @@ def subclasses_rule(function: object) -> CallRule | None:
         kind = owner
         assert isinstance(kind, type)
         refuse_arguments(ctx, function, args, kwargs)
-        found = type.__subclasses__(kind)
+        found: list[type] = type.__subclasses__(kind)
         if any(one in CAPTURED_CLASSES for one in (kind, *found)):
             raise Break(ATTRIBUTE, f"subclasses of {kind.__qualname__}, some of which are made while capturing")
         ctx.guards.add(Injected(type.__subclasses__), GuardKind.ANSWER, Subclasses((kind,), {}, found))

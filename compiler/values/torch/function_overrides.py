@@ -1,4 +1,4 @@
-"""`__torch_function__` of classes that are no tensors: torch hands them the call of a function with such an argument."""
+"""`__torch_function__` of classes that are no tensors: torch hands them the calls that they are arguments of."""
 
 import types
 

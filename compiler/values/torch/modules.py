@@ -1,7 +1,7 @@
 """nn.Module: parameters, buffers, submodules, hooks."""
 
 import types
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch.nn.modules.lazy import LazyModuleMixin
@@ -31,8 +31,8 @@ class Uninitialised(Signal):
     def initialise(self) -> None:
         """Make the parameters as its first call does: of the shapes alone, with draws from the same generator."""
         examples = tuple(torch.empty(shape, device="meta") for shape in self.shapes)
-        infer: Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], None] = self.module._infer_parameters
-        infer(self.module, examples)
+        module: Any = self.module
+        module._infer_parameters(module, examples)
 
 
 class ModuleValue(ObjectValue):
@@ -128,13 +128,13 @@ class ModuleValue(ObjectValue):
 
     def _demand_initialised(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
         """Stop where torch's own lazy module is called for the first time: its hook makes the parameters."""
-        module = self.real
-        if not isinstance(module, LazyModuleMixin) or not type(module).__module__.startswith("torch.nn.modules."):
+        if not isinstance(self.real, LazyModuleMixin) or not self.kind.__module__.startswith("torch.nn.modules."):
             return
+        module: Any = self.real
         values = [ctx.realize(arg) for arg in args]
         plain = not kwargs and all(isinstance(value, TensorValue) for value in values)
-        uninitialised = isinstance(module, torch.nn.Module) and module.has_uninitialized_params()
-        if not uninitialised or not plain or ctx.graph.is_apart() or ctx.graph.has_drawn():
+        initialised = not module.has_uninitialized_params()
+        if initialised or not plain or ctx.graph.is_apart() or ctx.graph.has_drawn():
             return
         shapes = [tuple(map(int, value.fake.shape)) for value in values if isinstance(value, TensorValue)]
         raise Uninitialised(module, shapes)

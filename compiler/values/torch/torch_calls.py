@@ -315,12 +315,10 @@ def tensor_function_rule(function: object) -> CallRule | None:
     return rule
 
 
-_TENSOR_FUNCTIONS = {
-    raw: name for name, raw in vars(torch.Tensor).items() if type(raw) is types.FunctionType and name not in ("__init__",)
-}
+_TENSOR_FUNCTIONS = {raw: name for name, raw in vars(torch.Tensor).items() if type(raw) is types.FunctionType}
 
 
-def _asked_again(question: Callable[[], object]) -> CallRule:
+def _asked_again(question: Callable[..., object]) -> CallRule:
     """Return the rule of a question whose answer is asked for again at every entry."""
 
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
