@@ -471,7 +471,7 @@ def _jaxtyping(compiler: Compiler) -> Iterator[Any]:
     import jaxtyping
 
     @jaxtyping.jaxtyped(typechecker=beartype.beartype)
-    def program(x: jaxtyping.Float[torch.Tensor, "a b"]) -> jaxtyping.Float[torch.Tensor, "b a"]:  # noqa: F722 - axes
+    def program(x: jaxtyping.Float[torch.Tensor, "a b"]) -> jaxtyping.Float[torch.Tensor, "b a"]:  # noqa: F722 - axes by name
         return x.sin().transpose(0, 1)
 
     yield compiler(program)(X)
