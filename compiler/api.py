@@ -72,7 +72,8 @@ def compile(  # noqa: A001 - the name users know
     _FAMILIES.add(family)
     original = original_of(model)
     compiled = compile_callable(original, family)
-    keep_unit(original, family)
+    if compiled is not original:
+        keep_unit(original, family)
     _remember(original, compiled)
     if Seam.wrap is None or not isinstance(backend, str):
         return compiled

@@ -41,7 +41,10 @@ def keep_unit(target: object, family: Family) -> None:
     function = _function_of(target)
     if function is None:
         return
-    unit = family.unit_of(function)
+    try:
+        unit = family.unit_of(function)
+    except Exception:  # the first call meets the same error, and puts it on record
+        return
     unit.allow_more_forms()
     owner = target if isinstance(target, torch.nn.Module) else function
     key = (id(owner), id(unit))
