@@ -11,11 +11,12 @@ import torch
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import forget_stage_times
-from .base.options import Options, Settings, compilation_is_switched_off
+from .base.options import Options, Settings, compilation_is_switched_off, options_from_environment
 from .base.seam import Seam
 from .controls import original_of
 from .explanation import Explanation, explanation_of
 from .frontend.units.compiled_module import CompiledModule
+from .frontend.units.shared_units import forget_units, keep_unit, shared_family
 from .frontend.units.unit import FROZEN, Family
 from .pipeline import compile_callable, make_family
 
@@ -62,18 +63,26 @@ def compile(  # noqa: A001 - the name users know
     if mode not in _MODES:
         known = ", ".join(sorted(name for name in _MODES if name))
         raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
-    family = make_family(
-        backend, _settings(options, recompile_limit), fullgraph=fullgraph or bool(nopython), dynamic=dynamic
-    )
+    settings, full = _settings(options, recompile_limit), fullgraph or bool(nopython)
+    whose = backend if isinstance(backend, str) else id(backend)  # the family holds it: the number stays its own
+    key = (whose, _key_of(options), recompile_limit, options_from_environment(), full, dynamic)
+    family = shared_family(key, lambda: make_family(backend, settings, fullgraph=full, dynamic=dynamic))
     if disable or compilation_is_switched_off():
         return model
     _FAMILIES.add(family)
     original = original_of(model)
     compiled = compile_callable(original, family)
+    if compiled is not original:
+        keep_unit(original, family)
     _remember(original, compiled)
     if Seam.wrap is None or not isinstance(backend, str):
         return compiled
     return Seam.wrap(original, compiled, family.fullgraph, dynamic)
+
+
+def _key_of(options: Mapping[str, Any] | Options | None) -> object:
+    """Return what equal options have in common."""
+    return tuple(sorted(options.items())) if isinstance(options, Mapping) else options
 
 
 def _settings(options: Mapping[str, Any] | Options | None, recompile_limit: int | None) -> Settings:
@@ -113,7 +122,9 @@ def run(function: Any) -> Any:
     """
     if isinstance(function, torch.nn.Module):
         original = original_of(function)
-        return CompiledModule(original, lambda _: _frozen(_newest(function)))
+        return CompiledModule(
+            original, lambda _: _frozen(_newest(function)), lambda _: _frozen(_newest(function).forward)
+        )
     return functools.update_wrapper(
         _frozen(lambda *args, **kwargs: _newest(function)(*args, **kwargs)), function, updated=()
     )
@@ -141,4 +152,5 @@ def reset() -> None:
     """Discard every specialisation of every compiled function, and the times of `compile_times()`."""
     for family in list(_FAMILIES):
         family.reset()
+    forget_units()
     forget_stage_times()

@@ -78,7 +78,7 @@ def compile_callable(target: object, family: Family) -> Any:
 
 def _compile_function(function: types.FunctionType, family: Family) -> types.FunctionType:
     try:
-        wrapper = _left_alone(function, family) if is_suspendable(function) else family.wrap(function)
+        wrapper = _left_alone(function, family) if is_suspendable(function) else family.entry_of(function)
     except (UserError, Unsupported):
         raise
     except Exception as error:
@@ -144,7 +144,7 @@ def _refuse_class(target: type, family: Family) -> Any:
 
 
 def _compile_module(target: torch.nn.Module, family: Family) -> CompiledModule:
-    return CompiledModule(target, family.module_entry)
+    return CompiledModule(target, family.module_entry, family.forward_entry)
 
 
 # kind of target -> what its compiled form is; other callable objects have their `__call__` compiled

@@ -36,3 +36,10 @@ def fixed_seeds() -> None:
         numpy.random.seed(SEED)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(SEED)
+
+
+@pytest.fixture(autouse=True)
+def nothing_shared() -> None:
+    """Let no test find what another has compiled."""
+    if shared := sys.modules.get("plumbline.compiler.frontend.units.shared_units"):
+        shared.forget_units()

@@ -70,6 +70,7 @@ __all__ = [
     "forward_ad_is_active",
     "function_mode_depth",
     "functorch_is_active",
+    "fx_questions",
     "group_tensors",
     "has_foreign_modes",
     "has_free_unbacked_symbols",
@@ -652,12 +653,19 @@ override_questions = (  # false in captured code: tensors of the graph override 
 )
 tracing_flag = torch._C._is_tracing  # false in captured code: what modules of torch 2.15 ask when they are called
 tracing_question = torch._C._get_tracing_state  # None in captured code: nothing of torch.jit is tracing
+fx_questions: tuple[Callable[[], object], ...] = tuple(  # whether a symbolic trace is going on; a torch that has no
+    vars(torch.fx._symbolic_trace)[name]  # such name has no programs that ask
+    for name in ("is_fx_tracing", "is_fx_symbolic_tracing")
+    if name in vars(torch.fx._symbolic_trace)
+)
 state_questions = (  # answers that the entry guards hold, or that never change in a process
     torch._C._is_any_autocast_enabled,
     torch._C._is_autocast_available,
     torch._C._len_torch_function_stack,
     torch._C._is_torch_function_mode_enabled,
     torch._C._get_privateuse1_backend_name,
+    torch._C._functorch.maybe_current_level,
+    torch._C._are_functorch_transforms_active,
 )
 
 

@@ -19,8 +19,10 @@ from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
+from ..values.library.warmed_packages import warm_packages
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
+from ..values.torch.modules import Uninitialised
 from ..values.value import Raised
 from .breaks.chain import frames_of, places_to_stop
 from .breaks.later_walks import may_walk
@@ -44,9 +46,14 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
     What cannot be captured becomes one that runs the original code, under the guards seen so far: evaluation is
     deterministic in what they guard. Raises Unsupported if the family demands a full graph.
     """
+    warm_packages()
+    lazy: Uninitialised | None = None
+    failed: BaseException | None = None
     try:
         with state_kept_when_interrupted(), stage("capture"), _state_kept(), quiet_fake_runs(), hidden_tensor_hooks():
             return _capture(unit, args)
+    except Uninitialised as first_call:
+        lazy = first_call
     except (UserError, Unsupported):
         raise
     except BackendError as error:
@@ -56,6 +63,9 @@ def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:
             unit.give_up_symbols()
             return capture_unit(unit, args)
         return _after_failure(unit, error, args, None)
+    if lazy is not None:
+        lazy.initialise()  # as the call does, before anything of this capture is used; the state is the program's again
+        return capture_unit(unit, args)
     try:
         raise failed  # type: ignore[misc]  # always raised from the backend's own error; here, so neither holds the other
     finally:

@@ -87,7 +87,16 @@ _CALLED_IN_TORCH = (
     "torch.compiler",
     "torch._compile",
 )
-_INLINED_IN_TORCH = frozenset({"torch._higher_order_ops.associative_scan", "torch.autograd.functional"})
+_INLINED_IN_TORCH = frozenset(
+    {
+        "torch._higher_order_ops.associative_scan",
+        "torch.autograd.functional",
+        "torch.fx._pytree",  # what the code of exported programs calls, and their hooks
+        "torch.export._unlift",
+        "torch.export._tree_utils",
+        "torch._dynamo.external_utils",
+    }
+)
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"
 _CALLED_OUTRIGHT = frozenset({"numpy", "scipy", "pandas", "sympy", "pytest", "_pytest", "hypothesis"})
 
@@ -124,6 +133,8 @@ def refusal(function: FunctionType) -> Break | None:
         return None if own_mark(function, "_plumbline_inline") else Break(UNKNOWN_CALLEE, name)
     if root in _CALLED_OUTRIGHT:
         return Break(UNKNOWN_CALLEE, name)
+    if name == "dataclasses.make_dataclass":
+        return Break(UNKNOWN_CALLEE, name)  # it writes source and runs it: one break is better than one at each method
     if root == "inspect" and function.__qualname__.startswith(_INLINED_OF_INSPECT):
         return None
     if root in sys.stdlib_module_names and root not in _INLINED_STANDARD and root != "__main__":

@@ -82,12 +82,15 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.graph_function_rule,  # torch's functions and those marked with allow_in_graph or disallow_in_graph
     torch_calls.constant_result_rule,  # functions under assume_constant_result
     torch_calls.tensor_descriptor_rule,  # methods of C classes looked up on the class: torch.Tensor.add, list.append
+    torch_calls.tensor_function_rule,  # methods of torch.Tensor written in Python, looked up on the class
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are
+    torch_calls.stock_settings_rule,  # blocks that change stock's settings
     transforms.transformed_function_rule,  # what vmap(f), grad(f) gave outside the compiled code
     autograd_functions.native_apply_rule,  # `Function.apply` where torch has it in C
     numpy_calls.numpy_function_rule,  # NumPy's pure functions and ufuncs
     builtin_calls.dictionary_from_keys_rule,  # dict.fromkeys: a new object at every look-up
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up
+    reflection_calls.subclasses_rule,  # C.__subclasses__: a new object at every look-up
     single_dispatch.dispatch_rule,  # f.dispatch of a functools.singledispatch function
     pure_calls.pure_method_rule,  # bound methods of immutable objects: patterns, dates
     twin_calls.python_twin_rule,  # functions in C that the standard library has in Python too

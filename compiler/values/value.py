@@ -483,6 +483,10 @@ class GraphInProgress(ABC):
         """Return the tensors of the graph that may collect gradients, in the order they came in or were made."""
 
     @abstractmethod
+    def has_drawn(self) -> bool:
+        """Return whether an operation so far draws random numbers."""
+
+    @abstractmethod
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""
 
@@ -549,6 +553,10 @@ class SideEffects(ABC):
     @abstractmethod
     def has_changed(self, kind: type[Value]) -> bool:
         """Return whether an object from outside of this kind of value has changed."""
+
+    @abstractmethod
+    def changed_objects(self) -> set[int]:
+        """Return the ids of the objects from outside that have changed so far."""
 
     @abstractmethod
     def mutated(self, value: Value) -> None:

@@ -78,6 +78,27 @@ add_slot(
     needs="thing",
 )
 
+add_slot(
+    "cached_object",
+    "total = total + weighed(burden)",
+    "burden = heavy",
+    "burden = light",
+    "heavy.weight = 5.0",
+    "heavy.weight = 4.0; weighed.cache_clear()",
+    setup="import functools\n\n\nclass Burden:\n    def __init__(self, weight):\n        self.weight = weight\n\n\n"
+    "@functools.lru_cache\ndef weighed(one):\n    return one.weight * 2\n\n\n"
+    "heavy, light = Burden(4.0), Burden(1.0)\nburden = heavy",
+    moving=True,  # as above
+)
+add_slot(
+    "subclasses",
+    "total = total * len(Registered.__subclasses__())",
+    "SecondRegistered.__bases__ = (Registered,)",
+    "SecondRegistered.__bases__ = (Unregistered,)",
+    setup="class Registered:\n    pass\n\n\nclass Unregistered:\n    pass\n\n\n"
+    "class FirstRegistered(Registered):\n    pass\n\n\nclass SecondRegistered(Registered):\n    pass",
+)
+
 # -- look-up in classes ------------------------------------------------------------------------------------------------
 
 add_slot(

@@ -259,6 +259,13 @@ add_slot(
     "number = 1", "number = True", "number = 1.0", "number = 7", "number = 2.5", "number = 0", "number = 0.1",
     "number = 0.6", "number = -2.7",
 )  # fmt: skip
+add_slot(
+    "number_of_numpy",
+    ("total = total * gauge", "total = total + gauge.item()", "total = total + (1.0 if gauge > 2 else 0.5)"),
+    "gauge = numpy.int64(1)", "gauge = numpy.float64(2.5)", "gauge = numpy.int64(7)", "gauge = numpy.float32(2.5)",
+    "gauge = numpy.float64(-0.0)", "gauge = numpy.float64('nan')",
+    setup="import numpy\n\ngauge = numpy.int64(1)",
+)  # fmt: skip
 
 # -- globals and closures ----------------------------------------------------------------------------------------------
 

@@ -197,6 +197,7 @@ def test_disable_and_its_call_stack_example():
         def fn(x):
             return b_fn(run_a(x))
 
+        api.reset()  # the code is the same each time
         with recording() as events:
             result = api.compile(fn, backend="eager", options=STRICT)(torch.ones(2))
         assert torch.equal(result, b_fn(a_fn(torch.ones(2))))

@@ -49,6 +49,7 @@ class Interrupt:
 
 def interrupted(at, backend):
     """Return how many places there were; the call is interrupted at one of them, if there are so many."""
+    plumbline.reset()  # else it would be captured by the first call only
     run, interrupt = plumbline.compile(body, backend=backend), Interrupt(at)
     before = sys.gettrace()
     sys.settrace(interrupt.trace)

@@ -15,8 +15,9 @@ _UNTOUCHED = object()
 class EffectList(SideEffects):
     """The objects, globals and classes that one capture has changed."""
 
-    def __init__(self, ctx: CaptureContext) -> None:
+    def __init__(self, ctx: CaptureContext, shared: dict[int, Value]) -> None:
         self.ctx = ctx
+        self.shared = shared  # by id of the real object; not this part's own
         self.changed: list[Value] = []
         self.globals: dict[tuple[int, str], Value | None] = {}
         self.written_globals: dict[tuple[int, str], tuple[dict[str, object], str]] = {}
@@ -35,6 +36,11 @@ class EffectList(SideEffects):
     def has_changed(self, kind: type[Value]) -> bool:
         """Return whether an object from outside of this kind of value has changed."""
         return any(isinstance(value, kind) for value in self.changed)
+
+    def changed_objects(self) -> set[int]:
+        """Return the ids of the objects from outside that have changed so far."""
+        changed = set(map(id, self.changed))
+        return {number for number, value in self.shared.items() if id(value) in changed}
 
     def mutated(self, value: Value) -> None:
         """Note the first change of an object from outside."""

@@ -321,6 +321,10 @@ class GraphBuilder(GraphInProgress):
         values = {id(value): value for value in self.by_fake.values()}
         return [value for value in values.values() if is_gradient_leaf(value.fake)]
 
+    def has_drawn(self) -> bool:
+        """Return whether an operation so far draws random numbers."""
+        return any(event.draws for event in self.happens.events)
+
     def is_apart(self) -> bool:
         """Return whether a function is being evaluated in a graph of its own."""
         return len(self.levels) > 1

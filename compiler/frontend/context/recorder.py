@@ -5,11 +5,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
+import numpy
 import torch
 
 from ...base.options import Options
 from ...values.constant import LITERAL_TYPES, Constant, Known, MethodOf
 from ...values.guard import GuardKind
+from ...values.library.cached_functions import CachedFunctionValue
+from ...values.library.numpy_values import OpenNumpyScalar
 from ...values.library.objects_by_content import KnownByContent
 from ...values.python.containers.lists import ListValue
 from ...values.python.containers.mappings import DictValue
@@ -29,7 +32,7 @@ from ...values.reasons import (
     SkipFrame,
 )
 from ...values.scalar import LARGE
-from ...values.source import Attribute, Injected, Source
+from ...values.source import Attribute, BaseContents, Injected, Source
 from ...values.torch.tensor import TensorValue
 from ...values.value import Arguments, CaptureContext, Keywords, Raised, Value
 from ...values.wrap import wrap_object
@@ -48,7 +51,7 @@ from .sizes import size_value
 
 _SHARED = (
     *(ListValue, TupleValue, DictValue, SetValue, ObjectValue, TensorValue, CellValue, FunctionValue, OpaqueValue),
-    KnownByContent,
+    *(KnownByContent, CachedFunctionValue),
 )
 
 
@@ -77,7 +80,7 @@ class Recorder(CaptureContext):
         self.unwrapped: list[LazyValue] = []
         self.frames = FrameStack(self)
         self.guards = GuardList(self.frames)
-        self.effects = EffectList(self)
+        self.effects = EffectList(self, self.shared)
         self.modes = ModeRecord(self)
         self.graph = GraphBuilder(self, attempt, self.frames, self.effects, self.modes)
         self.sizes = self.graph.sizes
@@ -100,10 +103,11 @@ class Recorder(CaptureContext):
         """Return the value of a real object; one object has one value, however it is reached."""
         if isinstance(value, int | float) and self.graph.sizes.is_open_number(value, source):
             self.guards.add(source, GuardKind.TYPE, type(value))
-            # arithmetic of symbols knows no NaN and no sign of zero
-            span = f"0 < abs({{0}}) < {LARGE}" if type(value) is float else f"abs({{0}}) < {LARGEST_NUMBER}"
-            self.guards.add(source, GuardKind.EXPRESSION, span)
-            return self.graph.sizes.number(value, source)
+            return self._open_number(value, source)
+        if isinstance(value, numpy.generic) and self.graph.sizes.is_open_number(value.item(), source):
+            self.guards.add(source, GuardKind.TYPE, type(value))
+            number = self._open_number(value.item(), BaseContents(source, numpy.generic.item))
+            return OpenNumpyScalar(self, value, number, source)
         known = self.shared.get(id(value))
         if known is not None:
             if known.source is not None and known.source != source and not isinstance(known.source, Injected):
@@ -120,6 +124,12 @@ class Recorder(CaptureContext):
         if isinstance(wrapped, ObjectValue):
             self._share_namespace(value, wrapped, source)
         return wrapped
+
+    def _open_number(self, value: int | float, source: Source) -> Value:
+        # arithmetic of symbols knows no NaN and no sign of zero
+        span = f"0 < abs({{0}}) < {LARGE}" if type(value) is float else f"abs({{0}}) < {LARGEST_NUMBER}"
+        self.guards.add(source, GuardKind.EXPRESSION, span)
+        return self.graph.sizes.number(value, source)
 
     def _share_namespace(self, value: object, made: ObjectValue, source: Source) -> None:
         """Give objects that have one `__dict__`, and whoever holds that dictionary, one value of it."""

@@ -13,6 +13,9 @@ _PREFIX = "_orig_mod."
 _OWN = frozenset({"_original", "_entry", "_orig_mod"})
 
 
+_Entry = Callable[[torch.nn.Module], Callable[..., Any]]
+
+
 class CompiledModule(torch.nn.Module):
     """The compiled form of a module.
 
@@ -21,18 +24,19 @@ class CompiledModule(torch.nn.Module):
     Methods of the original's class are found through `__getattr__`.
     """
 
-    __slots__ = ("_entry", "_original", "_running")
+    __slots__ = ("_entry", "_forward_entry", "_original", "_running", "_running_forward")
     _plumbline_compiled = True  # inside other compiled code the original is evaluated
 
-    def __new__(cls, original: torch.nn.Module, entry: object) -> "CompiledModule":
+    def __new__(cls, original: torch.nn.Module, entry: object, forward: object = None) -> "CompiledModule":
         """Return an object of a class that has the container methods of the original's, and no others."""
-        del entry
+        del entry, forward
         return super().__new__(_kind_for(type(original)))
 
-    def __init__(self, original: torch.nn.Module, entry: Callable[[torch.nn.Module], Callable[..., Any]]) -> None:
+    def __init__(self, original: torch.nn.Module, entry: _Entry, forward: _Entry | None = None) -> None:
         object.__setattr__(self, "__dict__", original.__dict__)
         object.__setattr__(self, "_original", original)
         object.__setattr__(self, "_entry", entry)
+        object.__setattr__(self, "_forward_entry", forward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the module, hooks included, through the compiler."""
@@ -41,8 +45,13 @@ class CompiledModule(torch.nn.Module):
         return run(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the original's forward, uncompiled."""
-        return self._original.forward(*args, **kwargs)
+        """Run the original's forward, without its hooks; through the compiler where an entry for it was given."""
+        entry: _Entry | None = object.__getattribute__(self, "_forward_entry")
+        if entry is None:
+            return self._original.forward(*args, **kwargs)
+        run = entry(self._original)
+        _hold_forward(self, run)
+        return run(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         """Look in the original: registries first, then its class."""
@@ -89,6 +98,7 @@ class CompiledModule(torch.nn.Module):
 
 
 _hold: Callable[[CompiledModule, object], None] = vars(CompiledModule)["_running"].__set__  # past the module's own
+_hold_forward: Callable[[CompiledModule, object], None] = vars(CompiledModule)["_running_forward"].__set__
 
 
 _CONTAINER = (

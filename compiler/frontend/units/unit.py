@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from sys import is_finalizing
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
+import numpy
 import torch
 
 from ...base.bundle import Failure, record_failure
@@ -47,6 +48,7 @@ class _Frozen(threading.local):
 
 
 FROZEN = _Frozen()
+_MOST_SHARES = 8  # times the recompile limit: as many specialisations of one code object are searched at most
 
 Backend = Callable[[torch.fx.GraphModule, list[object]], Callable[..., object]]
 CaptureUnit = Callable[["Unit", tuple[object, ...]], "Specialisation"]
@@ -83,10 +85,10 @@ class Tail:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Family:
-    """What all units of one `compile()` call share.
+    """What all units of `compile()` calls with the same backend and settings share.
 
-    settings: its options, or what gives those in force at each compilation. user_backend: the backend is the
-    caller's, so its errors are the caller's too.
+    settings: their options, or what gives those in force at each compilation. user_backend: the backend is the
+    caller's, so its errors are the caller's too. units: each lives as long as a function that stands for its code.
     """
 
     backend: Backend
@@ -96,8 +98,7 @@ class Family:
     fullgraph: bool = False
     dynamic: bool | None = None
     user_backend: bool = False
-    units: dict[tuple[types.CodeType, int], "Unit"] = field(default_factory=dict)
-    templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = field(default_factory=dict)
+    units: WeakValueDictionary[tuple[types.CodeType, int], "Unit"] = field(default_factory=WeakValueDictionary)
     lock: ForkedLock = field(default_factory=ForkedLock)
     wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
         default_factory=WeakKeyDictionary
@@ -112,9 +113,10 @@ class Family:
         """Return the unit of a function's code; functions over the same code share it, closures are arguments."""
         key = (function.__code__, id(function.__globals__))
         with self.lock:
-            if key not in self.units:
-                self.units[key] = Unit(self, decode(function.__code__), function.__globals__)
-            return self.units[key]
+            unit = self.units.get(key)
+            if unit is None:
+                unit = self.units[key] = Unit(self, decode(function.__code__), function.__globals__)
+            return unit
 
     def wrap(self, function: types.FunctionType) -> types.FunctionType:
         """Return a function of the same signature that runs through the unit."""
@@ -124,17 +126,24 @@ class Family:
             if compiled_original(known) is None:  # else the program has it, and may have renamed it itself
                 _name_after(known, function)
             return known
+        entry = self.entry_of(function)
+        self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
+        return entry
+
+    def entry_of(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a new function of the same signature that runs through the unit."""
         defaults = (len(function.__defaults__ or ()), tuple(function.__kwdefaults__ or ()))
-        key = (function.__code__, id(function.__globals__), defaults)
+        unit = self.unit_of(function)
+        key = (id(function.__code__), defaults)  # the template, which asks for this very code, holds it
         with self.lock:
-            if key not in self.templates:
-                unit = self.unit_of(function)
-                self.templates[key] = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
-        entry = self.templates[key](function.__closure__ or (), function)
+            template = unit.templates.get(key)
+            if template is None:
+                template = make_template(unit, Tail, function.__code__, *defaults, self.wrap)
+                unit.templates[key] = template
+        entry = template(function.__closure__ or (), function)
         _name_after(entry, function)
         entry.__defaults__ = (DEFAULT,) * defaults[0] or None
         entry.__kwdefaults__ = dict.fromkeys(defaults[1], DEFAULT) or None
-        self.wrappers[function] = (function.__code__, weakref.ref(entry))  # which holds the function
         return entry
 
     def callee(self, target: object) -> object:
@@ -175,12 +184,19 @@ class Family:
 
     def module_entry(self, module: torch.nn.Module) -> Callable[..., object]:
         """Return what a call of a compiled module runs: its forward, or torch's whole call path if it has hooks."""
-        if not _has_call_path(module):
-            forward: Any = module.forward
-            function = getattr(forward, "__func__", None)
-            if isinstance(function, types.FunctionType) and not (is_suspendable(function) or is_disabled(function)):
-                return types.MethodType(self.wrap(function), forward.__self__)
-        return types.MethodType(self.wrap(_CALL_MODULE), module)
+        entry = None if _has_call_path(module) else self._own_forward(module)
+        return entry or types.MethodType(self.wrap(_CALL_MODULE), module)
+
+    def forward_entry(self, module: torch.nn.Module) -> Callable[..., object]:
+        """Return what a call of a compiled module's `forward` runs, whatever hooks it has."""
+        return self._own_forward(module) or types.MethodType(self.wrap(_CALL_FORWARD), module)
+
+    def _own_forward(self, module: torch.nn.Module) -> Callable[..., object] | None:
+        forward: Any = module.forward
+        function = getattr(forward, "__func__", None)
+        if not isinstance(function, types.FunctionType) or is_suspendable(function) or is_disabled(function):
+            return None
+        return types.MethodType(self.wrap(function), forward.__self__)
 
     def reset(self) -> None:
         """Forget every specialisation."""
@@ -212,7 +228,12 @@ def _call_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
     return module(*args, **kwargs)
 
 
+def _call_forward(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return module.forward(*args, **kwargs)
+
+
 _CALL_MODULE = types.FunctionType(_call_module.__code__, globals(), "module")
+_CALL_FORWARD = types.FunctionType(_call_forward.__code__, globals(), "forward")
 
 
 def is_suspendable(function: Any) -> bool:
@@ -240,6 +261,8 @@ class Unit:
         self.resumes: dict[tuple[object, ...], Unit] = {}
         self.lock = ForkedLock()
         self.exhausted = False
+        self.templates: dict[tuple[object, ...], Callable[..., types.FunctionType]] = {}
+        self.shares = 1  # how many `compile()` calls have asked for it: each may have as many forms as the limit says
         self.graph_free = False  # disable(recursive=False): this frame runs in Python, what it calls is compiled
         self.varying: dict[Source, frozenset[int]] = {}  # dimensions that changed from one call to the next
         self.varying_numbers: set[Source] = set()  # whole numbers that changed
@@ -261,13 +284,30 @@ class Unit:
         """Return whether the unit starts in the middle of its function."""
         return bool(self.places)
 
+    @property
+    def limit(self) -> int:
+        """Return how many specialisations it may have."""
+        return self.family.options.recompile_limit * self.shares
+
+    def allow_more_forms(self) -> None:
+        """Make room for the forms of one more `compile()` call; where there are too many to search, the oldest go."""
+        with self.lock:
+            units = [self, *self.resumes.values()]
+            for unit in units:
+                unit.shares = min(unit.shares + bool(unit.entries), _MOST_SHARES)
+                unit.exhausted = False
+                spare = len(unit.entries) - self.family.options.recompile_limit * (_MOST_SHARES - 1)
+                if spare > 0:
+                    del unit.entries[:spare]
+                    del unit.runs[:spare]
+
     def resume(self, places: tuple[Place, ...]) -> "Unit":
         """Return the unit that goes on at places of the same code and of what it called."""
         key = tuple(place.key() for place in places)
         with self.family.lock:  # units of one function share the table
             if key not in self.resumes:
                 unit = Unit(self.family, self.decoded, self.namespace, places)
-                unit.graph_free = self.graph_free
+                unit.graph_free, unit.shares = self.graph_free, self.shares
                 unit.resumes = self.resumes  # one table per function: a resume of a resume starts from its code
                 self.resumes[key] = unit
             return self.resumes[key]
@@ -315,7 +355,7 @@ class Unit:
             return self.eager(*args)
         result = specialisation.run(*args)
         if result is MISS:  # a guard that its own capture does not pass: never loop over it
-            self.exhausted = self.exhausted or len(self.entries) >= self.family.options.recompile_limit
+            self.exhausted = self.exhausted or len(self.entries) >= self.limit
             return self.eager(*args)
         try:
             return result
@@ -328,7 +368,7 @@ class Unit:
             self._try_to_note(self._note_recompile, args)
         else:
             self._try_to_note(self._note_result, args)
-        if len(self.entries) >= self.family.options.recompile_limit:
+        if len(self.entries) >= self.limit:
             self.exhausted = True
             detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
             record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
@@ -366,7 +406,11 @@ class Unit:
         return Origin(code.co_filename, code.co_firstlineno, code.co_name)
 
     def _note_marks(self, args: tuple[object, ...]) -> None:
+        """Note which sizes are marked, and which arguments are numbers of NumPy: those mostly vary."""
         self.marks = any(has_marks(arg) for arg in args)
+        for name, shown, arg in zip(self.parameters, self.shown, args, strict=True):
+            if isinstance(arg, numpy.number) and not isinstance(arg, numpy.complexfloating):
+                self.varying_numbers.add(Argument(name, shown))
 
     def _try_to_note(self, note: Callable[[tuple[object, ...]], None], args: tuple[object, ...]) -> None:
         """Note something about the arguments; an error of ours in that is on record and changes nothing."""

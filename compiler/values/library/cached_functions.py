@@ -8,8 +8,10 @@ import logging
 import re
 import types
 import typing
+import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -17,17 +19,23 @@ import torch
 from ...base.noted_warnings import shown_warnings
 from ..constant import Constant, Known
 from ..guard import Answer, GuardKind
+from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
+from ..python.containers.tuples import TupleValue
+from ..python.objects.attributes import MISSING, class_lookup
 from ..python.objects.classes import ClassValue, constructs
 from ..python.objects.functions import FunctionValue
 from ..python.objects.instances import ObjectValue, OpaqueValue
 from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, BUILTIN_METHOD, CANNOT_REBUILD, UNKNOWN_CALLEE, Break
 from ..rule_tables import wraps_type
+from ..scalar import SizeValue
 from ..source import Injected, Source
+from ..torch.tensor import TensorValue
 from ..type_attributes import type_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
 
 _Cached: TypeAlias = "functools._lru_cache_wrapper[object]"
+_MOST_HELD = 10_000  # objects that one argument may hold
 _MOST_READ = 256  # answers; twice the bound that a cache has by default
 _ABSENT = type("Absent", (), {"__repr__": lambda self: "nothing in its cache"})()
 _COUNTED: Counter[tuple[int, Hashable]] = Counter()  # real calls, by wrapper and key, that a replayed one stands for
@@ -135,8 +143,9 @@ class CachedFunctionValue(Value):
     """A function under `lru_cache`.
 
     Called with known arguments it is called now, unless its cache has the answer; a guard asks that the cache still has
-    it. The call itself is replayed, so that the cache counts as many as in eager. Tensors as arguments break, because
-    the cache goes by their identity.
+    it. The call itself is replayed, so that the cache counts as many as in eager. Called with symbolic sizes, or with
+    objects that the cache does not know, it is evaluated. Tensors as arguments break, because the cache goes by their
+    identity.
     """
 
     always_true = True
@@ -144,6 +153,7 @@ class CachedFunctionValue(Value):
     def __init__(self, real: "functools._lru_cache_wrapper[object]", source: Source) -> None:
         self.real = real
         self.source = source
+        self.answers: dict[Hashable, Value] = {}  # what it gave in this capture where it was evaluated
 
     def python_type(self) -> type:
         """Return the wrapper's type."""
@@ -164,13 +174,17 @@ class CachedFunctionValue(Value):
         self.unsupported(f"attribute {name!r}", ATTRIBUTE)
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
-        """Call the cached function now."""
+        """Call the cached function now, or evaluate it where an argument is an object or a symbolic size."""
+        if _hashes_by_evaluation(ctx, [*args, *kwargs.values()]):
+            return self._evaluated(ctx, args, kwargs)
         known = [_real_argument(ctx, arg) for arg in args]
         named = {name: _real_argument(ctx, value) for name, value in kwargs.items()}
         try:
             absent = _cached_answer(self.real, tuple(known), named) is _ABSENT
         except TypeError:  # an argument that cannot be hashed
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which raises") from None
+        if absent and any(isinstance(ctx.realize(value), ObjectValue) for value in (*args, *kwargs.values())):
+            return self._evaluated(ctx, args, kwargs)
         if absent and (_is_full(self.real) or _names_state(inspect.unwrap(self.real))):
             raise Break(UNKNOWN_CALLEE, f"{self.describe()}, whose cache does not have the answer")
         try:
@@ -184,6 +198,102 @@ class CachedFunctionValue(Value):
         if isinstance(answer, list | dict | set):
             return ctx.wrap(answer, Injected(answer))
         return ctx.known(answer)
+
+    def _evaluated(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        """Evaluate the wrapped function, guarded by what it reads; afterwards the program's own call fills the cache.
+
+        That call comes after the changes of this capture: none of them may be one of what the arguments hold.
+        """
+        function = inspect.unwrap(self.real)
+        if _names_state(function) or _names_output(function):
+            raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which does not go by its arguments alone")
+        values = [ctx.realize(value) for value in (*args, *kwargs.values())]
+        key = (tuple(value.key(ctx) for value in map(_Key, values)), tuple(kwargs))
+        if key not in self.answers:
+            before = ctx.effects.count()
+            answer = ctx.call(ctx.wrap(function, Injected(function)), args, kwargs)
+            if ctx.effects.count() != before or not _is_plain(ctx, answer):
+                raise Break(UNKNOWN_CALLEE, f"{self.describe()}, which makes or changes objects")
+            self.answers[key] = answer
+        held = _held_by([value.identity() for value in values])
+
+        def write(out: Rebuilder) -> str:
+            if held is None or held & ctx.effects.changed_objects():
+                raise Break(UNKNOWN_CALLEE, f"{self.describe()}, called with an object that changes afterwards")
+            named = [f"{name}={out.value(value)}" for name, value in kwargs.items()]
+            return f"{out.inject(self.real)}({', '.join([*map(out.value, args), *named])})"
+
+        write_now = held is None or held & ctx.effects.changed_objects()
+        if write_now:
+            raise Break(UNKNOWN_CALLEE, f"{self.describe()}, called with an object that has changed")
+        ctx.effects.note_count(write)
+        return self.answers[key]
+
+
+@dataclass(frozen=True)
+class _Key:
+    """An argument of a cached function, as the key of an answer."""
+
+    value: Value
+
+    def key(self, ctx: CaptureContext) -> Hashable:
+        """Return what equal arguments have in common; a symbolic size is not fixed by it."""
+        if isinstance(self.value, SizeValue):
+            return ("size", str(self.value.symbol))
+        if isinstance(self.value, TupleValue):
+            return tuple(_Key(ctx.realize(item)).key(ctx) for item in self.value.items)
+        if isinstance(self.value, TensorValue):
+            raise Break(ARGUMENT_NOT_KNOWN, f"a cached function called with {self.value.describe()}")
+        return self.value.hash_token(ctx)
+
+
+def _hashes_by_evaluation(ctx: CaptureContext, values: list[Value]) -> bool:
+    """Return whether an argument is a symbolic size, or an object that can be told from others only by evaluation."""
+    for value in map(ctx.realize, values):
+        if isinstance(value, SizeValue) or (isinstance(value, ObjectValue) and not _is_known_by_identity(value)):
+            return True
+        if isinstance(value, TupleValue) and _hashes_by_evaluation(ctx, list(value.items)):
+            return True
+    return False
+
+
+def _is_known_by_identity(value: ObjectValue) -> bool:
+    """Return whether an object came from outside and a dictionary would find it by its identity."""
+    if value.real is MISSING or value.source is None:
+        return False
+    owners = {class_lookup(value.kind, name)[0] for name in ("__hash__", "__eq__")}
+    return owners <= {object, torch.nn.Module}
+
+
+def _is_plain(ctx: CaptureContext, value: Value) -> bool:
+    """Return whether a value is made of numbers, texts and containers of them."""
+    value = ctx.realize(value)
+    if isinstance(value, TupleValue | ListValue):
+        return all(_is_plain(ctx, item) for item in value.items)
+    if isinstance(value, DictValue):
+        return all(_is_plain(ctx, entry.value) for entry in value.read_all(ctx).values())
+    return isinstance(value, Constant | SizeValue | Known | ClassValue) or value.source is not None
+
+
+def _held_by(roots: list[object]) -> set[int] | None:
+    """Return the ids of what objects hold in attributes and containers; None if that is too much to be looked at."""
+    seen: dict[int, object] = {}
+    pending = list(roots)
+    while pending:
+        one = pending.pop()
+        if id(one) in seen or (isinstance(one, _FIXED) and not isinstance(one, tuple)):
+            continue
+        seen[id(one)] = one
+        if len(seen) > _MOST_HELD:
+            return None
+        pending += gc.get_referents(one) if not isinstance(one, torch.Tensor) else []
+    return set(seen)
+
+
+def _names_output(function: types.FunctionType) -> bool:
+    """Return whether a function names what it would say things by: evaluated, it would say them at each call."""
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return any(value is warnings or isinstance(value, logging.Logger) for value in named)
 
 
 class MadeCache(Value):
@@ -282,6 +392,10 @@ def _real_argument(ctx: CaptureContext, value: Value) -> object:
     if isinstance(value, FunctionValue) and value.real is not None:
         return value.real
     if isinstance(value, ObjectValue | OpaqueValue) and isinstance(value.real, logging.Logger):
+        return value.real
+    if isinstance(value, ObjectValue) and _is_known_by_identity(value) and value.source is not None:
+        if not isinstance(value.source, Injected):
+            ctx.guards.add(value.source, GuardKind.IDENTITY, value.real)
         return value.real
     if value.is_constant():
         return value.constant()

@@ -117,6 +117,54 @@ class NumpyScalar(Value):
         return name
 
 
+class OpenNumpyScalar(NumpyScalar):
+    """A NumPy number from outside that may vary: torch takes it as the Python number that it is.
+
+    number: that number, as a symbol. Everything else that is done with it fixes it, and guards that.
+    """
+
+    def __init__(self, ctx: CaptureContext, real: Any, number: Value, source: Source) -> None:
+        self.ctx = ctx
+        self.real = real
+        self.number = number
+        self.source: Source = source
+        self.is_fixed = False
+
+    @property
+    def value(self) -> Any:
+        """Return the number, which is fixed from here on."""
+        if not self.is_fixed:
+            self.is_fixed = True
+            self.ctx.guards.add(self.source, GuardKind.EXPRESSION, _same_bits(self.real))
+        return self.real
+
+    def python_type(self) -> type:
+        """Return the scalar's class."""
+        return type(self.real)
+
+    def describe(self) -> str:
+        """Return the class."""
+        return f"{type(self.real).__name__} from outside"
+
+    def graph_argument(self, ctx: CaptureContext) -> tuple[object, object]:
+        """Return the node and the symbol of Python's number."""
+        return super().graph_argument(ctx) if self.is_fixed else self.number.graph_argument(ctx)
+
+    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
+        """Return a method or a known attribute; asking for `item` fixes nothing."""
+        return MethodOf(self, name) if name == "item" else super().get_attr(ctx, name)
+
+    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
+        """Give Python's number as it is, or run the method now."""
+        if name == "item" and not args and not kwargs:
+            return self.number
+        return super().call_method(ctx, name, args, kwargs)
+
+
+def _same_bits(value: numpy.generic) -> str:
+    return f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}"  # by bits: nan, -0.0
+
+
 @dataclass(slots=True, eq=False)
 class SharedMemory:
     """What arrays that share memory in eager, and are apart here, have in common.
@@ -502,9 +550,7 @@ def _scalar(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(source, Injected):
         return NumpyScalar(value)
     ctx.guards.add(source, GuardKind.TYPE, type(value))
-    ctx.guards.add(
-        source, GuardKind.EXPRESSION, f"{{0}}.tobytes().hex() == {value.tobytes().hex()!r}"
-    )  # by bits: nan, -0.0
+    ctx.guards.add(source, GuardKind.EXPRESSION, _same_bits(value))
     return NumpyScalar(value, source)
 
 

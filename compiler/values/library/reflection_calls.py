@@ -2,22 +2,26 @@
 
 import builtins
 import inspect
+import operator
 import os
 import sys
 import types
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..constant import Constant, fold
-from ..guard import GuardKind
+from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue, sort_values
 from ..python.containers.namespaces import GlobalsValue
 from ..python.containers.own_attributes import OwnAttributes
 from ..python.containers.tuples import TupleValue
-from ..python.objects.attributes import class_lookup, may_change
+from ..python.objects.attributes import CAPTURED_CLASSES, class_lookup, may_change
 from ..python.objects.exceptions import TracebackValue
 from ..python.objects.functions import BoundMethod, FunctionValue
 from ..python.objects.instances import ObjectValue
 from ..reasons import ARGUMENT_NOT_KNOWN, ATTRIBUTE, Break
-from ..rule_tables import calls
+from ..refused_arguments import refuse_arguments
+from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Raised, Value
 from .conversion_calls import known_argument
@@ -185,3 +189,35 @@ def _exception_info(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> V
 @calls(sys.exception)
 def _current_exception(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.frames.handled_exception() or Constant(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Subclasses(Answer):
+    """The classes that derive from one, in the order they were made."""
+
+    def still_given(self, function: Callable[..., object]) -> bool:
+        """Return whether they are the same classes."""
+        now, before = self.found(function), self.given
+        assert isinstance(now, list)
+        assert isinstance(before, list)
+        return len(now) == len(before) and all(map(operator.is_, now, before))
+
+
+def subclasses_rule(function: object) -> CallRule | None:
+    """Give `C.__subclasses__`, a new object at every look-up; a guard asks again."""
+    owner = getattr(function, "__self__", None)
+    bound = isinstance(function, types.BuiltinMethodType) and function.__name__ == "__subclasses__"
+    if not (bound and isinstance(owner, type)):
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        kind = owner
+        assert isinstance(kind, type)
+        refuse_arguments(ctx, function, args, kwargs)
+        found: list[type] = type.__subclasses__(kind)
+        if any(one in CAPTURED_CLASSES for one in (kind, *found)):
+            raise Break(ATTRIBUTE, f"subclasses of {kind.__qualname__}, some of which are made while capturing")
+        ctx.guards.add(Injected(type.__subclasses__), GuardKind.ANSWER, Subclasses((kind,), {}, found))
+        return ListValue([ctx.known(one) for one in found])
+
+    return rule

@@ -10,6 +10,7 @@ import torch.utils.checkpoint
 
 from ..constant import Constant, Known
 from ..guard import GuardKind
+from ..python.containers.lists import ListValue
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.attributes import class_lookup
@@ -20,6 +21,7 @@ from ..reasons import AUTOGRAD_CALL, TORCH_CALL_FORM, Break
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .modules import ModuleValue
 from .tensor import TensorValue
 from .torch_calls import NamedApart
 
@@ -72,7 +74,7 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     values = [ctx.realize(arg) for arg in args[1:]]
     ctx.graph.evaluate_dry(lambda: _evaluate(ctx, kind, values), kind.__qualname__)
     fixed = {
-        position: function for position, value in enumerate(values) if (function := _callable(ctx, value)) is not None
+        position: function for position, value in enumerate(values) if (function := _fixed(ctx, value)) is not None
     }
     if not fixed:
         target = _TARGETS.setdefault(kind, NamedApart(kind.apply))
@@ -81,18 +83,30 @@ def _apply(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     return ctx.graph.call("call_function", NamedApart(_with_fixed(kind.apply, fixed)), rest, {})
 
 
+def _fixed(ctx: CaptureContext, value: Value) -> object:
+    """Return the function, class or module that an argument is, or the list of those: graphs cannot carry them."""
+    if not isinstance(value, ListValue | TupleValue) or not value.items or value.python_type() not in (list, tuple):
+        return _callable(ctx, value)
+    parts = [_callable(ctx, ctx.realize(item)) for item in value.items]
+    return None if None in parts else value.python_type()(parts)
+
+
 def _callable(ctx: CaptureContext, value: Value) -> Callable[..., object] | None:
-    """Return the function or class that an argument is, which graphs cannot carry."""
+    """Return the function, class or module that an argument is."""
     if isinstance(value, Known | ClassValue):
         constant = value.constant()
         return constant if callable(constant) and not isinstance(constant, enum.Enum) else None
     if isinstance(value, FunctionValue) and value.real is not None and value.source is not None:
         ctx.guards.add(value.source, GuardKind.IDENTITY, value.real)
         return value.real
+    if isinstance(value, ModuleValue) and value.source is not None and isinstance(value.real, torch.nn.Module):
+        if not isinstance(value.source, Injected):
+            ctx.guards.add(value.source, GuardKind.IDENTITY, value.real)
+        return value.real
     return None
 
 
-def _with_fixed(function: Callable[..., object], fixed: dict[int, Callable[..., object]]) -> Callable[..., object]:
+def _with_fixed(function: Callable[..., object], fixed: dict[int, object]) -> Callable[..., object]:
     """Return the function with some of its arguments given, by position."""
 
     def call(*rest: object) -> object:

@@ -1,8 +1,10 @@
 """nn.Module: parameters, buffers, submodules, hooks."""
 
 import types
+from typing import Any
 
 import torch
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from ...base.torch_facts import calls_module_plainly, log_api_usage, module_call_path, module_registration_hooks
 from ..constant import Constant
@@ -11,10 +13,26 @@ from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
 from ..python.objects.attributes import MISSING, class_lookup, told_name
 from ..python.objects.instances import INSTANCES, ObjectValue
-from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break
+from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break, Signal
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
+from .tensor import TensorValue
+
+
+class Uninitialised(Signal):
+    """A lazy module of torch's own is called for the first time; shapes: of what it is called with."""
+
+    def __init__(self, module: torch.nn.Module, shapes: list[tuple[int, ...]]) -> None:
+        self.module = module
+        self.shapes = shapes
+        super().__init__(module)
+
+    def initialise(self) -> None:
+        """Make the parameters as its first call does: of the shapes alone, with draws from the same generator."""
+        examples = tuple(torch.empty(shape, device="meta") for shape in self.shapes)
+        module: Any = self.module
+        module._infer_parameters(module, examples)
 
 
 class ModuleValue(ObjectValue):
@@ -92,6 +110,7 @@ class ModuleValue(ObjectValue):
             return super().call(ctx, args, kwargs)
         if self._is_leaf_with_backward_hooks(ctx):
             raise Break(AUTOGRAD_CALL, f"hooks on the gradients of {self.describe()}")
+        self._demand_initialised(ctx, args, kwargs)
         if self.real is not MISSING and self._has_no_hooks(ctx):
             return ctx.calls.hand_on(self, self.get_attr(ctx, "forward"), args, kwargs)
         return ctx.calls.hand_on(self, ctx.wrap(module_call_path, Injected(module_call_path)), [self, *args], kwargs)
@@ -106,6 +125,19 @@ class ModuleValue(ObjectValue):
                 entries = list(modules.read_all(ctx).values())
                 return ModuleListSlice([entry.value for entry in entries[key.value]])
         return super().get_item(ctx, key)
+
+    def _demand_initialised(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> None:
+        """Stop where torch's own lazy module is called for the first time: its hook makes the parameters."""
+        if not isinstance(self.real, LazyModuleMixin) or not self.kind.__module__.startswith("torch.nn.modules."):
+            return
+        module: Any = self.real
+        values = [ctx.realize(arg) for arg in args]
+        plain = not kwargs and all(isinstance(value, TensorValue) for value in values)
+        initialised = not module.has_uninitialized_params()
+        if initialised or not plain or ctx.graph.is_apart() or ctx.graph.has_drawn():
+            return
+        shapes = [tuple(map(int, value.fake.shape)) for value in values if isinstance(value, TensorValue)]
+        raise Uninitialised(module, shapes)
 
     def _is_leaf_with_backward_hooks(self, ctx: CaptureContext) -> bool:
         """Return whether hooks see the gradients of a module without parts: it is as good to run it in one piece.

@@ -5,12 +5,15 @@ import types
 from collections.abc import Callable
 
 import torch
+import torch.masked
+import torch.onnx
 
 from ...base.function_marks import own_mark
 from ...base.torch_facts import (
     compiling_questions,
     expect_true,
     foreach_add_quotients,
+    fx_questions,
     group_tensors,
     has_free_unbacked_symbols,
     name_decorated_frame,
@@ -27,7 +30,7 @@ from ...base.torch_facts import (
 )
 from ...graph.exact_operators import ONE_HOT
 from ..constant import LITERAL_TYPES, Constant, fold
-from ..guard import GuardKind
+from ..guard import Answer, GuardKind
 from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
 from ..python.containers.tuples import TupleValue
@@ -47,6 +50,7 @@ from ..refused_arguments import demand_method_arguments, refuse_arguments
 from ..rule_tables import CallRule, calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .function_overrides import overridden
 from .tensor import TensorValue
 from .whole_functions import places_of, what_is_found
 
@@ -126,7 +130,7 @@ def _collect() -> dict[int, object]:
     functional = torch.nn.functional
     listed += _functions_of(functional, [n for n in dir(functional) if not n.startswith("_")])
     listed += _functions_of(native_functions, [n for n in dir(native_functions) if not n.startswith("__")])
-    for namespace in (torch.special, torch.fft, torch.linalg):
+    for namespace in (torch.special, torch.fft, torch.linalg, torch.masked):
         listed += _functions_of(namespace, [n for n in dir(namespace) if not n.startswith("_")])
     kinds = (types.FunctionType, types.BuiltinFunctionType)
     torch_only = [
@@ -237,7 +241,8 @@ def graph_function_rule(function: object) -> CallRule | None:
     def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         for found in (*places, *parts):
             found.guard(ctx)
-        return ctx.graph.call("call_function", target, args, kwargs)
+        answer = overridden(ctx, function, args, kwargs)
+        return answer if answer is not None else ctx.graph.call("call_function", target, args, kwargs)
 
     return rule
 
@@ -293,6 +298,40 @@ def tensor_descriptor_rule(function: object) -> CallRule | None:
         return owner.call_method(ctx, name, args[1:], kwargs)
 
     return rule
+
+
+def tensor_function_rule(function: object) -> CallRule | None:
+    """Give the methods of `torch.Tensor` that torch has in Python, called by name: `torch.Tensor.__rsub__(x, 1)`."""
+    name = _TENSOR_FUNCTIONS.get(function, "") if isinstance(function, types.FunctionType) else ""
+    if not name:
+        return None
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        owner = ctx.realize(args[0]) if args else None
+        if not isinstance(owner, TensorValue) or owner.replaced(ctx, name) is not None:
+            raise Break(UNKNOWN_CALLEE, f"torch.Tensor.{name} of another object")
+        return owner.call_method(ctx, name, args[1:], kwargs)
+
+    return rule
+
+
+_TENSOR_FUNCTIONS = {raw: name for name, raw in vars(torch.Tensor).items() if type(raw) is types.FunctionType}
+
+
+def _asked_again(question: Callable[..., object]) -> CallRule:
+    """Return the rule of a question whose answer is asked for again at every entry."""
+
+    def rule(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+        refuse_arguments(ctx, question, args, kwargs)
+        answer = question()
+        ctx.guards.add(Injected(question), GuardKind.ANSWER, Answer((), {}, answer))
+        return ctx.known(answer)
+
+    return rule
+
+
+for _question in (torch.onnx.is_in_onnx_export, *fx_questions):
+    calls(_question)(_asked_again(_question))
 
 
 def _constant_rule(answer: object) -> CallRule:
@@ -483,6 +522,15 @@ def _annotate(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
     if len(args) != 2 or kwargs:
         raise Break(TORCH_CALL_FORM, "torch.jit.annotate by keywords")
     return ctx.realize(args[1])
+
+
+def stock_settings_rule(function: object) -> CallRule | None:
+    """Give the two ends of a block that changes settings of stock's compiler, which nothing here reads."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    return _constant_rule(None) if module == "torch._dynamo.decorators" and name in _SETTINGS_BLOCK else None
+
+
+_SETTINGS_BLOCK = ("DynamoConfigPatchProxy.__enter__", "DynamoConfigPatchProxy.__exit__")
 
 
 def mark_on_sizes_rule(function: object) -> CallRule | None:

@@ -110,7 +110,7 @@ def test_an_error_while_the_reason_of_a_recompilation_is_sought():
 
 
 def test_an_error_while_the_entry_is_made_gives_the_function_itself():
-    with recording() as events, mock.patch.object(unit.Family, "wrap", planted):
+    with recording() as events, mock.patch.object(unit.Family, "entry_of", planted):
         assert plumbline.compile(program, backend="eager") is program
     assert [event.stage for event in events if isinstance(event, CompilerFailed)] == ["entry"]
 
@@ -209,6 +209,7 @@ def test_bundles_are_bounded_and_the_same_error_is_written_once():
 
         with mock.patch.object(GraphBuilder, "call", wrong), recording() as events:
             for _ in range(2):
+                plumbline.reset()  # the code is the same each time
                 plumbline.compile(lambda x: x.sin(), backend="eager", options=options)(torch.ones(2))
         places = [event.bundle for event in events if isinstance(event, CompilerFailed)]
         assert places[0] == places[1]

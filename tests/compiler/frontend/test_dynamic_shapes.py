@@ -11,6 +11,7 @@ from plumbline.compiler.base.options import Options
 
 
 def captures(function, calls, **kwargs):
+    api.reset()  # what an earlier call has captured of the function would do
     run = api.compile(function, backend="eager", options=Options(strict=True), **kwargs)
     with recording() as events:
         for call in calls:

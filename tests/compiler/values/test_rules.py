@@ -67,6 +67,7 @@ def made_by_hand() -> Iterator[object]:
     yield dict.fromkeys
     yield collections.OrderedDict.fromkeys
     yield dispatching.dispatch
+    yield Iterator.__subclasses__
     yield from (torch.func.vmap(torch.sin), torch.func.grad(torch.sum), torch.func.jacrev(torch.sin))
     pattern = re.compile("a")
     yield from (pattern.match, pattern.finditer, pattern.scanner, pattern.sub)
@@ -74,13 +75,21 @@ def made_by_hand() -> Iterator[object]:
     yield torch.compiler.allow_in_graph(lambda x: x)
     yield torch.compiler.assume_constant_result(lambda: 1)
     yield mark_static
+    yield DynamoConfigPatchProxy.__enter__
 
 
 def mark_static(tensor, dimension=None):
     """Stand for stock's mark, which is known by its module and name."""
 
 
-mark_static.__module__ = "torch._dynamo.decorators"
+class DynamoConfigPatchProxy:
+    """Stands for stock's block of settings, which is known by module and name of its two ends."""
+
+    def __enter__(self):
+        """Do nothing."""
+
+
+mark_static.__module__ = DynamoConfigPatchProxy.__enter__.__module__ = "torch._dynamo.decorators"
 
 
 def callables() -> dict[int, object]:

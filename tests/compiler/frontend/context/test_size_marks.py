@@ -15,6 +15,7 @@ Mark = Callable[..., Any]
 
 def captures(function: Callable[..., Any], calls: list[tuple[Any, ...]], **settings: Any) -> list[int]:
     """Call a compiled function with each tuple of arguments; return how many graphs each call captured."""
+    plumbline.reset()  # what an earlier call has captured of the function would do
     compiled = plumbline.compile(function, backend="eager", **settings)
     counts = []
     for arguments in calls:
