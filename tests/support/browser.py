@@ -54,7 +54,12 @@ class Tab:
     def call(self, method: str, **words: Any) -> dict[str, Any]:
         """Send one command and return its result."""
         self._number += 1
-        message = {"id": self._number, "method": method, "params": words, **({"sessionId": self._session} if self._session else {})}
+        message = {
+            "id": self._number,
+            "method": method,
+            "params": words,
+            **({"sessionId": self._session} if self._session else {}),
+        }
         os.write(self._send, json.dumps(message).encode() + b"\0")
         while True:
             answer = self._message()
@@ -102,12 +107,18 @@ class Tab:
         end = time.monotonic() + SECONDS
         while not self.ask(f"Boolean({script})"):
             if time.monotonic() > end:
-                raise AssertionError(f"never true: {script}; the page says {self.text()[:300]!r}; complaints {self.complaints}")
+                raise AssertionError(
+                    f"never true: {script}; the page says {self.text()[:300]!r}; complaints {self.complaints}"
+                )
             time.sleep(0.02)
 
     def text(self, selector: str = "main") -> str:
         """Return the text of an element as a reader sees it."""
-        return str(self.ask(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+        return str(
+            self.ask(
+                f"(({{innerText, textContent}}) => innerText ?? textContent)(document.querySelector({json.dumps(selector)}) ?? {{innerText: ''}})"
+            )
+        )
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts of all elements that a selector finds."""
@@ -124,12 +135,21 @@ class Tab:
     def mouse(self, x: float, y: float) -> None:
         """Click at a place of the window."""
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left" if kind != "mouseMoved" else "none", clickCount=1)
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left" if kind != "mouseMoved" else "none",
+                clickCount=1,
+            )
 
     def press(self, key: str) -> None:
         """Press and release a key."""
         letters = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        code = {"Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27}.get(key, 0)
+        code = {"Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27}.get(
+            key, 0
+        )
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, **letters)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
@@ -156,7 +176,10 @@ def browser_tab(program: str) -> Iterator[Tab]:
         line = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
         flags = ["--remote-debugging-pipe", f"--user-data-dir={profile}", *QUIET]
         process = subprocess.Popen(
-            ["bash", "-c", line, program, *flags], pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ["bash", "-c", line, program, *flags],
+            pass_fds=(to_browser, from_browser),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(to_browser)
         os.close(from_browser)

@@ -5,6 +5,7 @@ from datetime import date, timedelta
 
 import numpy
 
+from plumbline.reports.dashboard.packing import margin_byte, packed
 from plumbline.reports.dashboard.page_data import (
     CaseDetail,
     Commit,
@@ -19,7 +20,6 @@ from plumbline.reports.dashboard.page_data import (
     PackedHistory,
     PageData,
 )
-from plumbline.reports.dashboard.packing import margin_byte, packed
 
 COLUMNS = tuple(
     f"{compiler}:{backend}" for compiler in ("plumbline", "torch") for backend in ("eager", "aot_eager", "inductor")
@@ -248,7 +248,7 @@ def _page(
                 key="ratio",
                 title="Compile time ratio",
                 lead="CPU seconds of compiling over those of the other compiler, same night.",
-                unit="×",
+                unit="x",
             ),
             Measure(key="compile_seconds", title="Compile seconds", lead="CPU seconds.", unit="s"),
         ),

@@ -24,7 +24,7 @@ function counted(number, thing) {
 function marginText(margin) {
   if (margin === null || margin === undefined) return "";
   if (margin === Infinity) return "∞";
-  return margin ? String(Number(margin.toPrecision(2))) : "0";
+  return margin ? String(Number(margin.toPrecision(2))) : "";
 }
 
 const lastPart = (path) => path.split("/").pop();

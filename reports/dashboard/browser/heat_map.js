@@ -39,9 +39,10 @@ class HeatMap {
 
   measure() {
     const width = this.box.clientWidth;
-    const labels = Math.max(150, Math.min(470, Math.floor(width * 0.4)));
-    const cell = Math.max(3, Math.min(14, Math.floor((width - labels - 10) / this.history.nights)));
-    const shown = Math.min(this.history.nights, Math.floor((width - labels - 4) / cell));
+    const least = Math.max(150, Math.min(440, Math.floor(width * 0.36)));
+    const cell = Math.max(3, Math.min(15, Math.floor((width - least - 10) / this.history.nights)));
+    const shown = Math.min(this.history.nights, Math.floor((width - least - 4) / cell));
+    const labels = Math.max(least, Math.min(720, width - shown * cell - 10)); // what the nights leave is for the names
     return { width, labels, cell, first: this.history.nights - shown, height: Math.min(MOST_HIGH, this.rows.length * ROW + HEAD + 6) };
   }
 
@@ -151,6 +152,7 @@ class HeatMap {
   }
 
   point(event) {
+    this.place ??= this.measure();
     const { labels, cell, first } = this.place;
     const night = first + Math.floor((event.offsetX - labels) / cell);
     const row = Math.floor((event.offsetY - HEAD) / ROW) + Math.floor(this.box.scrollTop / ROW);
@@ -165,6 +167,7 @@ class HeatMap {
     if (step && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       event.stopPropagation();
+      this.place ??= this.measure(); // a key may come before the first drawing
       this.at.row = Math.max(0, Math.min(this.rows.length - 1, this.at.row + step[0]));
       this.at.night = Math.max(this.place.first, Math.min(this.history.nights - 1, this.at.night + step[1]));
       this.follow();

@@ -68,7 +68,7 @@ function lineChart(lines, { format, base = null, least = 0, label, marks = [] })
   const reading = html("p", { class: "reading", "aria-live": "polite" }, "\u00a0");
   const read = (night) => {
     if (night < 0 || night >= nights.length) return;
-    hair.setAttribute("visibility", "visible");
+    hair.setAttribute("visibility", night === nights.length - 1 ? "hidden" : "visible");
     hair.setAttribute("x1", x(night));
     hair.setAttribute("x2", x(night));
     drawn.forEach((line, i) => {
@@ -80,6 +80,7 @@ function lineChart(lines, { format, base = null, least = 0, label, marks = [] })
       ...drawn.map((line) => html("span", { class: `read ${line.tone}` }, `${line.name} `, html("b", null, line.values[night] === null ? "–" : format(line.values[night])))));
   };
   let at = nights.length - 1;
+  read(at);
   picture.addEventListener("pointermove", (event) => {
     const box = picture.getBoundingClientRect();
     const share = ((event.clientX - box.left) / box.width) * width;

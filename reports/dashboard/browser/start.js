@@ -73,6 +73,5 @@ addEventListener("hashchange", () => {
   showPage();
 });
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => (each.open = true)));
-setTheme(rememberedTheme());
 readState();
 showPage();

@@ -1,4 +1,6 @@
-// Light or dark: as the system says, unless chosen here.
+// Light or dark: as the system says, unless chosen here. Paper is always light.
+
+const darkSystem = matchMedia("(prefers-color-scheme: dark)");
 
 function rememberedTheme() {
   try {
@@ -9,13 +11,14 @@ function rememberedTheme() {
 }
 
 function setTheme(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
+  document.documentElement.dataset.theme = theme;
   heatMap?.later();
 }
 
+const wantedTheme = () => rememberedTheme() || (darkSystem.matches ? "dark" : "light");
+
 function turnTheme() {
-  const shown = document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  const theme = shown === "dark" ? "light" : "dark";
+  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   setTheme(theme);
   try {
     localStorage.setItem("plumbline-theme", theme);
@@ -24,4 +27,7 @@ function turnTheme() {
   }
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => heatMap?.later());
+darkSystem.addEventListener("change", () => setTheme(wantedTheme()));
+addEventListener("beforeprint", () => setTheme("light"));
+addEventListener("afterprint", () => setTheme(wantedTheme()));
+setTheme(wantedTheme());

@@ -2,7 +2,7 @@
 
 const WITH_UNIT = {
   s: (value) => (value >= 100 ? `${Math.round(value).toLocaleString("en")} s` : value >= 1 ? `${Number(value.toPrecision(3))} s` : `${Number((1000 * value).toPrecision(3))} ms`),
-  "×": (value) => `${value.toFixed(2)} ×`,
+  x: (value) => `${value.toFixed(2)} ×`,
   MB: (value) => `${Math.round(value).toLocaleString("en")} MB`,
   "": (value) => Number(value.toPrecision(4)).toLocaleString("en"),
 };
@@ -29,9 +29,8 @@ function viewSpeed() {
       choice("split", "a line for each", splits, split, set("split")),
       split === "column" ? null : choice("column", "column", columns.map((k) => [String(k), page.columns[k]]), String(column), set("column")),
       split !== "group" && groups.length > 1 ? choice("group", "model or file", groups.map((name) => [name, name || "all of them"]), group, set("group")) : null),
-    html("h2", null, measure.title),
     html("p", { class: "lead" }, measure.lead),
-    lineChart(lines, { format, base: measure.unit === "×" ? 1 : null, least: measure.unit === "×" ? 0.03 : 0, label: measure.title, marks: driftMarks(measure) }),
+    lineChart(lines, { format, base: measure.unit === "x" ? 1 : null, least: measure.unit === "x" ? 0.03 : 0, label: measure.title, marks: driftMarks(measure) }),
     speedDrifts(measure),
     speedTable(lines, measure, format),
   ];
