@@ -13,9 +13,10 @@ from pathlib import Path
 from plumbline.compiler.base.errors import UserError
 
 from .atomic_file import write_whole
-from .rows import SCHEMA_VERSION, CaseRow, Row, RunRow, field_types
+from .rows import CaseRow, Row, RunRow, field_types
 from .store import ResultStore, SchemaMismatch, open_store
 
+BASELINE_VERSION = 1  # of the file; the database has a version of its own
 _HEADER_KEY = "plumbline_baseline"
 _EXPORT_HINT = "write it again with: plumbline gate --write-baseline FILE"
 
@@ -75,7 +76,7 @@ def write_baseline(file: Path, cases: Sequence[CaseRow]) -> None:
     """Write the cases of a run as a baseline file; UserError when it cannot be written."""
     expected = baseline_of(cases, "").cases
     lines = sorted(json.dumps(_strict(case)) for case in expected)
-    header = json.dumps({_HEADER_KEY: SCHEMA_VERSION})
+    header = json.dumps({_HEADER_KEY: BASELINE_VERSION})
     write_whole(file, "\n".join([f"[{header}", *(f",{line}" for line in lines), "]", ""]))
 
 
@@ -108,8 +109,8 @@ def _read_file(file: Path) -> tuple[ExpectedCase, ...]:
     header = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
     if _HEADER_KEY not in header:
         raise UserError("not a baseline", where=str(file), why="it lacks the header line", hint=_EXPORT_HINT)
-    if header[_HEADER_KEY] != SCHEMA_VERSION:
-        what = f"the baseline has schema version {header[_HEADER_KEY]}, this plumbline reads {SCHEMA_VERSION}"
+    if header[_HEADER_KEY] != BASELINE_VERSION:
+        what = f"the baseline has schema version {header[_HEADER_KEY]}, this plumbline reads {BASELINE_VERSION}"
         raise SchemaMismatch(what, where=str(file), hint=_EXPORT_HINT)
     return tuple(_expected(item, f"{file}, entry {index}") for index, item in enumerate(data[1:], 1))
 

@@ -50,7 +50,7 @@ def test_an_interrupted_run_is_not_finished(pytester):
     assert tests == ["test_first"]
 
 
-REFUSED = "CREATE TRIGGER full BEFORE INSERT ON plumbline_cases BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
+REFUSED = "CREATE TRIGGER full BEFORE INSERT ON plumbline_results BEGIN SELECT RAISE(FAIL, 'disk is full'); END"
 
 
 def test_a_full_disk_fails_the_session(pytester):

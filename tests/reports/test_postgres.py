@@ -15,7 +15,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.reports.rows import CallRow, CaseRow, new_run_id
 from plumbline.reports.schema import METADATA
 from plumbline.reports.store import open_store
-from support.any_rows import as_stored, rows
+from support.any_rows import as_stored, of_run, rows
 from support.made_rows import case_row, run_row
 
 URL = os.environ.get("PLUMBLINE_TEST_POSTGRES", "")
@@ -59,7 +59,7 @@ def test_any_row_survives():
         def survives(case, call):
             run = run_row(new_run_id())
             store.begin_run(run)
-            case, call = replace(case, run_id=run.run_id), replace(call, run_id=run.run_id)
+            case, call = of_run(run.run_id, case, call)
             store.append([case], [call])
             assert repr(store.cases(run.run_id)) == repr([as_stored(case)])
             assert repr(store.calls(run.run_id)) == repr([as_stored(call)])
