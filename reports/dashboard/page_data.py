@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class NightShown:
     """One run of the series: on what it ran, and how many cases were newly wrong, still wrong, flaky, and so on.
 
     versions: part -> version, for the parts that a fault can come from (`PARTS`), in that order.
@@ -86,7 +86,7 @@ class FaultShown:
 
     key: names it in links, the same on every night.  since: the night, -1 when it is older than the page.
     columns: the failing ones.  tests: positions of the names.  history: marks of the worst case, a letter a night.
-    suspect: one of PARTS, or "" when nothing it depends on changed; proved: a rerun confirmed it.
+    suspect: one of PARTS, or "unknown"; proved: a rerun confirmed it.
     """
 
     key: str
@@ -96,7 +96,6 @@ class FaultShown:
     nights: int
     columns: tuple[int, ...]
     mark: int
-    place: str
     title: str
     tests: tuple[int, ...]
     suspect: str
@@ -136,7 +135,6 @@ class FlakyShown:
     rate: float
     since: str
     standing: str
-    owner: str = ""
     history: str = ""
 
 
@@ -185,7 +183,7 @@ class PageData:
     verdict: str
     headline: str
     summary: str
-    nights: tuple[Night, ...]
+    nights: tuple[NightShown, ...]
     columns: tuple[str, ...]
     marks: tuple[MarkShown, ...]
     compared: int
@@ -207,7 +205,7 @@ class PackedHistory:
     """Names, marks and margins of every case and night, each gzip: small, and quick to open in a browser.
 
     names: one a line.  marks: bytes, night by night, in each the cases (test * columns + column), each XORed with
-    the same case of the night before.  margins: the same, a byte a margin as `margin_byte` makes it.
+    the same case of the night before.  margins: the same, a byte a margin as `byte_of_value` of strips.py makes it.
     """
 
     names: bytes
