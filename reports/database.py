@@ -1,6 +1,6 @@
 """A result database and how it is reached: places, engines, transactions, and what its troubles mean.
 
-A plain path is an SQLite file; any SQLAlchemy URL works (`postgresql+psycopg://...` for teams).
+A plain path is an SQLite file; a URL names a PostgreSQL server (`postgresql+psycopg://...`), for teams.
 """
 
 import sqlite3
@@ -129,6 +129,9 @@ def _engine(url: URL, file: Path | None, shown: str, *, write: bool) -> Engine:
         ours = "psycopg" in str(error)
         hint = "pip install 'plumbline[postgres]'" if ours else "install the driver that the URL names"
         raise UserError("no driver for this database", where=shown, why=_reason(error), hint=hint) from None
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        hint = "name an SQLite file or a PostgreSQL URL"
+        raise UserError("this kind of database is not supported", where=shown, hint=hint)
     if url.get_backend_name() == "sqlite":
         _begin_transactions_ourselves(engine, "BEGIN IMMEDIATE" if write else "BEGIN")
     return engine

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from plumbline.compiler.base.errors import UserError
@@ -22,14 +22,22 @@ Column = tuple[str, str]
 
 def insert_new(connection: Connection, table: Table, values: Sequence[dict[str, Any]]) -> None:
     """Insert rows whose keys are not there; those that are stay as they are, whoever wrote them."""
+    if values:
+        connection.execute(_dialect(connection).insert(table).on_conflict_do_nothing(), values)
+
+
+def replace_rows(connection: Connection, table: Table, values: Sequence[dict[str, Any]]) -> None:
+    """Insert whole rows, in place of those with the same keys."""
     if not values:
         return
-    if connection.dialect.name == "sqlite":
-        connection.execute(sqlite.insert(table).on_conflict_do_nothing(), values)
-    elif connection.dialect.name == "postgresql":
-        connection.execute(postgresql.insert(table).on_conflict_do_nothing(), values)
-    else:
-        connection.execute(insert(table), values)
+    statement = _dialect(connection).insert(table)
+    others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    key = [column.name for column in table.primary_key.columns]
+    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=others), values)
+
+
+def _dialect(connection: Connection) -> Any:
+    return postgresql if connection.dialect.name == "postgresql" else sqlite
 
 
 @dataclass(slots=True)
