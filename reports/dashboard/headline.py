@@ -31,7 +31,9 @@ def summary_of(night: Night) -> str:
     if run.void:
         return f"{when}: {run.void}. It teaches nothing about any case; the night before still stands."
     parts = [f"{night.good:,} hold"]
-    parts += [f"{count} {word}" for count, word in ((night.vacuous, "compiled nothing"), (night.skipped, "skipped")) if count]
+    parts += [
+        f"{count} {word}" for count, word in ((night.vacuous, "compiled nothing"), (night.skipped, "skipped")) if count
+    ]
     parts += [f"{night.missing} missing"] if night.missing else []
     return f"{when}, {night.cases:,} cases: {night.new} newly wrong, {night.still} still wrong, {', '.join(parts)}."
 

@@ -35,9 +35,7 @@ MEASURES = (
     Measure(key="graphs", title="Graphs", lead="Graphs that were compiled.", unit=""),
     Measure(key="breaks", title="Graph breaks", lead="Places where a graph had to end.", unit=""),
     Measure(key="recompiles", title="Recompiles", lead="Functions compiled again for other inputs.", unit=""),
-    Measure(
-        key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False
-    ),
+    Measure(key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False),
     Measure(
         key="near_limit",
         title="Close margins",

@@ -74,7 +74,9 @@ def _shown(
     since = window.position(fault.first)
     before = window.nights[since - 1] if since > 0 else None
     worst_test, worst_column = max(
-        failing, key=lambda case: (int(window.margins[window.last, case[0], case[1]]), case[1], -case[0]), default=(0, 0)
+        failing,
+        key=lambda case: (int(window.margins[window.last, case[0], case[1]]), case[1], -case[0]),
+        default=(0, 0),
     )
     whole = len(columns) == len(window.columns)
     name = window.names[worst_test] if window.names else ""
@@ -190,7 +192,8 @@ def name_changes(window: Window, renamed: Sequence[Rename], vanished: Sequence[C
     runs = {night.number for night in window.nights[1:]}
     recent = [change for change in renamed if change.run in runs]
     moved = [
-        NameChange(before=name_shown(change.was), after=name_shown(change.test), because=change.why) for change in recent
+        NameChange(before=name_shown(change.was), after=name_shown(change.test), because=change.why)
+        for change in recent
     ]
     old = {change.was for change in recent}
     last = window.nights[-1].number

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import numpy
 
-from plumbline.reports.dashboard.packing import margin_byte, packed
+from plumbline.reports.dashboard.packing import packed_history
 from plumbline.reports.dashboard.page_data import (
     CaseDetail,
     Commit,
@@ -16,10 +16,11 @@ from plumbline.reports.dashboard.page_data import (
     Measure,
     Measured,
     NameChange,
-    Night,
+    NightShown,
     PackedHistory,
     PageData,
 )
+from plumbline.reports.strips import byte_of_value
 
 COLUMNS = tuple(
     f"{compiler}:{backend}" for compiler in ("plumbline", "torch") for backend in ("eager", "aot_eager", "inductor")
@@ -64,7 +65,7 @@ def made_history(nights: int = 60, tests: int = 120) -> MadeHistory:
     margins = numpy.zeros((nights, tests, 6), dtype=numpy.uint8)
     noisy = rng.random((tests, 6)) < (0.0, 0.1, 0.4, 0.0, 0.1, 0.4)
     marks[:, noisy] = NOISE
-    margins[:, noisy] = rng.integers(60, 118, noisy.sum())
+    margins[:, noisy] = rng.integers(60, 165, noisy.sum())
     void = nights // 3
     plans = {
         "norm": ([0, 4, 8, 12], [2], nights - 1, WRONG),
@@ -74,15 +75,17 @@ def made_history(nights: int = 60, tests: int = 120) -> MadeHistory:
     for places, columns, since, mark in plans.values():
         for column in columns:
             marks[since:, places, column] = mark
-            margins[since:, places, column] = margin_byte(210.0)
+            margins[since:, places, column] = byte_of_value(210.0)
     flaky = rng.random(nights) < 0.2
     flaky[-1] = True
     marks[flaky, 1, 2] = CRASH
     page = _page(nights, names, marks, void, plans)
-    return MadeHistory(page, packed(names, marks.reshape(nights, -1), margins.reshape(nights, -1)), tuple(names))
+    return MadeHistory(
+        page, packed_history(names, marks.reshape(nights, -1), margins.reshape(nights, -1)), tuple(names)
+    )
 
 
-def _night(n: int, nights: int, void: int) -> Night:
+def _night(n: int, nights: int, void: int) -> NightShown:
     day = date(2026, 9, 23) + timedelta(n)
     changed = n == nights - 1
     versions = {
@@ -92,7 +95,7 @@ def _night(n: int, nights: int, void: int) -> Night:
         "machine": "x86_64, Python 3.11, 8 threads",
     }
     new, still = (6 if changed else 3 if n == nights - 14 else 0), (3 if n > nights - 14 else 0)
-    return Night(
+    return NightShown(
         run_id=f"night-{n}",
         utc=f"{day}T02:00:00+00:00",
         suite="models",
@@ -147,7 +150,6 @@ def _fault(
         nights=nights - since,
         columns=tuple(columns),
         mark=mark,
-        place=file,
         title=f"{file.split('/')[-1]}: {MARKS[mark].word.lower()} in {len(places)} tests, {COLUMNS[columns[0]]}",
         tests=tuple(places),
         suspect=suspect,

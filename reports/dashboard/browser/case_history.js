@@ -6,8 +6,8 @@ async function unzip(base64) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const MARGIN_STEPS = 20;
-const MARGIN_ONE = 121;
+const MARGIN_STEPS = 253 / 9; // of a byte a decade
+const MARGIN_ONE = 1 + 6 * MARGIN_STEPS; // the byte of the limit; the smallest margin that can be told is 1e-6
 const marginOf = (byte) => (byte === 255 ? Infinity : byte ? 10 ** ((byte - MARGIN_ONE) / MARGIN_STEPS) : 0);
 
 class CaseHistory {

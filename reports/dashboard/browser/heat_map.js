@@ -192,7 +192,7 @@ class HeatMap {
 function heatOf(paint, byte, failing) {
   if (failing) return paint.colour("t-bad");
   if (!byte) return paint.heat[0];
-  const step = Math.round(8 + ((byte - MARGIN_ONE) / MARGIN_STEPS) * 2.6); // margin 1 is the hottest, 1/1000 nearly cold
+  const step = Math.round(8 + ((byte - MARGIN_ONE) / MARGIN_STEPS) * 2.5); // margin 1 is the hottest, 1/1000 nearly cold
   return paint.heat[Math.max(1, Math.min(8, step))];
 }
 

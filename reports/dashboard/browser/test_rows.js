@@ -1,9 +1,10 @@
 // Which tests the map lists, what is said of each, and in which order: plain functions of the history.
 
-const FLIPS_OF_FLAKY = 3;
+// Cases that the gate calls flaky; the map says the same word of them.
+const flakyCases = () => new Set(page.flaky.map((each) => `${each.column} ${each.test}`));
 
 // What one row of the map is about, for one column (-1: the most serious of all).
-function judgedRow(history, test, column) {
+function judgedRow(history, test, column, flaky) {
   const judged = page.nights.map((night, n) => (night.void ? -1 : n)).filter((n) => n >= 0);
   let [flips, worst, changes] = [0, 0, 0];
   let before = null;
@@ -19,8 +20,9 @@ function judgedRow(history, test, column) {
   }
   let nights = 0;
   for (let i = judged.length - 1; i >= 0 && history.failing[history.mark(test, column, judged[i])]; i--) nights += 1;
-  const state = flips >= FLIPS_OF_FLAKY ? "flaky" : !nights ? "" : nights === 1 ? "new" : nights === judged.length ? "always" : `${nights} nights`;
-  return { test, flips, changes, worst, failing: nights > 0, nights, state, creeps: false };
+  const columns = column >= 0 ? [column] : page.columns.map((_, k) => k);
+  const state = columns.some((k) => flaky.has(`${k} ${history.names[test]}`)) ? "flaky" : !nights ? "" : nights === 1 ? "new" : nights === judged.length ? "always" : `${nights} nights`;
+  return { test, flips, changes, worst, failing: nights > 0, nights, state };
 }
 
 // A margin that rose at least three times and is now within a factor of two of its limit.
@@ -44,7 +46,8 @@ let judgedRows = { history: null, column: null, rows: [] };
 
 function allRows(history, column) {
   if (judgedRows.history !== history || judgedRows.column !== column) {
-    const rows = history.names.map((name, test) => ({ ...judgedRow(history, test, column), name, find: name.toLowerCase() }));
+    const flaky = flakyCases();
+    const rows = history.names.map((name, test) => ({ ...judgedRow(history, test, column, flaky), name, find: name.toLowerCase() }));
     judgedRows = { history, column, rows };
   }
   return judgedRows.rows;
@@ -52,9 +55,11 @@ function allRows(history, column) {
 
 function chosenRows(history, column) {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = allRows(history, column).filter((row) => words.every((word) => row.find.includes(word)) && (!state.failing || row.failing));
+  const fault = page.faults.find((each) => each.key === state.fault);
+  const ofFault = fault ? new Set(fault.tests) : null;
+  const found = allRows(history, column).filter((row) => (!ofFault || ofFault.has(row.test)) && words.every((word) => row.find.includes(word)) && (!state.failing || row.failing));
   const every = state.rows === "all" || (state.rows === "uneven" && words.length); // who searches wants the test that was named
   const chosen =
-    every ? found : state.rows === "creep" ? found.filter((row) => creeps(history, row.test, column)) : found.filter((row) => row.flips || row.failing);
+    every ? found : state.rows === "creep" ? found.filter((row) => creeps(history, row.test, column)) : found.filter((row) => row.flips || row.failing || row.state);
   return [...chosen].sort(ORDERS[state.order] || ORDERS.worst);
 }

@@ -15,6 +15,6 @@ function flakyTable(cases) {
     html("td", { class: "number" }, `${Math.round(100 * each.rate)} %`),
     html("td", null, strip(each.history, { step: 4, label: `${each.test}, night by night` })),
     html("td", null, each.since),
-    html("td", null, each.standing, each.owner ? soft(` ${each.owner}`) : null)));
+    html("td", null, each.standing)));
   return table(["", "case", "#fails", "nights", "flaky since", "now"], rows, { class: "flaky" });
 }

@@ -61,8 +61,7 @@ function barLegend() {
 }
 
 function suspectLine(fault) {
-  const who = fault.suspect || "not a commit";
-  return html("span", { class: `suspect s-${(fault.suspect || "none").replace(" ", "-")}` }, html("span", null, fault.proved ? "proved: " : "suspect: "), who);
+  return html("span", { class: `suspect s-${fault.suspect.replace(" ", "-")}` }, html("span", null, fault.proved ? "proved: " : "suspect: "), fault.suspect);
 }
 
 function faultCard(fault) {
@@ -79,7 +78,7 @@ function faultCard(fault) {
       worst?.sentence ? html("p", { class: "sentence" }, worst.where ? [code(worst.where), ": "] : null, worst.sentence) : null,
       copyLine(fault.command)),
     html("div", { class: "side" }, ladderOfFault(fault), strip(fault.history, { label: "the worst case, night by night" }),
-      html("p", null, link({ view: "map", rows: "all", failing: "1", q: lastPart(fault.place), column: fault.columns.length === 1 ? String(fault.columns[0]) : "" }, `${counted(cases, "case")} in the map`))));
+      html("p", null, link({ view: "map", fault: fault.key, column: fault.columns.length === 1 ? String(fault.columns[0]) : "" }, `${counted(cases, "case")} in the map`))));
 }
 
 function commitList(commits) {

@@ -20,6 +20,7 @@ async function viewMap() {
       choice("rows", "rows", [["uneven", "uneven only"], ["all", "all"], ["creep", "creeping margins"]], state.rows, set("rows")),
       choice("order", "order", [["worst", "worst first"], ["flips", "most changes"], ["name", "name"]], state.order, set("order")),
       html("label", { class: "check" }, failing, "failing last night"),
+      page.faults.some((each) => each.key === state.fault) ? html("button", { type: "button", id: "every-test", onclick: () => adjust({ fault: "" }) }, "only one fault’s tests ✕") : null,
       html("span", { id: "found", class: "soft", "aria-live": "polite" }, `${rows.length.toLocaleString("en")} of ${counted(history.names.length, "test")}`)),
     rows.length ? heatMap.box : nothing(state.rows === "uneven" && !state.q ? "Every test did the same every night." : "No test fits the filter; clear it, or show all rows."),
     state.by === "margin" ? marginLegend() : markLegend(),

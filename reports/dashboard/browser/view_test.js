@@ -12,7 +12,7 @@ async function viewTest() {
     html("p", { class: "trail" }, link({ view: "map" }, "Map"), " / ", link({ view: "map", rows: "all", q: name.split("::")[0].split("/").pop() }, name.split("::")[0])),
     html("h1", { class: "name" }, testName(name)),
     faults.map((fault) => html("p", { class: "note bad-note" }, badge(page.marks[fault.mark]), " ", fault.new ? "New last night: " : "Still wrong: ", link({ view: "fault", fault: fault.key }, fault.title), " ", suspectLine(fault))),
-    flaky.map((each) => html("p", { class: "note" }, `Flaky under ${page.columns[each.column]}: fails ${Math.round(100 * each.rate)} % of nights since ${each.since}; ${each.standing}.`)),
+    flaky.map((each) => html("p", { class: "note" }, `Flaky under ${page.columns[each.column]} since ${each.since}: failed on ${Math.round(100 * each.rate)} % of these nights; ${each.standing}.`)),
     html("h2", null, "History"),
     html("p", { class: "lead" }, "The letters are the verdicts of last night, the number the margin: how much of the allowed difference is used, 1 is the limit. A square opens that night beside the last one."),
     table(["column", "last night", "#margin", "nights", "margin over the nights, log scale"], page.columns.map((column, k) => testRow(history, test, column, k))),
