@@ -70,6 +70,8 @@ def _of_columns(window: Window) -> Iterator[Measured]:
     by_place = {(each.run, each.column): each for each in window.of_columns}
     for key, value in _OF_COLUMN.items():
         for place, column in enumerate(window.columns):
+            if key == "ratio" and column.startswith("torch:"):
+                continue  # the ratio of the other compiler is the same number upside down
             nights = [by_place.get((night.number, column)) for night in window.nights]
             values = tuple(_rounded(value(night)) if night is not None else None for night in nights)
             yield Measured(measure=key, column=place, group="", values=values)

@@ -4,7 +4,7 @@ Nights, tests and columns are named by their position in `PageData.nights`, `Pac
 `PageData.columns`, so that a page of 12,000 cases stays small.  Texts are raw here; the browser writes them as text.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +74,6 @@ class CaseDetail:
     notes: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     command: str = ""
-
-    def plain(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

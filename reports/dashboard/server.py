@@ -6,6 +6,7 @@ so that a page of somewhere else cannot read results through a name that it poin
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any, Protocol
@@ -17,7 +18,6 @@ from .document import history_words, json_text, live_document, page_json
 from .page_data import CaseDetail, PackedHistory, PageData
 from .page_query import PageQuery
 
-DEFAULT_PORT = 8787
 LOOPBACK = "127.0.0.1"
 _LONGEST_ADDRESS = 8192  # characters; names of tests can be long
 _HEADERS = {
@@ -43,12 +43,13 @@ class DashboardSource(Protocol):
 
 
 class DashboardServer(ThreadingHTTPServer):
-    """Serves one source; the source is asked by one request at a time."""
+    """Serves one source, which is asked by one request at a time; usual: the query of an address that names nothing."""
 
     daemon_threads = True
 
-    def __init__(self, source: DashboardSource, host: str = LOOPBACK, port: int = DEFAULT_PORT) -> None:
+    def __init__(self, source: DashboardSource, usual: PageQuery, host: str, port: int) -> None:
         self.source = source
+        self.usual = usual
         self.turn = Lock()
         try:
             super().__init__((host, port), _Answers)
@@ -86,7 +87,7 @@ class _Answers(BaseHTTPRequestHandler):
         try:
             words = dict(parse_qsl(asked.query, keep_blank_values=True))
             with self.server.turn:
-                text = answer(self.server.source, words)
+                text = answer(self.server.source, self.server.usual.changed(words), words)
         except PlumblineError as error:
             return self._send_json(400, {"error": error.one_line()})
         return self._send(200, "application/json", text)
@@ -115,19 +116,21 @@ class _Answers(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-Answer = Callable[[DashboardSource, Mapping[str, str]], str]
+Answer = Callable[[DashboardSource, PageQuery, Mapping[str, str]], str]
 
 
-def _page(source: DashboardSource, words: Mapping[str, str]) -> str:
-    return page_json(source.page(PageQuery.from_words(words)))
+def _page(source: DashboardSource, query: PageQuery, words: Mapping[str, str]) -> str:
+    del words
+    return page_json(source.page(query))
 
 
-def _history(source: DashboardSource, words: Mapping[str, str]) -> str:
-    return json_text(history_words(source.history(PageQuery.from_words(words))))
+def _history(source: DashboardSource, query: PageQuery, words: Mapping[str, str]) -> str:
+    del words
+    return json_text(history_words(source.history(query)))
 
 
-def _test(source: DashboardSource, words: Mapping[str, str]) -> str:
-    return json_text([detail.plain() for detail in source.test(PageQuery.from_words(words), words.get("test", ""))])
+def _test(source: DashboardSource, query: PageQuery, words: Mapping[str, str]) -> str:
+    return json_text([asdict(detail) for detail in source.test(query, words.get("test", ""))])
 
 
 _ANSWERS: dict[str, Answer] = {"/api/page": _page, "/api/history": _history, "/api/test": _test}

@@ -81,6 +81,7 @@ def _shown(
     whole = len(columns) == len(window.columns)
     name = window.names[worst_test] if window.names else ""
     night = window.nights[since] if since >= 0 else window.nights[0]
+    failing_columns = [window.columns[column] for column in columns]
     return FaultShown(
         key=str(fault.fault),
         new=since == window.last,
@@ -89,15 +90,35 @@ def _shown(
         nights=window.last - since + 1 if since >= 0 else len(window.nights),
         columns=tuple(columns),
         mark=next((place for place, mark in enumerate(marks_shown()) if mark.letter == fault.mark), 0),
-        title=fault.title or f"{len(tests)} tests",
+        title=_title(fault.mark, fault.aspect, [window.names[test] for test in tests], failing_columns, whole=whole),
         tests=tests,
         suspect=fault.suspect,
         why=_sentence(fault.why),
         commits=commits_between(before, night, fault.suspect, root) if since > 0 else (),
         worst=details.get((name, worst_column)),
-        command=repeating_command(name, [window.columns[column] for column in columns], whole=whole),
+        command=repeating_command(name, failing_columns, whole=whole),
         history=window.letters(worst_test, worst_column),
     )
+
+
+_VERBS = {
+    "W": ("gives wrong", "give wrong"),
+    "C": ("crashes", "crash"),
+    "N": ("is not deterministic", "are not deterministic"),
+    "S": ("has a tolerance tighter than rounding noise", "have tolerances tighter than rounding noise"),
+    "V": ("compiles nothing", "compile nothing"),
+}
+
+
+def _title(mark: str, aspect: str, names: Sequence[str], columns: Sequence[str], *, whole: bool) -> str:
+    """Return what is wrong, in how many tests and where, such as "2 tests in test_a.py give wrong values under ..."."""
+    files = sorted({name.split("::")[0].rsplit("/", 1)[-1] for name in names})
+    place = f" in {files[0]}" if len(files) == 1 else f" in {len(files)} files" if files else ""
+    one, more = _VERBS.get(mark, ("fails", "fail"))
+    verb = one if len(names) == 1 else more
+    what = f" {aspect or 'values'}" if mark == "W" else f" ({aspect})" if aspect and aspect != "exception" else ""
+    where = "every compiler and backend" if whole else " and ".join(columns)
+    return f"{len(names)} test{'' if len(names) == 1 else 's'}{place} {verb}{what} under {where}"
 
 
 def _fails(window: Window, test: int, column: int) -> bool:
@@ -146,15 +167,17 @@ def _flaky(state: CaseState, window: Window, test: int, since: str, limits: Thre
 
 def drifts_of(findings: Sequence[Finding], window: Window) -> tuple[DriftShown, ...]:
     """Return what moves without failing: compile times one by one, margins and others counted by their rule."""
-    drifts: list[DriftShown] = []
+    compile_times: dict[str, list[str]] = {}  # what is said -> of which columns
     by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
         if "compile" in finding.rule:
-            view = {"view": "speed", "measure": "ratio"}
-            night = _named_night(finding.text, window)
-            drifts.append(DriftShown(bold=finding.column, text=finding.text, view=view, night=night))
+            compile_times.setdefault(finding.text, []).append(finding.column)
         elif finding.level == WARNING and finding.test and finding.rule != "renamed":
             by_rule.setdefault(finding.rule, []).append(finding)
+    drifts = [
+        DriftShown(bold=", ".join(columns), text=text, view={"view": "speed"}, night=_named_night(text, window))
+        for text, columns in compile_times.items()
+    ]
     for rule, found in sorted(by_rule.items(), key=lambda item: -len(item[1])):
         drifts.append(_counted_drift(rule, found, window))
     return tuple(drifts[:MOST_DRIFTS])

@@ -114,11 +114,8 @@ class Tab:
 
     def text(self, selector: str = "main") -> str:
         """Return the text of an element as a reader sees it."""
-        return str(
-            self.ask(
-                f"(({{innerText, textContent}}) => innerText ?? textContent)(document.querySelector({json.dumps(selector)}) ?? {{innerText: ''}})"
-            )
-        )
+        found = f"document.querySelector({json.dumps(selector)})"
+        return str(self.ask(f"{found}?.innerText ?? {found}?.textContent ?? ''"))  # pictures have no innerText
 
     def texts(self, selector: str) -> list[str]:
         """Return the texts of all elements that a selector finds."""
@@ -131,6 +128,11 @@ class Tab:
         self.ask(f"{where}.scrollIntoView({{block: 'center'}})")
         box = self.ask(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({where}.getClientRects()[0])")
         self.mouse(*box)
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an option of a select."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.ask(f"{found}.value = {json.dumps(value)}; {found}.dispatchEvent(new Event('change'))")
 
     def mouse(self, x: float, y: float) -> None:
         """Click at a place of the window."""

@@ -20,6 +20,8 @@ class CaseHistory {
     for (const moved of [marks, margins]) for (let i = this.cases; i < moved.length; i++) moved[i] ^= moved[i - this.cases];
     this.marks = marks;
     this.margins = margins;
+    this.used = new Set();
+    for (const mark of marks) this.used.add(mark);
     this.positions = new Map(names.map((name, position) => [name, position]));
     this.rank = page.marks.map((mark) => mark.rank);
     this.failing = page.marks.map((mark) => mark.failing);

@@ -118,8 +118,9 @@ class HeatMap {
     if (this.by === "margin") pen.fillStyle = heatOf(paint, this.history.marginByte(test, this.column, night), this.history.failing[mark]);
     else pen.fillStyle = paint.tones[mark];
     pen.fillRect(x, y, cell - gap, ROW - 2);
-    if (this.by === "verdict" && this.history.failing[mark] && cell >= 8) {
-      pen.fillStyle = paint.colour("on-bad");
+    const said = this.history.failing[mark] || page.marks[mark].tone === "soft"; // letters repeat what colours say
+    if (this.by === "verdict" && said && cell >= 8) {
+      pen.fillStyle = paint.colour(this.history.failing[mark] ? "on-bad" : "ink");
       pen.fillText(page.marks[mark].letter, x + (cell - gap) / 2, y + ROW / 2 - 0.5);
     }
   }

@@ -23,7 +23,7 @@ async function viewMap() {
       page.faults.some((each) => each.key === state.fault) ? html("button", { type: "button", id: "every-test", onclick: () => adjust({ fault: "" }) }, "only one fault’s tests ✕") : null,
       html("span", { id: "found", class: "soft", "aria-live": "polite" }, `${rows.length.toLocaleString("en")} of ${counted(history.names.length, "test")}`)),
     rows.length ? heatMap.box : nothing(state.rows === "uneven" && !state.q ? "Every test did the same every night." : "No test fits the filter; clear it, or show all rows."),
-    state.by === "margin" ? marginLegend() : markLegend(),
+    state.by === "margin" ? marginLegend() : markLegend(history),
     rows.length ? reading : null,
   ];
 }
@@ -36,9 +36,9 @@ function mapReading(history, row, night) {
   return [html("p", null, link({ view: "test", test: row.name }, testName(row.name)), soft(` ${dayOf(page.nights[night])}${page.nights[night].void ? ", void night" : ""}`)), html("p", { class: "cells" }, cells)];
 }
 
-function markLegend() {
-  const used = page.marks.filter((mark) => mark.letter.trim());
-  return html("p", { class: "legend" }, used.map((mark) => html("span", { title: mark.meaning }, html("i", { class: `k-${mark.tone}` }, mark.letter), mark.word.toLowerCase())), html("span", null, html("i", { class: "k-void" }), "void night"));
+function markLegend(history) {
+  const used = page.marks.filter((mark, position) => mark.letter.trim() && history.used.has(position));
+  return html("p", { class: "legend" }, used.map((mark) => html("span", { title: mark.meaning }, html("i", { class: `k-${mark.tone}` }, mark.letter), mark.word.toLowerCase().replace("_", " "))), html("span", null, html("i", { class: "k-void" }), "void night"));
 }
 
 function marginLegend() {
