@@ -16,7 +16,8 @@ def repeating_command(test: str, columns: Sequence[str], *, whole: bool) -> str:
 
 def case_id(test: str, column: str) -> str:
     """Return the node id of a test under one backend: the backend's name comes first in the brackets."""
-    if test.endswith("]") and "[" in test.rpartition("::")[2]:
-        head, _, rest = test.partition("[")
-        return f"{head}[{column}-{rest}"
-    return f"{test}[{column}]"
+    file, _, inside = test.partition("::")
+    if not inside.endswith("]"):
+        return f"{test}[{column}]"
+    head, _, parameters = inside.partition("[")
+    return f"{file}::{head}[{column}-{parameters}"

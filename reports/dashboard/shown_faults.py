@@ -122,7 +122,8 @@ def _title(mark: str, aspect: str, names: Sequence[str], columns: Sequence[str],
 
 
 def _fails(window: Window, test: int, column: int) -> bool:
-    return marks_shown()[window.marks[window.last, test, column]].failing
+    mark = int(window.marks[window.last, test, column])
+    return marks_shown()[mark].failing
 
 
 def _sentence(text: str) -> str:
