@@ -21,9 +21,9 @@ _MOST_EVENTS = 20
 _WEAK = ("NO_REFERENCE", "JUDGE_FAILED", "UNSTABLE", "DESIGN")
 
 
-def failing_details(store: Database, window: Window) -> tuple[CaseDetail, ...]:
-    """Return the newest failure of each case that failed in the window, and what is weak in its last night."""
-    runs = [night.number for night in window.nights if not night.run.void]
+def failing_details(store: Database, window: Window, nights: int) -> tuple[CaseDetail, ...]:
+    """Return the newest failure of each case that failed in the last nights, and what is weak in the last one."""
+    runs = [night.number for night in window.nights[-nights:] if not night.run.void]
     failing = _cases().where(RESULTS.c.run.in_(runs), RESULTS.c.failing).order_by(RESULTS.c.run.desc())
     last = window.nights[-1].number
     weak = _cases().where(RESULTS.c.run == last, RESULTS.c.verdict.in_(_WEAK), ~RESULTS.c.failing)

@@ -83,10 +83,9 @@ def _of_groups(window: Window) -> Iterator[Measured]:
     names, group = numpy.unique(numpy.array(files, dtype=str), return_inverse=True)
     if len(names) < 2 or not window.seconds.any():
         return
-    seconds = _SECONDS[window.seconds]  # [night, test, column]
-    sums = numpy.zeros((len(window.nights), len(names), len(window.columns)))
-    for night in range(len(window.nights)):
-        numpy.add.at(sums[night], group, seconds[night])
+    order = numpy.argsort(group, kind="stable")
+    starts = numpy.searchsorted(group[order], numpy.arange(len(names)))
+    sums = numpy.add.reduceat(_SECONDS[window.seconds[:, order]], starts, axis=1)  # [night, group, column]
     longest = numpy.argsort(-sums[-1].sum(axis=1))[:MOST_GROUPS]
     for position in sorted(int(each) for each in longest):
         for column in range(len(window.columns)):
@@ -94,7 +93,7 @@ def _of_groups(window: Window) -> Iterator[Measured]:
             yield Measured(measure="compile_seconds", column=column, group=str(names[position]), values=values)
 
 
-_SECONDS = numpy.array([value_of_byte(byte) if byte < 255 else 0.0 for byte in range(256)])
+_SECONDS = numpy.array([value_of_byte(byte) if byte < 255 else 0.0 for byte in range(256)], dtype=numpy.float32)
 
 
 def _rounded(value: float | None) -> float | None:
