@@ -30,7 +30,11 @@ def shown_faults(
     chosen = [fault for fault in known if fault.first <= last and (not fault.fixed or fault.fixed > last)]
     cases = _cases_of(store, [fault.fault for fault in chosen])
     days = _days(store, [fault.first for fault in chosen])
-    shown = [_shown(fault, cases.get(fault.fault, []), days, window, details, root) for fault in chosen]
+    places = {number: place for place, number in enumerate(window.numbers)}
+    shown = [
+        _shown(fault, _failing_cases(cases.get(fault.fault, []), window, places), days, window, details, root)
+        for fault in chosen
+    ]
     found = [fault for fault in shown if fault.tests]
     return tuple(sorted(found, key=lambda fault: (not fault.new, -fault.since, -len(fault.tests), fault.key)))
 
@@ -55,21 +59,24 @@ def _days(store: Database, runs: Sequence[int]) -> dict[int, str]:
         return {row.id: row.utc[:10] for row in rows}
 
 
+def _failing_cases(
+    cases: Sequence[tuple[int, str]], window: Window, places: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    """Return the cases of a fault that fail on the last night, as positions of the page."""
+    columns = {column: place for place, column in enumerate(window.columns)}
+    known = [(places[test], columns[column]) for test, column in cases if test in places and column in columns]
+    return [(test, column) for test, column in known if _fails(window, test, column)]
+
+
 def _shown(
     fault: Fault,
-    cases: Sequence[tuple[int, str]],
+    failing: Sequence[tuple[int, int]],
     days: Mapping[int, str],
     window: Window,
     details: Mapping[tuple[str, int], CaseDetail],
     root: Path | None,
 ) -> FaultShown:
-    places = {number: place for place, number in enumerate(window.numbers)}
-    columns = sorted({window.columns.index(column) for _, column in cases if column in window.columns})
-    failing = [
-        (places[test], window.columns.index(column))
-        for test, column in cases
-        if test in places and column in window.columns and _fails(window, places[test], window.columns.index(column))
-    ]
+    columns = sorted({column for _, column in failing})
     tests = tuple(sorted({test for test, _ in failing}))
     since = window.position(fault.first)
     before = window.nights[since - 1] if since > 0 else None

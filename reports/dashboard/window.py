@@ -1,6 +1,5 @@
 """The nights that a page is about, with the marks and margins of every case in them, read from strips."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -19,6 +18,7 @@ from .page_data import MarkShown
 from .page_query import PageQuery
 
 _FAILING = frozenset("EVSNWC!F")  # letters; a failure that a retry cleared is not among them
+Positions = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.int64]]
 _LADDER = {"eager": 0, "aot_eager": 1, "inductor": 2}
 
 
@@ -90,10 +90,11 @@ def read_window(store: Database, stream: Stream, query: PageQuery) -> Window:
     marks = numpy.zeros(size, dtype=numpy.uint8)
     margins, seconds = numpy.zeros_like(marks), numpy.zeros_like(marks)
     places = {run: place for place, run in enumerate(runs)}
+    positions = numpy.asarray(numbers, dtype=numpy.int64) - 1
     for strip in strips(store, runs):
         if strip.column in columns:
             at = (places[strip.run], slice(None), columns.index(strip.column))
-            marks[at], margins[at], seconds[at] = _read(strip, numbers)
+            marks[at], margins[at], seconds[at] = _read(strip, positions)
     names = tuple(name_shown(test.name) for test in known)
     return Window(
         stream=stream,
@@ -130,14 +131,13 @@ def _in_order(columns: set[str]) -> tuple[str, ...]:
     return tuple(sorted(columns, key=place))
 
 
-def _read(strip: Strip, numbers: Sequence[int]) -> tuple[Bytes, Bytes, Bytes]:
-    """Return a strip's bytes in the order of the page's tests; marks as positions."""
-    places = numpy.asarray(numbers, dtype=numpy.int64) - 1
+def _read(strip: Strip, places: Positions) -> tuple[Bytes, Bytes, Bytes]:
+    """Return a strip's bytes at these places, one a test of the page; marks as positions."""
     marks = _taken(strip.marks, places, ABSENT)
     return _CODES[marks], _taken(strip.margins, places, 0), _taken(strip.seconds, places, 0)
 
 
-def _taken(data: bytes, places: numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.int64]], absent: int) -> Bytes:
+def _taken(data: bytes, places: Positions, absent: int) -> Bytes:
     there = numpy.frombuffer(data, dtype=numpy.uint8)
     found = numpy.full(len(places), absent, dtype=numpy.uint8)
     inside = places < len(there)

@@ -115,7 +115,8 @@ class HeatMap {
       return;
     }
     const mark = this.history.mark(test, this.column, night);
-    if (this.by === "margin") pen.fillStyle = heatOf(paint, this.history.marginByte(test, this.column, night), this.history.failing[mark]);
+    const plain = !mark || page.marks[mark].tone === "soft"; // absent or flaky: its margin is not the question
+    if (this.by === "margin" && !plain) pen.fillStyle = heatOf(paint, this.history.marginByte(test, this.column, night), this.history.failing[mark]);
     else pen.fillStyle = paint.tones[mark];
     pen.fillRect(x, y, cell - gap, ROW - 2);
     const said = this.history.failing[mark] || page.marks[mark].tone === "soft"; // letters repeat what colours say
