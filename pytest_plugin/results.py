@@ -11,7 +11,7 @@ from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import page_file
-from plumbline.reports.provenance import describe_run
+from plumbline.reports.provenance import cache_state, describe_run
 from plumbline.reports.rows import CaseRow, RunRow, utc_now
 
 from .minifying import minify
@@ -34,6 +34,7 @@ class Results:
         self.trouble = ""  # why the report is not written
         self.page = ""
         self._recorder = Recorder(options.database, config.rootpath, options.plan)
+        self._cache = cache_state()  # before anything is compiled
         self._run: RunRow | None = None
         self._attempts: Counter[str] = Counter()
         self._deselected = 0
@@ -111,7 +112,7 @@ class Results:
             plan = self.options.plan
             command = [*sys.argv[:1], *self._config.invocation_params.args]
             run = describe_run(command, self._config.rootpath, kind=plan.kind, suite=plan.suite)
-            self._run = replace(run, run_id=plan.run or run.run_id, shards=plan.shards)
+            self._run = replace(run, run_id=plan.run or run.run_id, shards=plan.shards, cache=self._cache)
             self._recorder.begin(self._run)
         return self._run
 
