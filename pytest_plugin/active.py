@@ -10,6 +10,7 @@ from plumbline.compiler.base.errors import UserError
 from .decision import Decision
 from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
+from .item_source import source_hash
 from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
@@ -128,6 +129,7 @@ class JudgingHooks:
                 decision=decision,
                 session=session,
                 seconds=item.stash[SECONDS],
+                source=source_hash(item),
             )
             setattr(report, ROWS, rows)
         return report

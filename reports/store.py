@@ -99,6 +99,13 @@ class ResultStore(Database):
             connection.execute(update(RUNS).where(RUNS.c.id == number).values(values))
             return True
 
+    def has_shard(self, run_id: str, shard: int = 1) -> bool:
+        """Return whether a run, or this shard of it, was begun."""
+        query = select(SHARDS.c.run).join(RUNS, RUNS.c.id == SHARDS.c.run)
+        with self.transaction() as connection:
+            found = connection.execute(query.where(RUNS.c.run_id == run_id, SHARDS.c.shard == shard)).first()
+        return found is not None
+
     def runs(self, limit: int | None = None) -> list[RunRow]:
         """Return the runs, newest first."""
         names = tuple(field_types(RunRow))

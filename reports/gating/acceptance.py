@@ -10,14 +10,16 @@ The list is a TOML file under version control, `plumbline-accepted.toml`:
     expires = 2026-12-31                   # the last day on which it counts
 """
 
+import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.reports.atomic_file import write_whole
 
 DEFAULT_FILE = "plumbline-accepted.toml"
 FAILURE, FLAKY_CASE, BREAKS, COMPILE_TIME = "failure", "flaky", "breaks", "compile-time"
@@ -104,3 +106,28 @@ def _entry(data: object, where: str) -> Acceptance:
         issue=str(data["issue"]),
         expires=expires,
     )
+
+
+def append_failures(
+    file: Path,
+    known: Sequence[Acceptance],
+    cases: Sequence[tuple[str, str]],
+    pattern: str,
+    issue: str,
+    expires: date,
+) -> int:
+    """Add failing cases (test, column) whose test fits the pattern and that no entry covers; return how many."""
+    accepted = Accepted(tuple(known), date.today())
+    new = [case for case in cases if _fits(case[0], pattern) and accepted.holding(FAILURE, *case) is None]
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    for test, column in new:
+        lines = [f'what = "{FAILURE}"', f"test = {_quoted(test)}", f"column = {_quoted(column)}"]
+        lines += [f"issue = {_quoted(issue)}", f"expires = {expires.isoformat()}"]
+        text += "\n".join(["" if text else "# Accepted by name, until a date.", "[[accepted]]", *lines, ""])
+    if new:
+        write_whole(file, text)
+    return len(new)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=True)  # a basic string of TOML, except for what JSON escapes in pairs

@@ -23,7 +23,7 @@ STATES = {
     NEW: "failed every attempt last night, with others like it, for the first time: red",
     FAILING: "still failing: red until it is repaired or accepted by name",
     FLAKY: "passed and failed on the same code: it runs and is shown, and does not count",
-    INTERMITTENT: "fails often on the first attempt and was not flaky before: red",
+    INTERMITTENT: "fails often on the first attempt and was not flaky before: red when it fails, amber when it passes",
     VANISHED: "was not among the tests of the last whole run",
 }
 
@@ -138,7 +138,9 @@ def after_passing(memory: CaseMemory, run: int, limits: Thresholds, *, nothing_c
             return replace(quiet, state=FLAKY, since=run, last_flaky=memory.last_run)
         return replace(quiet, state=GOOD, since=run, cause="")
     needed = {FLAKY: limits.flaky_clean_to_leave, INTERMITTENT: limits.intermittent_clean_to_leave}
-    if clean >= needed.get(memory.state, 0) and memory.state != GOOD:
+    if clean >= needed.get(memory.state, 0) and memory.state == INTERMITTENT:
+        return replace(quiet, state=FLAKY, since=run)
+    if clean >= needed.get(memory.state, 0) and memory.state == FLAKY:
         return replace(quiet, state=GOOD, since=run, cause="")
     return quiet
 

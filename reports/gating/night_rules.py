@@ -228,7 +228,8 @@ def _broken_words(
         how = {PASSED: "passed tonight", CLEARED: f"{said}; passed a retry", NOT_JUDGED: f"{seen.outcome} tonight"}
         if after.state == INTERMITTENT and before.state != INTERMITTENT:
             return REGRESSION, "intermittent", f"fails often and did not before: {how[seen.fate]}"
-        return STILL_FAILING, after.state, f"{after.state} since {since}: {how[seen.fate]}"
+        level = AMBER if seen.fate == PASSED else STILL_FAILING
+        return level, after.state, f"{after.state} since {since}: {how[seen.fate]}"
     if after.state == LONELY:
         new = "new, and " if first_memory is None else ""
         return AMBER, "lonely", f"{new}{said}{tried}; alone of its kind, so the next night decides"

@@ -22,6 +22,7 @@ class Thresholds:
 
     retry_times: int
     retry_together_above: int
+    retry_most: int
     fault_red_at_once: int
     flaky_clean_to_leave: int
     flaky_nights_to_fail: int

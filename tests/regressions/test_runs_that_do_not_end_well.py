@@ -68,7 +68,7 @@ def test_a_full_disk_fails_the_session(pytester):
         (pytest.ExitCode.OK, False, True),
         (pytest.ExitCode.TESTS_FAILED, False, True),
         (pytest.ExitCode.NO_TESTS_COLLECTED, False, True),
-        (pytest.ExitCode.TESTS_FAILED, "stopping after 1 failures", False),
+        (pytest.ExitCode.TESTS_FAILED, "stopping after 1 failures", True),  # and it is partial
         (pytest.ExitCode.INTERRUPTED, False, False),
         (pytest.ExitCode.INTERNAL_ERROR, False, False),
         (42, False, False),  # pytest.exit("enough", returncode=42)
