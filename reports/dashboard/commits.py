@@ -17,7 +17,7 @@ def commits_between(before: Night | None, night: Night, suspect: str, root: Path
         return ()
     if suspect == "your code":
         listed = _listed(root, before.run.commit, night.run.commit) if root is not None else ()
-        return listed or _version(before.run.commit[:12], night.run.commit[:12], "your code")
+        return listed or _version(before.run.commit[:10], night.run.commit[:10], "your code")
     versions = {
         "plumbline": (before.run.plumbline, night.run.plumbline),
         "torch": (before.run.torch, night.run.torch),

@@ -121,6 +121,7 @@ class DriftShown:
 class FlakyShown:
     """A case that passed and failed on the same code: it runs on and does not count.
 
+    counted: it fails so often that it counts as a failure (intermittent).
     rate: share of its judged nights on which it failed.  standing: what holds for it now, in words.
     """
 
@@ -128,6 +129,7 @@ class FlakyShown:
     column: int
     mark: int
     failing: bool
+    counted: bool = False
     rate: float
     since: str
     standing: str

@@ -1,7 +1,8 @@
 """A small server of the live dashboard: a handful of fixed addresses, reading only, on this machine by default.
 
-There are no files to be reached: every address is a word in a table.  A request under another host name is refused,
-so that a page of somewhere else cannot read results through a name that it points to this machine.
+There are no files to be reached: every address is a word in a table.  While it listens on this machine only, a
+request under another host name is refused, so that a page of somewhere else cannot read results through a name that it
+points to this machine.
 """
 
 import json
@@ -56,7 +57,8 @@ class DashboardServer(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             hint = "choose another one with --port, or --port 0 for any that is free"
             raise UserError("cannot listen", where=f"{host}:{port}", why=str(error), hint=hint) from None
-        self.names = {host.lower(), "localhost", LOOPBACK, "[::1]"}
+        # Who opened it to others decided which names it has; on this machine only, no other name can be meant.
+        self.names = {host.lower(), "localhost", LOOPBACK} if host in ("localhost", LOOPBACK) else None
 
     @property
     def address(self) -> str:
@@ -100,7 +102,7 @@ class _Answers(BaseHTTPRequestHandler):
     def _is_for_us(self) -> bool:
         host = (self.headers.get("Host") or "").lower()
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        return name in self.server.names
+        return self.server.names is None or name in self.server.names
 
     def _send_json(self, status: int, data: Mapping[str, object]) -> None:
         self._send(status, "application/json", json.dumps(data))

@@ -160,15 +160,16 @@ def _flaky(state: CaseState, window: Window, test: int, since: str, limits: Thre
     failed = [letter for letter in judged if letter == "Y" or marks[letter].failing]
     leaving = limits.flaky_clean_to_leave if state.state == "flaky" else limits.intermittent_clean_to_leave
     left = max(0, leaving - state.clean)
-    counts = "" if state.state == "flaky" else "fails too often: counted as a failure; "
+    counted = state.state != "flaky"
     return FlakyShown(
         test=window.names[test],
         column=column,
         mark=int(window.marks[window.last, test, column]),
         failing=bool(letters) and (letters[-1] == "Y" or marks[letters[-1]].failing),
+        counted=counted,
         rate=len(failed) / len(judged) if judged else 0.0,
         since=since,
-        standing=f"{counts}{left} clean night{'' if left == 1 else 's'} to go",
+        standing=f"{'fails too often, so it counts; ' if counted else ''}{left} clean night{'' if left == 1 else 's'} to go",
         history=letters,
     )
 

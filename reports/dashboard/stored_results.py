@@ -114,6 +114,6 @@ def _versions(night: Night) -> dict[str, str]:
     return {
         "plumbline": run.plumbline[:40],
         "torch": run.torch[:40],
-        "your code": run.commit[:12] + (" with local edits" if run.dirty else ""),
+        "your code": run.commit[:10] + (" with local edits" if run.dirty else ""),
         "machine": machine[:120],
     }

@@ -3,7 +3,7 @@
 function viewFlaky() {
   return [
     html("h1", null, page.flaky.length ? `${counted(page.flaky.length, "flaky case")}` : "No flaky case"),
-    html("p", { class: "lead" }, "A case is flaky when it passed and failed on the same code. It runs every night and is shown, but does not count."),
+    html("p", { class: "lead" }, "A case is flaky when it passed and failed on the same code. It runs every night and is shown, but does not count, unless it fails so often that it must be broken."),
     page.flaky.length ? flakyTable(page.flaky) : null,
   ];
 }

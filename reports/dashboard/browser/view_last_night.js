@@ -4,7 +4,8 @@ function viewLastNight() {
   const shown = page.faults;
   const fresh = shown.filter((fault) => fault.new);
   const old = shown.filter((fault) => !fault.new);
-  const flaky = page.flaky.filter((each) => each.failing);
+  const often = page.flaky.filter((each) => each.counted);
+  const flaky = page.flaky.filter((each) => each.failing && !each.counted);
   return [
     banner(),
     whatChanged(),
@@ -12,8 +13,9 @@ function viewLastNight() {
     fresh.length ? [html("h2", null, "New last night"), fresh.map(faultCard)] : null,
     html("div", { class: "two" }, drifting(), renames()),
     old.length ? [html("h2", null, "Still wrong"), old.map(faultCard)] : null,
+    often.length ? [html("h2", null, "Fails often, and did not before: counted"), flakyTable(often)] : null,
     flaky.length ? [html("h2", null, "Flaky, failed last night, not counted"), flakyTable(flaky)] : null,
-    shown.length || flaky.length ? null : nothing("No case failed last night."),
+    shown.length || flaky.length || often.length ? null : nothing("No case failed last night."),
   ];
 }
 
