@@ -96,7 +96,7 @@ def plant(history: SyntheticHistory) -> Planted:
         ),
     )
     columns = [f"{compiler}:{backend}" for compiler, backend in COLUMNS]
-    flaky = tuple((test, draw.choice(columns), draw.uniform(0.03, 0.2)) for test in picked[30:37])
+    flaky = tuple((test, draw.choice(columns), draw.uniform(0.03, 0.12)) for test in picked[30:37])
     renamed = dict.fromkeys(picked[40:44], last // 2)
     return Planted(regressions, flaky, renamed, void_night, upgrade, last * 3 // 4)
 
