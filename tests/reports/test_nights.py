@@ -84,7 +84,7 @@ def test_a_void_night_teaches_nothing(planted):
 
 
 def test_strips_say_what_the_results_say(planted):
-    store, truth = planted
+    store, _ = planted
     (night,) = history.nights(store, history.find_stream(store), 1)
     (strip,) = history.strips(store, [night.number], ["plumbline:inductor"])
     numbers = {test.name: test.number for test in history.tests_of(store, history.find_stream(store))}
