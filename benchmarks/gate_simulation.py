@@ -5,10 +5,10 @@
 The truth of each night is drawn; `judge_night` and `compile_time_alarm` see what a run would show them.  Assumed, after
 the study of others' figures: 12,000 cases in six columns; 15 flaky cases at a time, each failing in 0.5 to 40 % of
 nights (evenly in the logarithm) and living for 150 nights; one chance failure in a million; 1 % of nights on a
-broken machine, where a tenth of one column crashes; a regression every 33 nights, of 5 cases on average (a quarter of them
-intermittent, failing in 20 to 80 % of nights), repaired after 14.  `sticky` is the share of flaky failures that
-repeat in every retry of that night.  A person who sees a false alarm accepts the case as flaky on the next day, for 180 days.
-Quiet nights are those without a regression; void nights are run again.
+broken machine, where a tenth of one column crashes; a regression every 33 nights, of 5 cases on average (a quarter
+of them intermittent, failing in 20 to 80 % of nights), repaired after 14.  `sticky` is the share of flaky failures
+that repeat in every retry of that night.  A person who sees a false alarm, or a quarantine that is over, accepts the
+case as flaky on the next day, for 180 days.  Quiet nights are those without a regression; void nights are run again.
 """
 
 import argparse

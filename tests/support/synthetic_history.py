@@ -132,7 +132,7 @@ def _time(night: int, hours: int = 0) -> str:
 
 
 def _run(history: SyntheticHistory, planted: Planted, night: int) -> RunRow:
-    moved = {part: 0 for part in ("plumbline", "your code", "torch")}  # regressions come and go with a change
+    moved = dict.fromkeys(("plumbline", "your code", "torch"), 0)  # regressions come and go with a change
     for each in planted.regressions:
         moved[each.suspect] += (night >= each.first) + (night > each.last)
     plumbline_commits = night // 3 + moved["plumbline"]
