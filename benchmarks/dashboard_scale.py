@@ -1,8 +1,8 @@
 """How large a history the dashboard bears: the file of 60 nights x 2,000 tests, and the questions to 10 million rows.
 
     python benchmarks/dashboard_scale.py page
-    python benchmarks/dashboard_scale.py rows --db /tmp/large.sqlite
-    python benchmarks/dashboard_scale.py rows --db postgresql://user@/name?host=/socket
+    python benchmarks/dashboard_scale.py rows --db large.sqlite
+    python benchmarks/dashboard_scale.py rows --db postgresql://user@host/name
 
 `page` judges a made-up history (minutes; keep it with --db), writes the page, and opens it in a headless Chromium.
 `rows` fills an empty database with results by one statement and with roll-ups of the same shape, and asks what each

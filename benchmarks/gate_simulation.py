@@ -4,11 +4,11 @@
 
 The truth of each night is drawn; `judge_night` and `compile_time_alarm` see what a run would show them.  Assumed, after
 the study of others' figures: 12,000 cases in six columns; 15 flaky cases at a time, each failing in 0.5 to 40 % of
-nights (evenly in the logarithm) and living for 150 nights; one chance failure in a million; 1 % of nights on a broken
-machine, where a tenth of one column crashes; a regression every 33 nights, of 5 cases on average (a quarter of them
-intermittent, failing in 20 to 80 % of nights), repaired after 14.  `sticky` is the share of flaky failures that repeat in
-every retry of that night.  A person who sees a false alarm accepts the case as flaky on the next day, for 180 days.
-Quiet nights are those without a regression; void nights are run again.
+nights (evenly in the logarithm) and living for 150 nights; one chance failure in a million; 1 % of nights on a
+broken machine, where a tenth of one column crashes; a regression every 33 nights, of 5 cases on average (a quarter
+of them intermittent, failing in 20 to 80 % of nights), repaired after 14.  `sticky` is the share of flaky failures
+that repeat in every retry of that night.  A person who sees a false alarm, or a quarantine that is over, accepts the
+case as flaky on the next day, for 180 days.  Quiet nights are those without a regression; void nights are run again.
 """
 
 import argparse
@@ -38,6 +38,7 @@ class AllGood(dict[Case, CaseMemory]):
     """Memories of 12,000 cases of which only the restless are written down; the others were always good."""
 
     def get(self, case: Case, default: object = None) -> CaseMemory:  # type: ignore[override]  # never None here
+        """Return the memory of a case."""
         del default
         return dict.get(self, case) or CaseMemory(last_run=1, last_good=1)
 

@@ -456,7 +456,7 @@ def _store_night(
     memories: Mapping[Case, CaseMemory],
     report: GateReport,
 ) -> None:
-    after = memories | dict(judged.memories)
+    after = dict(memories) | dict(judged.memories)
     counts: Counter[str] = Counter(cases=len(night.seen), fixed=len(judged.fixed))
     for case, seen in night.seen.items():
         counts[_kind_of(seen, after.get(case), number)] += 1

@@ -65,7 +65,7 @@ class ResultStore(Database):
             return
         try:
             with self.transaction() as connection:
-                for run_id in sorted({row.run_id for row in (*cases, *calls)}):
+                for run_id in sorted({case.run_id for case in cases} | {call.run_id for call in calls}):
                     self._one_at_a_time(connection, run_id)
                 new = store_cases(connection, cases, self._names, self._runs)
                 named = {case.case_id: (case.test, case.compiler, case.backend) for case in cases}

@@ -6,37 +6,37 @@ import numpy
 
 from ..history import ColumnNight
 from ..strips import value_of_byte
-from .page_data import Measure, Measured
+from .page_data import MeasureShown, Measured
 from .window import Window
 
 MOST_GROUPS = 40  # files; of more, the ones with the longest compile times are shown
 
 MEASURES = (
-    Measure(
+    MeasureShown(
         key="ratio",
         title="Compile time, ratio",
         lead="CPU seconds of compiling, over those of the other compiler on the same night for the tests that are good "
         "under both. The other compiler takes the machine out; 1 is as fast as it.",
         unit="x",
     ),
-    Measure(key="compile_cpu", title="Compile time", lead="CPU seconds of compiling, all tests together.", unit="s"),
-    Measure(
+    MeasureShown(key="compile_cpu", title="Compile time", lead="CPU seconds of compiling, all tests together.", unit="s"),
+    MeasureShown(
         key="compile_seconds",
         title="Compile time, wall",
         lead="Seconds of compiling by the clock. They depend on what else the machine did; compare the ratio first.",
         unit="s",
     ),
-    Measure(
+    MeasureShown(
         key="run_ratio",
         title="Run time, ratio",
         lead="Seconds of the compiled programs over those of eager; below 1 compiling pays.",
         unit="x",
     ),
-    Measure(key="graphs", title="Graphs", lead="Graphs that were compiled.", unit=""),
-    Measure(key="breaks", title="Graph breaks", lead="Places where a graph had to end.", unit=""),
-    Measure(key="recompiles", title="Recompiles", lead="Functions compiled again for other inputs.", unit=""),
-    Measure(key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False),
-    Measure(
+    MeasureShown(key="graphs", title="Graphs", lead="Graphs that were compiled.", unit=""),
+    MeasureShown(key="breaks", title="Graph breaks", lead="Places where a graph had to end.", unit=""),
+    MeasureShown(key="recompiles", title="Recompiles", lead="Functions compiled again for other inputs.", unit=""),
+    MeasureShown(key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False),
+    MeasureShown(
         key="near_limit",
         title="Close margins",
         lead="Passing cases that use more than half of the allowed difference.",
@@ -57,7 +57,7 @@ _OF_COLUMN: dict[str, Callable[[ColumnNight], float | None]] = {
 }
 
 
-def measured_window(window: Window) -> tuple[tuple[Measure, ...], tuple[Measured, ...]]:
+def measured_window(window: Window) -> tuple[tuple[MeasureShown, ...], tuple[Measured, ...]]:
     """Return the measures that have a value, and their lines."""
     lines = [*_of_columns(window), *_of_groups(window)]
     there = {line.measure for line in lines if any(value is not None for value in line.values)}

@@ -147,7 +147,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class MeasureShown:
     """A measure of the Speed view: its name, what it is, its unit, and whether less is better."""
 
     key: str
@@ -190,7 +190,7 @@ class PageData:
     drifts: tuple[DriftShown, ...] = ()
     flaky: tuple[FlakyShown, ...] = ()
     names: tuple[NameChange, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[MeasureShown, ...] = ()
     measured: tuple[Measured, ...] = ()
     details: tuple[CaseDetail, ...] = ()
     series: str = ""

@@ -118,7 +118,7 @@ _VERBS = {
 
 
 def _title(mark: str, aspect: str, names: Sequence[str], columns: Sequence[str], *, whole: bool) -> str:
-    """Return what is wrong, in how many tests and where, such as "2 tests in test_a.py give wrong values under ..."."""
+    """Return what is wrong, in how many tests and where."""
     files = sorted({name.split("::")[0].rsplit("/", 1)[-1] for name in names})
     place = f" in {files[0]}" if len(files) == 1 else f" in {len(files)} files" if files else ""
     one, more = _VERBS.get(mark, ("fails", "fail"))

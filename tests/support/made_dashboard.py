@@ -13,7 +13,7 @@ from plumbline.reports.dashboard.page_data import (
     FaultShown,
     FlakyShown,
     MarkShown,
-    Measure,
+    MeasureShown,
     Measured,
     NameChange,
     NightShown,
@@ -246,13 +246,13 @@ def _page(
             NameChange(before=HOSTILE[0]),
         ),
         measures=(
-            Measure(
+            MeasureShown(
                 key="ratio",
                 title="Compile time ratio",
                 lead="CPU seconds of compiling over those of the other compiler, same night.",
                 unit="x",
             ),
-            Measure(key="compile_seconds", title="Compile seconds", lead="CPU seconds.", unit="s"),
+            MeasureShown(key="compile_seconds", title="Compile seconds", lead="CPU seconds.", unit="s"),
         ),
         measured=measured,
         details=details,
