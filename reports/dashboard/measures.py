@@ -19,7 +19,9 @@ MEASURES = (
         "under both. The other compiler takes the machine out; 1 is as fast as it.",
         unit="x",
     ),
-    MeasureShown(key="compile_cpu", title="Compile time", lead="CPU seconds of compiling, all tests together.", unit="s"),
+    MeasureShown(
+        key="compile_cpu", title="Compile time", lead="CPU seconds of compiling, all tests together.", unit="s"
+    ),
     MeasureShown(
         key="compile_seconds",
         title="Compile time, wall",
@@ -35,7 +37,9 @@ MEASURES = (
     MeasureShown(key="graphs", title="Graphs", lead="Graphs that were compiled.", unit=""),
     MeasureShown(key="breaks", title="Graph breaks", lead="Places where a graph had to end.", unit=""),
     MeasureShown(key="recompiles", title="Recompiles", lead="Functions compiled again for other inputs.", unit=""),
-    MeasureShown(key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False),
+    MeasureShown(
+        key="ops", title="Operations", lead="Operations that compilers captured.", unit="", less_is_better=False
+    ),
     MeasureShown(
         key="near_limit",
         title="Close margins",
