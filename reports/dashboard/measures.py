@@ -6,7 +6,7 @@ import numpy
 
 from ..history import ColumnNight
 from ..strips import value_of_byte
-from .page_data import MeasureShown, Measured
+from .page_data import Measured, MeasureShown
 from .window import Window
 
 MOST_GROUPS = 40  # files; of more, the ones with the longest compile times are shown

@@ -169,7 +169,7 @@ def _flaky(state: CaseState, window: Window, test: int, since: str, limits: Thre
         counted=counted,
         rate=len(failed) / len(judged) if judged else 0.0,
         since=since,
-        standing=f"{'fails too often, so it counts; ' if counted else ''}{left} clean night{'' if left == 1 else 's'} to go",
+        standing=f"{'fails too often, so it counts; ' if counted else ''}{left} clean nights to go",
         history=letters,
     )
 
