@@ -85,7 +85,7 @@ def _shown(
         key=lambda case: (int(window.margins[window.last, case[0], case[1]]), case[1], -case[0]),
         default=(0, 0),
     )
-    whole = len(columns) == len(window.columns)
+    whole = len(columns) == len(window.columns) > 2  # then eager, too: no compiler is needed to see it
     name = window.names[worst_test] if window.names else ""
     night = window.nights[since] if since >= 0 else window.nights[0]
     failing_columns = [window.columns[column] for column in columns]
@@ -103,11 +103,12 @@ def _shown(
         why=_sentence(fault.why),
         commits=commits_between(before, night, fault.suspect, root) if since > 0 else (),
         worst=details.get((name, worst_column)),
-        command=repeating_command(name, failing_columns, whole=whole),
+        command=repeating_command(name, failing_columns, whole=whole or fault.mark in _OF_THE_TEST),
         history=window.letters(worst_test, worst_column),
     )
 
 
+_OF_THE_TEST = ("E", "F")  # marks: the test fails by itself
 _VERBS = {
     "W": ("gives wrong", "give wrong"),
     "C": ("crashes", "crash"),

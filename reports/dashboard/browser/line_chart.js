@@ -16,7 +16,7 @@ function spanOf(lines, { around = null, least = 0 } = {}) {
   if (around !== null) values.push(around);
   if (!values.length) return [0, 1];
   let [low, high] = [Math.min(...values), Math.max(...values)];
-  const room = Math.max((high - low) * 0.08, least, Math.abs(high) * 1e-3, 1e-9);
+  const room = Math.max((high - low) * 0.08, least, Math.abs(high) * 0.02, 1e-9);
   return [low >= 0 && low < 0.35 * high ? 0 : low - room, high + room];
 }
 

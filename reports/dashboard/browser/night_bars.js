@@ -5,18 +5,19 @@ const BAR_ROOM = 1160;
 const BAR_HIGH = 72;
 
 function nightBars(nights, follow) {
-  const step = BAR_ROOM / Math.max(nights.length, 1);
+  const step = Math.min(BAR_ROOM / Math.max(nights.length, 1), 40);
+  const start = BAR_ROOM - step * nights.length; // few nights stand at the right, where the newest always is
   const wide = Math.max(1.5, step * 0.76);
   const most = Math.max(16, ...nights.filter((night) => !night.void).map((night) => night.new + night.still + night.flaky));
   const high = (count) => (count ? 4 + (BAR_HIGH - 4) * Math.sqrt(count / most) : 0);
   const pieces = [];
   nights.forEach((night, position) => {
-    const x = position * step + (step - wide) / 2;
+    const x = start + position * step + (step - wide) / 2;
     const base = BAR_HIGH + 18;
     const whole = night.new + night.still + night.flaky;
     const said = night.void ? `void: ${night.void}` : `${night.new} new, ${night.still} still wrong, ${night.flaky} flaky`;
     const bar = svg("a", { href: address({ view: "runs", left: night.run_id }), class: "bar", "aria-label": `${dayOf(night)}: ${said}` }, svg("title", null, `${dayOf(night)}: ${said}`),
-      svg("rect", { class: "touch", x: position * step, y: 18, width: step, height: BAR_HIGH }));
+      svg("rect", { class: "touch", x: start + position * step, y: 18, width: step, height: BAR_HIGH }));
     if (night.void) bar.append(svg("rect", { class: "t-void", x, y: 18, width: wide, height: BAR_HIGH, rx: 2 }));
     else if (!whole) bar.append(svg("rect", { class: "t-good", x, y: base - 3, width: wide, height: 3, rx: 1 }));
     else {
@@ -29,7 +30,7 @@ function nightBars(nights, follow) {
     }
     pieces.push(bar);
   });
-  pieces.push(...upgradeLines(nights, (position) => position * step, BAR_HIGH + 18, BAR_ROOM), ...dayTicks(nights, (position) => (position + 0.5) * step, BAR_HIGH + 34, BAR_ROOM));
+  pieces.push(...upgradeLines(nights, (position) => start + position * step, BAR_HIGH + 18, BAR_ROOM), ...dayTicks(nights, (position) => start + (position + 0.5) * step, BAR_HIGH + 34, BAR_ROOM));
   return svg("svg", { class: "chart bars", viewBox: `0 0 ${BAR_ROOM} ${BAR_HIGH + 40}`, role: "group", "aria-label": "failures night by night" }, pieces);
 }
 
@@ -52,7 +53,7 @@ function upgradeLines(nights, x, high, room) {
 
 function dayTicks(nights, x, y, room) {
   if (!nights.length) return [];
-  const every = Math.max(1, Math.ceil(nights.length / Math.max(2, Math.floor(room / 100))));
+  const every = Math.max(1, Math.ceil(95 / (x(1) - x(0)))); // labels need so much room
   const pieces = [];
   for (let n = nights.length - 1 - every; n >= 0; n -= every) if (x(n) > 22) pieces.push(svg("text", { x: x(n), y, "text-anchor": "middle" }, shortDay(nights[n])));
   pieces.push(svg("text", { class: "now", x: Math.min(x(nights.length - 1) + 4, room), y, "text-anchor": "end" }, "last night"));
