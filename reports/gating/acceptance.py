@@ -19,7 +19,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.reports.atomic_file import write_whole
+
+from ..atomic_file import write_whole
 
 DEFAULT_FILE = "plumbline-accepted.toml"
 FAILURE, FLAKY_CASE, BREAKS, COMPILE_TIME = "failure", "flaky", "breaks", "compile-time"
