@@ -25,13 +25,13 @@ import numpy
 from sqlalchemy import Connection, event, func, insert, select, text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from plumbline.reports import schema
 from plumbline.reports.dashboard.page_query import PageQuery
 from plumbline.reports.dashboard.static_page import write_dashboard
 from plumbline.reports.dashboard.stored_results import StoredResults
 from plumbline.reports.dashboard.window import chosen_stream, read_window
 from plumbline.reports.history import case_history, compare_runs, find_stream, nights
 from plumbline.reports.rows import RunRow, field_types
+from plumbline.reports.storage import schema
 from plumbline.reports.store import ResultStore, open_store
 from plumbline.reports.strips import byte_of_value
 from support.browser import browser_program, browser_tab

@@ -22,7 +22,7 @@ from statistics import mean
 from plumbline.reports.gating.acceptance import FLAKY_CASE, Acceptance, Accepted
 from plumbline.reports.gating.case_memory import CLEARED, FAILED, PASSED, CaseMemory, Seen
 from plumbline.reports.gating.compile_time import RatioPoint, compile_time_alarm
-from plumbline.reports.gating.findings import AMBER, RED_LEVELS, Case, Finding
+from plumbline.reports.gating.gate_findings import AMBER, RED_LEVELS, Case, GateFinding
 from plumbline.reports.gating.night_rules import NightJudgement, NightSeen, judge_night
 from plumbline.reports.gating.thresholds import default_thresholds
 
@@ -152,7 +152,7 @@ class Figures:
             if len(regression.cases) == 1:
                 self.single.append(regression.red - regression.night)
 
-    def night(self, world: World, night: int, red: list[Finding], *, amber: bool) -> None:
+    def night(self, world: World, night: int, red: list[GateFinding], *, amber: bool) -> None:
         """Count a night."""
         regression = world.regression
         if regression is None:
@@ -220,7 +220,7 @@ def judge(memories: AllGood, seen: dict[Case, Seen], night: int, world: World) -
     return judge_night(memories, facts, LIMITS)
 
 
-def accept_flaky(findings: list[Finding], night: int, world: World) -> None:
+def accept_flaky(findings: list[GateFinding], night: int, world: World) -> None:
     """Do what a person does who sees a false alarm."""
     day = START + timedelta(days=night)
     world.accepted = [entry for entry in world.accepted if entry.expires >= day - timedelta(days=1)]

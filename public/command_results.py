@@ -82,8 +82,8 @@ def gate(
     """
     from plumbline.reports import baseline as baselines
     from plumbline.reports.gate import compare, mismatch_report
-    from plumbline.reports.migrations import SchemaMismatch
     from plumbline.reports.nights import NIGHTLY_KINDS, judge_run
+    from plumbline.reports.storage.migrations import SchemaMismatch
     from plumbline.reports.store import open_store
 
     entries = _accepted_entries(accepted)
@@ -140,7 +140,7 @@ def nightly(
     Takes pytest's arguments, such as tests -n 4 --compile-backends=all, which is the default. The state of every case
     moves on. A night in which much breaks at once is void, and is run once more.
     """
-    from plumbline.pytest_plugin.nightly import NightCommand, run_night
+    from plumbline.pytest_plugin.recording.nightly import NightCommand, run_night
     from plumbline.reports.page import write_page
     from plumbline.reports.store import open_store
 
@@ -170,7 +170,7 @@ def retry(arguments: tuple[str, ...], db: str | None, run_name: str | None) -> i
 
     Every attempt is kept. What passes once is flaky and does not fail the gate.
     """
-    from plumbline.pytest_plugin.nightly import NightCommand, as_retry, retry_failures
+    from plumbline.pytest_plugin.recording.nightly import NightCommand, as_retry, retry_failures
     from plumbline.reports.store import open_store
 
     command = NightCommand(arguments=arguments, database=_absolute(database_place(db)))
@@ -191,7 +191,7 @@ def retry(arguments: tuple[str, ...], db: str | None, run_name: str | None) -> i
 def rebuild(db: str | None, keep: int | None) -> int:
     """Make states, faults and roll-ups again from the stored results; needed only after trouble."""
     from plumbline.reports.nights import rebuild as rebuild_nights
-    from plumbline.reports.retention import prune
+    from plumbline.reports.storage.retention import prune
     from plumbline.reports.store import open_store
 
     with open_store(database_place(db), write=True) as store:
@@ -284,7 +284,7 @@ def _absolute(place: str) -> str:
 
 def _spooled(place: str) -> bool:
     """Return whether the database cannot be reached; tests are not run for a night that could not be judged."""
-    from plumbline.reports.database import DatabaseTrouble
+    from plumbline.reports.storage.database import DatabaseTrouble
     from plumbline.reports.store import open_store
 
     try:

@@ -10,11 +10,11 @@ from plumbline.compiler.base.errors import UserError
 from .decision import Decision
 from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
-from .item_source import source_hash
 from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
 from .plugin_options import PluginOptions, read_options
+from .recording.item_source import source_hash
 from .result_rows import item_rows
 from .results import ROWS, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter

@@ -15,7 +15,7 @@ from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
 from .judge_access import aspect_names
 from .minifying import MODES
-from .run_plan import RunPlan, read_run_plan
+from .recording.run_plan import RunPlan, read_run_plan
 from .settings import (
     BACKENDS,
     BOUNDARY,

@@ -16,9 +16,9 @@ from plumbline.reports.rows import CaseRow, RunRow, utc_now
 
 from .minifying import minify
 from .plugin_options import PluginOptions
-from .recorder import Recorder
+from .recording.result_recorder import ResultRecorder
+from .recording.run_plan import partial_reason
 from .result_rows import rows_of_run
-from .run_plan import partial_reason
 from .summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
@@ -33,7 +33,7 @@ class Results:
         self.cases: list[CaseRow] = []
         self.trouble = ""  # why the report is not written
         self.page = ""
-        self._recorder = Recorder(options.database, config.rootpath, options.plan)
+        self._recorder = ResultRecorder(options.database, config.rootpath, options.plan)
         self._cache = cache_state()  # before anything is compiled
         self._run: RunRow | None = None
         self._attempts: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from plumbline.compiler.base.errors import UserError
 
 from .atomic_file import write_whole
 from .gating.case_memory import FAILING, GOOD, CaseMemory
-from .gating.findings import Case
+from .gating.gate_findings import Case
 from .history import CaseState, states, streams
 from .rows import FAILING_OUTCOMES, CaseRow, Row, RunRow, field_types
 from .store import ResultStore, SchemaMismatch, open_store

@@ -13,7 +13,7 @@ from .baseline import Baseline
 from .gating.acceptance import Acceptance, Accepted
 from .gating.case_memory import Seen, seen_of
 from .gating.change_rules import judge_change
-from .gating.findings import INVALID, Case, Finding, GateReport, in_order
+from .gating.gate_findings import INVALID, Case, GateFinding, GateReport, in_order
 from .gating.thresholds import Thresholds, default_thresholds
 from .rows import CaseRow, RunRow
 
@@ -42,7 +42,7 @@ def compare(
 
 def mismatch_report(text: str, source: str) -> GateReport:
     """Return the report of a comparison that cannot be made because the schemas differ."""
-    return GateReport((Finding(INVALID, "schema", text),), 0, source)
+    return GateReport((GateFinding(INVALID, "schema", text),), 0, source)
 
 
 def _seen(cases: Sequence[CaseRow], attempts: Iterable[CaseRow], *, rounded: bool) -> Mapping[Case, Seen]:
@@ -59,16 +59,16 @@ def _seen(cases: Sequence[CaseRow], attempts: Iterable[CaseRow], *, rounded: boo
     return seen
 
 
-def _whole_run(run: RunRow, cases: Sequence[CaseRow], baseline: Baseline) -> Iterable[Finding]:
+def _whole_run(run: RunRow, cases: Sequence[CaseRow], baseline: Baseline) -> Iterable[GateFinding]:
     if not run.complete:
-        yield Finding(INVALID, "interrupted", f"run {run.run_id} was interrupted; run the tests again")
+        yield GateFinding(INVALID, "interrupted", f"run {run.run_id} was interrupted; run the tests again")
     if not cases:
-        yield Finding(INVALID, "empty", f"run {run.run_id} has no cases")
+        yield GateFinding(INVALID, "empty", f"run {run.run_id} has no cases")
     if not baseline.memories:
-        yield Finding(INVALID, "empty", f"the baseline {baseline.source} has no cases")
+        yield GateFinding(INVALID, "empty", f"the baseline {baseline.source} has no cases")
     now = [(case.test, case.column) for case in cases]
     then = [(case.test, f"{case.compiler}:{case.backend}") for case in baseline.cases]
     for side, names in (("this run", now), ("the baseline", then)):
         for case, count in sorted(Counter(names).items()):
             if count > 1:
-                yield Finding(INVALID, "duplicate", f"appears {count} times in {side}", *case)
+                yield GateFinding(INVALID, "duplicate", f"appears {count} times in {side}", *case)

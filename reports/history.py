@@ -13,9 +13,10 @@ from sqlalchemy import Connection, Row, Select, func, select
 
 from plumbline.compiler.base.errors import UserError
 
-from .database import Database
+from .gating.gate_findings import GateFinding
 from .rows import RunRow, field_types
-from .schema import (
+from .storage.database import Database
+from .storage.schema import (
     CASE_STATES,
     COLUMN_COUNTS,
     COLUMN_MEASURES,
@@ -154,7 +155,7 @@ class CaseState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class NightlyFault:
     """Failing cases that began together and fail alike: one card on the page.
 
     fault: its number, the same after `rebuild`.  first, last: runs; fixed: the run that was good again, 0 while open.
@@ -185,17 +186,6 @@ class FaultCase:
     test: int
     test_name: str
     column: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the gate about one night; levels are listed in gating/findings.py."""
-
-    level: str
-    rule: str
-    test: str
-    column: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +330,7 @@ def states(
 
 def faults(
     store: Database, stream: Stream, *, only_open: bool = True, limit: int = 100, offset: int = 0
-) -> list[Fault]:
+) -> list[NightlyFault]:
     """Return the faults of a stream, the newest first."""
     query = _faults().where(FAULTS.c.stream == stream.number)
     if only_open:
@@ -349,7 +339,7 @@ def faults(
     return [_fault(row) for row in _rows(store, query)]
 
 
-def fault(store: Database, number: int) -> tuple[Fault, list[FaultCase]]:
+def fault(store: Database, number: int) -> tuple[NightlyFault, list[FaultCase]]:
     """Return one fault and its cases; UserError when there is none of that number."""
     found = _rows(store, _faults().where(FAULTS.c.fault == number))
     if not found:
@@ -366,16 +356,16 @@ def _faults() -> Select[Any]:
     return select(FAULTS, counted.label("cases"))
 
 
-def _fault(row: Row[Any]) -> Fault:
+def _fault(row: Row[Any]) -> NightlyFault:
     named = row._mapping
-    fields = {name: named[name] for name in Fault.__slots__ if name not in ("columns", "changed")}
-    return Fault(columns=named["columns"] or (), changed=named["changed"] or (), **fields)
+    fields = {name: named[name] for name in NightlyFault.__slots__ if name not in ("columns", "changed")}
+    return NightlyFault(columns=named["columns"] or (), changed=named["changed"] or (), **fields)
 
 
-def findings(store: Database, run: int) -> list[Finding]:
+def findings(store: Database, run: int) -> list[GateFinding]:
     """Return what the gate said about a night, the serious first."""
     query = select(FINDINGS).where(FINDINGS.c.run == run).order_by(FINDINGS.c.number)
-    return [Finding(row.level, row.rule, row.test, row.column_name, row.text) for row in _rows(store, query)]
+    return [GateFinding(row.level, row.rule, row.text, row.test, row.column_name) for row in _rows(store, query)]
 
 
 def renames(store: Database, stream: Stream, limit: int = 100) -> list[Rename]:

@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, update
 
-from .database import Database
 from .gating.acceptance import COMPILE_TIME, Acceptance, Accepted
 from .gating.case_memory import (
     CLEARED,
@@ -30,17 +29,18 @@ from .gating.case_memory import (
 )
 from .gating.compile_time import RatioPoint, compile_time_alarm
 from .gating.fault_groups import FaultKey, fault_groups, suspect_of
-from .gating.findings import ACCEPTED, AMBER, INVALID, RED_LEVELS, Case, Finding, GateReport, in_order
+from .gating.gate_findings import ACCEPTED, AMBER, INVALID, RED_LEVELS, Case, GateFinding, GateReport, in_order
 from .gating.night_rules import NightJudgement, NightSeen, judge_night
 from .gating.thresholds import Thresholds, default_thresholds
-from .name_numbers import NameNumbers, insert_new, replace_rows
-from .result_values import read_attempts, read_cases
-from .roll_ups import column_values, strip_values
 from .rows import CaseRow, RunRow, field_types
-from .schema import (
+from .storage.database import Database
+from .storage.name_numbers import NameNumbers, insert_new, replace_rows
+from .storage.result_values import read_attempts, read_cases
+from .storage.roll_ups import column_values, strip_values
+from .storage.schema import (
     ACCEPTED as ACCEPTED_TABLE,
 )
-from .schema import (
+from .storage.schema import (
     CASE_STATES,
     COLUMN_NIGHTS,
     COLUMNS,
@@ -304,7 +304,7 @@ def _store_roll_ups(
 
 def _compile_times(
     connection: Connection, stream: _Stream, number: int, run: RunRow, night: NightSeen, limits: Thresholds
-) -> list[Finding]:
+) -> list[GateFinding]:
     if run.cache != "cold" or run.partial:
         return []
     query = (
@@ -333,7 +333,7 @@ def _compile_times(
         entry = night.accepted.holding(COMPILE_TIME, "", column)
         if entry is not None:
             text = f"{text}; accepted until {entry.expires} ({entry.issue})"
-        findings.append(Finding(ACCEPTED if entry else AMBER, "compile time", text, "", column))
+        findings.append(GateFinding(ACCEPTED if entry else AMBER, "compile time", text, "", column))
     return findings
 
 
@@ -438,7 +438,7 @@ def _store_renames(connection: Connection, number: int, renamed: Mapping[str, st
     insert_new(connection, RENAMES, values)
 
 
-def _store_findings(connection: Connection, number: int, findings: Sequence[Finding]) -> None:
+def _store_findings(connection: Connection, number: int, findings: Sequence[GateFinding]) -> None:
     values = [
         {"run": number, "number": place, "level": each.level, "rule": each.rule, "test": each.test}
         | {"column_name": each.column, "text": each.text}
@@ -504,7 +504,7 @@ _NAMED = frozenset({"graph breaks", "nothing compiled", "compile time", "skipped
 
 def _report(connection: Connection, number: int) -> GateReport:
     rows = list(connection.execute(select(FINDINGS).where(FINDINGS.c.run == number).order_by(FINDINGS.c.number)))
-    findings = tuple(Finding(row.level, row.rule, row.text, row.test, row.column_name) for row in rows)
+    findings = tuple(GateFinding(row.level, row.rule, row.text, row.test, row.column_name) for row in rows)
     run = _run_row(connection, number)
     night = connection.execute(select(NIGHTS).where(NIGHTS.c.run == number)).one()
     stream = _Stream(night.stream, run.suite, run.branch)

@@ -13,12 +13,12 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from plumbline.compiler.base.errors import UserError
 
-from .database import Database, connect, is_file
-from .migrations import SchemaMismatch, is_older, prepare_schema
-from .name_numbers import NameNumbers, RunNumbers, insert_new
-from .result_values import read_attempts, read_calls, read_cases, store_calls, store_cases
 from .rows import SCHEMA_VERSION, CallRow, CaseRow, RunRow, field_types, identify_case, utc_now
-from .schema import COLUMNS, RESULTS, RUNS, SHARDS, TESTS
+from .storage.database import Database, connect, is_file
+from .storage.migrations import SchemaMismatch, is_older, prepare_schema
+from .storage.name_numbers import NameNumbers, RunNumbers, insert_new
+from .storage.result_values import read_attempts, read_calls, read_cases, store_calls, store_cases
+from .storage.schema import COLUMNS, RESULTS, RUNS, SHARDS, TESTS
 
 __all__ = ["ResultStore", "SchemaMismatch", "open_store"]
 

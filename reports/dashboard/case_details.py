@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select
 
-from ..database import Database
 from ..rows import CaseRow
-from ..schema import COLUMNS, DETAIL_FIELDS, DETAILS, RESULT_FIELDS, RESULTS, TESTS
+from ..storage.database import Database
+from ..storage.schema import COLUMNS, DETAIL_FIELDS, DETAILS, RESULT_FIELDS, RESULTS, TESTS
 from ..verdict_marks import margin_text, mark_of, seconds_text
 from .case_commands import repeating_command
 from .packing import name_shown

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from ..database import Database
-from ..gating.findings import WARNING
+from ..gating.gate_findings import WARNING, GateFinding
 from ..gating.thresholds import Thresholds
-from ..history import CaseState, Fault, Finding, Night, Rename, faults, states
-from ..schema import COLUMNS, FAULT_CASES, RUNS
+from ..history import CaseState, Night, NightlyFault, Rename, faults, states
+from ..storage.database import Database
+from ..storage.schema import COLUMNS, FAULT_CASES, RUNS
 from .case_commands import repeating_command
 from .commits import commits_between
 from .packing import name_shown
@@ -69,7 +69,7 @@ def _failing_cases(
 
 
 def _shown(
-    fault: Fault,
+    fault: NightlyFault,
     failing: Sequence[tuple[int, int]],
     days: Mapping[int, str],
     window: Window,
@@ -175,10 +175,10 @@ def _flaky(state: CaseState, window: Window, test: int, since: str, limits: Thre
     )
 
 
-def drifts_of(findings: Sequence[Finding], window: Window) -> tuple[DriftShown, ...]:
+def drifts_of(findings: Sequence[GateFinding], window: Window) -> tuple[DriftShown, ...]:
     """Return what moves without failing: compile times one by one, margins and others counted by their rule."""
     compile_times: dict[str, list[str]] = {}  # what is said -> of which columns
-    by_rule: dict[str, list[Finding]] = {}
+    by_rule: dict[str, list[GateFinding]] = {}
     for finding in findings:
         if "compile" in finding.rule:
             compile_times.setdefault(finding.text, []).append(finding.column)
@@ -200,7 +200,7 @@ _RULE_WORDS = {
 }
 
 
-def _counted_drift(rule: str, found: Sequence[Finding], window: Window) -> DriftShown:
+def _counted_drift(rule: str, found: Sequence[GateFinding], window: Window) -> DriftShown:
     one, more = _RULE_WORDS.get(rule, (f"case with a warning ({rule})", f"cases with a warning ({rule})"))
     first = found[0]
     place = f"{name_shown(first.test)} under {first.column}"

@@ -7,10 +7,9 @@ from sqlalchemy import select
 
 from plumbline.compiler.base.errors import UserError
 
-from ..database import Database
-from ..history import ColumnNight as ColumnNight
-from ..history import Night, Stream, column_nights, nights, streams, strips, tests_of
-from ..schema import RUNS
+from ..history import ColumnNight, Night, Stream, column_nights, nights, streams, strips, tests_of
+from ..storage.database import Database
+from ..storage.schema import RUNS
 from ..strips import ABSENT, Strip
 from ..verdict_marks import every_mark
 from .packing import Bytes, name_shown

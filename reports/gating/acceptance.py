@@ -1,10 +1,10 @@
 """What a team has accepted by name: known failures, flaky cases, more graph breaks, each with an issue and an end.
 
-The list is a TOML file under version control, `plumbline-accepted.toml`:
+The list is a TOML file under version control, whose name is in DEFAULT_FILE below:
 
     [[accepted]]
     what = "failure"                       # failure, flaky, breaks, compile-time
-    test = "tests/test_mlp.py::test_adam"  # may hold * and ?
+    test = "test_mlp.py::test_adam"  # may hold * and ?
     column = "torch:inductor"              # may hold * and ?; by default all
     issue = "https://github.com/..."
     expires = 2026-12-31                   # the last day on which it counts
@@ -19,7 +19,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.reports.atomic_file import write_whole
+
+from ..atomic_file import write_whole
 
 DEFAULT_FILE = "plumbline-accepted.toml"
 FAILURE, FLAKY_CASE, BREAKS, COMPILE_TIME = "failure", "flaky", "breaks", "compile-time"

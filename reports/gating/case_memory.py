@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from plumbline.reports.rows import CaseRow
-from plumbline.reports.verdict_marks import mark_of
-
+from ..rows import CaseRow
+from ..verdict_marks import mark_of
 from .thresholds import Thresholds
 
 GOOD, LONELY, NEW, FAILING, FLAKY, INTERMITTENT, VANISHED = (

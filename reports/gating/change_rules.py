@@ -20,8 +20,8 @@ from .case_memory import (
     CaseMemory,
     Seen,
 )
-from .findings import ACCEPTED, IMPROVEMENT, INVALID, REGRESSION, STILL, WARNING, Case, Finding
-from .findings import FLAKY as FLAKY_LEVEL
+from .gate_findings import ACCEPTED, IMPROVEMENT, INVALID, REGRESSION, STILL, WARNING, Case, GateFinding
+from .gate_findings import FLAKY as FLAKY_LEVEL
 from .number_rules import numbers_of, said_of
 from .thresholds import Thresholds
 
@@ -35,7 +35,7 @@ def judge_change(
     limits: Thresholds,
     *,
     whole: bool = True,
-) -> list[Finding]:
+) -> list[GateFinding]:
     """Return what a run adds to its baseline; whole: every test had its turn, so that what is absent is missing."""
     findings = [
         _accepted(finding, accepted)
@@ -47,42 +47,42 @@ def judge_change(
             if case not in seen and then.state != VANISHED:
                 hint = "if it was removed or renamed on purpose, write the baseline again"
                 text = f"missing now, {said_of(then)} in the baseline; {hint}"
-                findings.append(Finding(INVALID, "missing", text, *case))
+                findings.append(GateFinding(INVALID, "missing", text, *case))
     return findings
 
 
-def _of_case(case: Case, now: Seen, then: CaseMemory | None, limits: Thresholds) -> Iterable[Finding]:
+def _of_case(case: Case, now: Seen, then: CaseMemory | None, limits: Thresholds) -> Iterable[GateFinding]:
     if then is None or then.state == VANISHED:
         yield _new(case, now)
         return
     for level, rule, text in numbers_of(now, then, limits):
-        yield Finding(level, rule, text, *case)
+        yield GateFinding(level, rule, text, *case)
     if now.fate == CLEARED:
-        yield Finding(FLAKY_LEVEL, "flaky", f"{now.text}; passed a retry; not counted", *case)
+        yield GateFinding(FLAKY_LEVEL, "flaky", f"{now.text}; passed a retry; not counted", *case)
     elif now.fate == FAILED:
         yield _failing(case, now, then)
     elif now.fate == PASSED and then.state in _BROKEN:
-        yield Finding(IMPROVEMENT, "passes", f"passes now; was {said_of(then)}", *case)
+        yield GateFinding(IMPROVEMENT, "passes", f"passes now; was {said_of(then)}", *case)
 
 
-def _new(case: Case, now: Seen) -> Finding:
+def _new(case: Case, now: Seen) -> GateFinding:
     if now.fate == FAILED:
-        return Finding(REGRESSION, "fails", f"new, and {now.text}", *case)
+        return GateFinding(REGRESSION, "fails", f"new, and {now.text}", *case)
     if now.fate == CLEARED:
-        return Finding(FLAKY_LEVEL, "flaky", f"new, and {now.text}; passed a retry", *case)
-    return Finding(IMPROVEMENT, "new", f"new, {now.outcome}", *case)
+        return GateFinding(FLAKY_LEVEL, "flaky", f"new, and {now.text}; passed a retry", *case)
+    return GateFinding(IMPROVEMENT, "new", f"new, {now.outcome}", *case)
 
 
-def _failing(case: Case, now: Seen, then: CaseMemory) -> Finding:
+def _failing(case: Case, now: Seen, then: CaseMemory) -> GateFinding:
     if then.state == FLAKY:
-        return Finding(FLAKY_LEVEL, "flaky", f"{now.text}; flaky in the baseline too; not counted", *case)
+        return GateFinding(FLAKY_LEVEL, "flaky", f"{now.text}; flaky in the baseline too; not counted", *case)
     if then.state not in _BROKEN:
-        return Finding(REGRESSION, "fails", f"{now.text}; was {said_of(then)}", *case)
+        return GateFinding(REGRESSION, "fails", f"{now.text}; was {said_of(then)}", *case)
     if then.outcome == "vacuous" and now.outcome != "vacuous":
-        return Finding(REGRESSION, "fails", f"{now.text}; was vacuous", *case)
+        return GateFinding(REGRESSION, "fails", f"{now.text}; was vacuous", *case)
     if _cause_then(then) != _cause_now(now, then):
-        return Finding(WARNING, "fails otherwise", f"still fails, but as {now.text}; was {said_of(then)}", *case)
-    return Finding(STILL, "fails", f"{now.text}; fails in the baseline too", *case)
+        return GateFinding(WARNING, "fails otherwise", f"still fails, but as {now.text}; was {said_of(then)}", *case)
+    return GateFinding(STILL, "fails", f"{now.text}; fails in the baseline too", *case)
 
 
 def _cause_then(then: CaseMemory) -> object:
@@ -93,7 +93,7 @@ def _cause_now(now: Seen, then: CaseMemory) -> object:
     return now.cause if then.cause else (now.outcome, now.verdict)
 
 
-def _accepted(finding: Finding, accepted: Accepted) -> Finding:
+def _accepted(finding: GateFinding, accepted: Accepted) -> GateFinding:
     what = {"fails": FAILURE, "graph breaks": BREAKS}.get(finding.rule)
     if what is None or finding.level != REGRESSION:
         return finding
@@ -101,9 +101,9 @@ def _accepted(finding: Finding, accepted: Accepted) -> Finding:
     entry = accepted.holding(what, *case)
     if entry is not None:
         text = f"{finding.text}; accepted until {entry.expires} ({entry.issue})"
-        return Finding(ACCEPTED, finding.rule, text, *case)
+        return GateFinding(ACCEPTED, finding.rule, text, *case)
     expired = accepted.expired(what, *case)
     if expired is None:
         return finding
     text = f"{finding.text}; it was accepted until {expired.expires}, which is over ({expired.issue})"
-    return Finding(REGRESSION, finding.rule, text, *case)
+    return GateFinding(REGRESSION, finding.rule, text, *case)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from .findings import Case
+from .gate_findings import Case
 
 PLUMBLINE, TORCH, YOUR_CODE, MACHINE, UNKNOWN = "plumbline", "torch", "your code", "machine", "unknown"
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from plumbline.reports.verdict_marks import one_line
-
-from .findings import AMBER, FAILING, FLAKY, INVALID, LEVELS, REGRESSION, WARNING, Finding, GateReport
+from ..verdict_marks import one_line
+from .gate_findings import AMBER, FAILING, FLAKY, INVALID, LEVELS, REGRESSION, WARNING, GateFinding, GateReport
 
 FORMATS = ("text", "json", "markdown", "github")
 _SHOWN = 20  # findings of one level in a summary; GitHub shows 10 annotations of a kind
@@ -28,7 +27,7 @@ def markdown_text(report: GateReport) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(level: str, findings: Sequence[Finding]) -> list[str]:
+def _section(level: str, findings: Sequence[GateFinding]) -> list[str]:
     title = f"{level.capitalize()} ({len(findings)}): {LEVELS[level]}"
     table = ["| case | what |", "|---|---|"]
     table += [f"| {_code(each.case or 'the run')} | {_cell(each.text)} |" for each in findings[:_SHOWN]]

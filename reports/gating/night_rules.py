@@ -29,9 +29,9 @@ from .case_memory import (
     with_numbers,
 )
 from .fault_groups import FaultKey, fault_groups
-from .findings import ACCEPTED, AMBER, IMPROVEMENT, INVALID, REGRESSION, WARNING, Case, Finding, in_order
-from .findings import FAILING as STILL_FAILING
-from .findings import FLAKY as FLAKY_LEVEL
+from .gate_findings import ACCEPTED, AMBER, IMPROVEMENT, INVALID, REGRESSION, WARNING, Case, GateFinding, in_order
+from .gate_findings import FAILING as STILL_FAILING
+from .gate_findings import FLAKY as FLAKY_LEVEL
 from .number_rules import numbers_of, said_of
 from .thresholds import Thresholds
 
@@ -62,7 +62,7 @@ class NightSeen:
 class NightJudgement:
     """The findings of a night, the memories that changed, the new faults, and why the night is void, else ""."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
     memories: Mapping[Case, CaseMemory]
     faults: Mapping[FaultKey, tuple[Case, ...]]
     fixed: tuple[Case, ...] = ()
@@ -77,7 +77,7 @@ def judge_night(memories: Mapping[Case, CaseMemory], night: NightSeen, limits: T
     groups = fault_groups(_new_failures(memories, night), night.sizes)
     clustered = {case for cases in groups.values() if len(cases) >= limits.fault_red_at_once for case in cases}
     changed: dict[Case, CaseMemory] = {}
-    findings: list[Finding] = []
+    findings: list[GateFinding] = []
     fixed: list[Case] = []
     for case in _concerned(memories, night):
         before = memories.get(case)
@@ -137,7 +137,7 @@ def _broken(memory: CaseMemory) -> bool:
 
 def _absent(
     case: Case, before: CaseMemory | None, night: NightSeen, limits: Thresholds
-) -> tuple[CaseMemory | None, list[Finding]]:
+) -> tuple[CaseMemory | None, list[GateFinding]]:
     assert before is not None  # else nobody would know of it
     test, _ = case
     new_name = next((new for new, old in night.renamed.items() if old == test), None)
@@ -157,7 +157,7 @@ def _absent(
 
 def _judged(
     case: Case, before: CaseMemory | None, seen: Seen, night: NightSeen, limits: Thresholds, *, clustered: bool
-) -> tuple[CaseMemory, list[Finding]]:
+) -> tuple[CaseMemory, list[GateFinding]]:
     known = before is not None
     memory = before or CaseMemory(since=night.run)
     if memory.state == VANISHED:
@@ -186,7 +186,7 @@ def _unjudged(memory: CaseMemory, seen: Seen, run: int) -> CaseMemory:
     return memory
 
 
-def _numbers_finding(said: tuple[str, str, str], case: Case, *, accepted: bool) -> Finding:
+def _numbers_finding(said: tuple[str, str, str], case: Case, *, accepted: bool) -> GateFinding:
     level, rule, text = said
     if accepted and rule == "graph breaks" and level == REGRESSION:
         level = ACCEPTED
@@ -201,7 +201,7 @@ def _state_findings(
     seen: Seen,
     night: NightSeen,
     limits: Thresholds,
-) -> list[Finding]:
+) -> list[GateFinding]:
     failing = seen.fate in (FAILED, CLEARED)
     if after.state == FLAKY:
         return _flaky_findings(case, before, after, seen, night, limits) if failing else []
@@ -248,7 +248,7 @@ def _broken_words(
 
 def _flaky_findings(
     case: Case, before: CaseMemory, after: CaseMemory, seen: Seen, night: NightSeen, limits: Thresholds
-) -> list[Finding]:
+) -> list[GateFinding]:
     how = "passed a retry" if seen.fate == CLEARED else f"failed all {seen.attempts} attempts"
     began = "flaky now" if before.state != FLAKY else "flaky"
     text = f"{began}: {seen.text}; {how}; not counted"
@@ -268,15 +268,15 @@ def _flaky_findings(
 
 def _flaky_budget(
     memories: Mapping[Case, CaseMemory], changed: Mapping[Case, CaseMemory], night: NightSeen, limits: Thresholds
-) -> list[Finding]:
+) -> list[GateFinding]:
     flaky = {case for case, memory in memories.items() if memory.state == FLAKY} - changed.keys()
     count = len(flaky) + sum(memory.state == FLAKY for memory in changed.values())
     cases = sum(night.sizes.values())
     if not night.whole or count <= max(limits.flaky_least_allowed, limits.flaky_share_allowed * cases):
         return []
     text = f"{count} of {cases} cases are flaky, more than {limits.flaky_share_allowed:.0%}: repair some"
-    return [Finding(REGRESSION, "flaky budget", text)]
+    return [GateFinding(REGRESSION, "flaky budget", text)]
 
 
-def _finding(level: str, rule: str, text: str, case: Case) -> Finding:
-    return Finding(level, rule, text, *case)
+def _finding(level: str, rule: str, text: str, case: Case) -> GateFinding:
+    return GateFinding(level, rule, text, *case)

@@ -5,11 +5,10 @@ Margins and counts repeat bit for bit on the same program, so that no statistics
 
 from collections.abc import Callable, Iterable
 
-from plumbline.reports.rows import FAILING_OUTCOMES
-from plumbline.reports.verdict_marks import margin_text
-
+from ..rows import FAILING_OUTCOMES
+from ..verdict_marks import margin_text
 from .case_memory import NOT_JUDGED, PASSED, CaseMemory, Seen
-from .findings import IMPROVEMENT, INVALID, REGRESSION, WARNING
+from .gate_findings import IMPROVEMENT, INVALID, REGRESSION, WARNING
 from .thresholds import Thresholds
 
 Said = tuple[str, str, str]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from plumbline.reports.database import shown_place
 from plumbline.reports.passwords import without_password
 from plumbline.reports.provenance import describe_run
+from plumbline.reports.storage.database import shown_place
 
 ADDRESSES = {
     "plain": "postgresql://me:s3cret@host/results",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plumbline.reports.baseline import baseline_of
 from plumbline.reports.gate import compare
-from plumbline.reports.gating.findings import IMPROVEMENT, INVALID, REGRESSION, STILL, WARNING
+from plumbline.reports.gating.gate_findings import IMPROVEMENT, INVALID, REGRESSION, STILL, WARNING
 from plumbline.reports.rows import OUTCOMES
 from support.made_rows import case_row, run_row, wrong_case
 

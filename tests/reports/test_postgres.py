@@ -17,7 +17,7 @@ from sqlalchemy import create_engine
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.nights import rebuild
 from plumbline.reports.rows import CallRow, CaseRow, new_run_id
-from plumbline.reports.schema import METADATA
+from plumbline.reports.storage.schema import METADATA
 from plumbline.reports.store import open_store
 from support.any_rows import as_stored, of_run, rows
 from support.histories import everything

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.pytest_plugin.recorder import Recorder
-from plumbline.pytest_plugin.run_plan import RunPlan
-from plumbline.reports.database import DatabaseTrouble
+from plumbline.pytest_plugin.recording.result_recorder import ResultRecorder
+from plumbline.pytest_plugin.recording.run_plan import RunPlan
 from plumbline.reports.nights import judge_run
 from plumbline.reports.spool import Spool, send_waiting, spool_folders, waiting
+from plumbline.reports.storage.database import DatabaseTrouble
 from plumbline.reports.store import open_store
 from support.made_rows import call_row, case_row, run_row
 
@@ -43,12 +43,12 @@ def stored_tests(place):
 SCRIPT = """
     import os, signal
     from pathlib import Path
-    from plumbline.pytest_plugin import recorder as r
-    from plumbline.pytest_plugin.run_plan import RunPlan
+    from plumbline.pytest_plugin.recording import result_recorder as r
+    from plumbline.pytest_plugin.recording.run_plan import RunPlan
     from support.made_rows import call_row, case_row, run_row
     if {late}:
         r.STORE_SECONDS = 1e9  # everything waits, as between two transactions
-    recorder = r.Recorder({place!r}, Path({root!r}), RunPlan())
+    recorder = r.ResultRecorder({place!r}, Path({root!r}), RunPlan())
     recorder.begin(run_row(complete=False))
     for n in range(12):
         if n == {killed}:
@@ -79,7 +79,7 @@ def spool(tmp_path):
 
 def test_kill_9_between_storing_and_forgetting_doubles_nothing(tmp_path, monkeypatch):
     place = tmp_path / "r.sqlite"
-    recorder = Recorder(str(place), tmp_path, RunPlan())
+    recorder = ResultRecorder(str(place), tmp_path, RunPlan())
     recorder.begin(run_row(complete=False))
     monkeypatch.setattr(Spool, "sent", lambda self: None)  # as if killed right after the commit
     case = case_row(TESTS[0])
@@ -91,7 +91,7 @@ def test_kill_9_between_storing_and_forgetting_doubles_nothing(tmp_path, monkeyp
 
 def recorded(place, root, fail_after, cure=lambda: None):
     """Record twelve tests into a database that fails after some; return the recorder."""
-    recorder = Recorder(str(place), root, RunPlan(kind="nightly"))
+    recorder = ResultRecorder(str(place), root, RunPlan(kind="nightly"))
     run = run_row(complete=False, kind="nightly")
     recorder.begin(run)
     for number, test in enumerate(TESTS):
@@ -123,7 +123,7 @@ def break_connections(monkeypatch):
     def lost(self):
         raise DatabaseTrouble("the database failed", why="server closed the connection unexpectedly", hint="try again")
 
-    monkeypatch.setattr("plumbline.reports.database.Database.transaction", lost)
+    monkeypatch.setattr("plumbline.reports.storage.database.Database.transaction", lost)
 
 
 def test_a_server_that_is_not_there_when_the_night_begins(tmp_path):
@@ -138,10 +138,10 @@ def test_a_server_that_is_not_there_when_the_night_begins(tmp_path):
 FULL = """
     import resource
     from pathlib import Path
-    from plumbline.pytest_plugin.recorder import Recorder
-    from plumbline.pytest_plugin.run_plan import RunPlan
+    from plumbline.pytest_plugin.recording.result_recorder import ResultRecorder
+    from plumbline.pytest_plugin.recording.run_plan import RunPlan
     from support.made_rows import call_row, case_row, run_row
-    recorder = Recorder({place!r}, Path({root!r}), RunPlan())
+    recorder = ResultRecorder({place!r}, Path({root!r}), RunPlan())
     run = run_row(complete=False)
     recorder.begin(run)
     for n in range(12):
@@ -169,7 +169,9 @@ def test_a_full_disk(tmp_path):
 def test_rows_that_no_disk_takes_are_counted(tmp_path, monkeypatch):
     file = tmp_path / "in the way"
     file.write_text("")
-    monkeypatch.setattr("plumbline.pytest_plugin.recorder.spool_folders", lambda root: [file / "spool"])
+    monkeypatch.setattr(
+        "plumbline.pytest_plugin.recording.result_recorder.spool_folders", lambda root: [file / "spool"]
+    )
     recorder = recorded(tmp_path / "r.sqlite", tmp_path, 4, lambda: break_connections(monkeypatch))
     assert "12 rows are lost" in recorder.words() or "8 rows are lost" in recorder.words()
 

@@ -139,7 +139,7 @@ def test_several_processes_write_to_one_file(tmp_path):
 
 def test_a_writer_waits_for_another_ones_transaction(tmp_path, monkeypatch):
     place = stored(tmp_path / "r.sqlite", [case_row()])
-    monkeypatch.setattr("plumbline.reports.database.LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("plumbline.reports.storage.database.LOCK_SECONDS", 0.05)
     holder = sqlite3.connect(place, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(UserError, match="another process holds the database") as error:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plumbline.reports.gating.acceptance import Acceptance, Accepted
 from plumbline.reports.gating.case_memory import CLEARED, FAILED, PASSED, CaseMemory, Seen
 from plumbline.reports.gating.compile_time import RatioPoint, compile_time_alarm
-from plumbline.reports.gating.findings import GateReport
+from plumbline.reports.gating.gate_findings import GateReport
 from plumbline.reports.gating.night_rules import NightSeen, judge_night
 from plumbline.reports.gating.thresholds import Thresholds, default_thresholds, threshold_table
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .gating.case_memory import CLEARED, NOT_JUDGED, Seen
-from .gating.findings import Case
-from .rows import CaseRow
+from ..gating.case_memory import CLEARED, NOT_JUDGED, Seen
+from ..gating.gate_findings import Case
+from ..rows import CaseRow
+from ..strips import ABSENT, byte_of_value, packed
+from ..verdict_marks import mark_of
 from .schema import COLUMN_MEASURES
-from .strips import ABSENT, byte_of_value, packed
-from .verdict_marks import mark_of
 
 _FLAKY_LETTER = ord("Y")
 

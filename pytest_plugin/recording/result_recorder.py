@@ -5,9 +5,9 @@ import time
 from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
-from plumbline.reports.database import DatabaseTrouble, is_file, shown_place
 from plumbline.reports.rows import CallRow, CaseRow, RunRow
 from plumbline.reports.spool import Spool, send_waiting, spool_folders
+from plumbline.reports.storage.database import DatabaseTrouble, is_file, shown_place
 from plumbline.reports.store import ResultStore, open_store
 
 from .run_plan import RunPlan
@@ -16,7 +16,7 @@ STORE_SECONDS = 1.0
 """How long a row waits for others: a transaction costs more than many a test, and the spool has the row."""
 
 
-class Recorder:
+class ResultRecorder:
     """Stores the rows of one session; a database that fails ends nothing, and its rows stay in the spool.
 
     store: None once the database has failed.  trouble: what failed, in words, else "".

@@ -15,7 +15,7 @@ from sqlalchemy import Boolean, Column, Double, Index, Integer, LargeBinary, Met
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import BigInteger, TypeDecorator, TypeEngine, UserDefinedType
 
-from .rows import CallRow, CaseRow, Event, Row, RunRow, field_types
+from ..rows import CallRow, CaseRow, Event, Row, RunRow, field_types
 
 
 def visible_text(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.rows import KINDS
 
-from .settings import ATTEMPT, KIND, RUN, SHARD, SUITE, setting_value
+from ..settings import ATTEMPT, KIND, RUN, SHARD, SUITE, setting_value
 
 _RUN_NAME = re.compile(r"[\w.:/+-]{1,100}")
 

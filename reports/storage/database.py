@@ -17,7 +17,7 @@ from sqlalchemy.pool import NullPool, StaticPool
 
 from plumbline.compiler.base.errors import UserError
 
-from .passwords import without_password
+from ..passwords import without_password
 
 LOCK_SECONDS = 30.0  # how long a writer waits for another one's transaction
 

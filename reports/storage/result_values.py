@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
+from ..rows import CallRow, CaseRow, identify_case
 from .name_numbers import NameNumbers, RunNumbers, insert_new
-from .rows import CallRow, CaseRow, identify_case
 from .schema import (
     ATTEMPTS,
     CALL_FIELDS,

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.gating.acceptance import Acceptance
-from plumbline.reports.gating.findings import GateReport
+from plumbline.reports.gating.gate_findings import GateReport
 from plumbline.reports.gating.thresholds import Thresholds, default_thresholds
 from plumbline.reports.nights import judge_run
-from plumbline.reports.retention import prune
 from plumbline.reports.rows import CaseRow, new_run_id
 from plumbline.reports.spool import send_waiting, spool_folders
+from plumbline.reports.storage.retention import prune
 from plumbline.reports.store import ResultStore, open_store
 
 Say = Callable[[str], None]

@@ -12,10 +12,10 @@ from sqlalchemy.schema import CreateColumn
 
 from plumbline.compiler.base.errors import UserError
 
+from ..rows import SCHEMA_VERSION, CallRow, CaseRow, field_types
 from .database import Database
 from .name_numbers import NameNumbers, RunNumbers
 from .result_values import store_calls, store_cases
-from .rows import SCHEMA_VERSION, CallRow, CaseRow, field_types
 from .schema import META, METADATA, RUNS, field_columns
 
 _BATCH = 5_000  # rows that are moved at a time

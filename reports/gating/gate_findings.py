@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from plumbline.reports.verdict_marks import one_line
+from ..verdict_marks import one_line
 
 INVALID, REGRESSION, FAILING, AMBER, WARNING, FLAKY, ACCEPTED, STILL, IMPROVEMENT = (
     "INVALID",
@@ -38,7 +38,7 @@ Case = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """One thing to say about a case, or about the whole run when `test` is empty.
 
     rule: which rule says so, a short name.
@@ -67,7 +67,7 @@ class GateReport:
     source: what the run was compared with, in words.  void: why the night says nothing, else "".
     """
 
-    changes: tuple[Finding, ...]
+    changes: tuple[GateFinding, ...]
     compared: int
     source: str
     void: str = ""
@@ -86,7 +86,7 @@ class GateReport:
             return RED
         return ORANGE if self.of(AMBER) else GREEN
 
-    def of(self, level: str) -> tuple[Finding, ...]:
+    def of(self, level: str) -> tuple[GateFinding, ...]:
         """Return the findings of one level."""
         return tuple(finding for finding in self.changes if finding.level == level)
 
@@ -114,7 +114,7 @@ class GateReport:
         return "\n".join([*map(str, self.changes), *([self.void] if self.void else []), end])
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def in_order(findings: Iterable[GateFinding]) -> tuple[GateFinding, ...]:
     """Return findings with the serious first, by case."""
     order = {level: place for place, level in enumerate(LEVELS)}
     return tuple(sorted(findings, key=lambda each: (order[each.level], each.test, each.column, each.rule)))

@@ -65,7 +65,7 @@ def test_a_migration_that_fails_leaves_the_old_database(old, monkeypatch):
     def fails(*args):
         raise RuntimeError("power cut")
 
-    monkeypatch.setattr("plumbline.reports.migrations.store_calls", fails)
+    monkeypatch.setattr("plumbline.reports.storage.migrations.store_calls", fails)
     before = dump(old)
     with pytest.raises(RuntimeError):
         open_store(str(old))
