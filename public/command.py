@@ -1,7 +1,8 @@
 """The command line: `plumbline report`, `plumbline gate`, `plumbline fuzz`, `plumbline sweep`, and so on.
 
 Commands import what they need when they run, so that `plumbline --help` does not wait for a database or torch.
-Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 a wrong request.
+Exit status: 0 success, 1 a negative result (a failed gate, a problem found), 2 a wrong request; the gate has more,
+see command_results.py.
 """
 
 import json
@@ -13,13 +14,11 @@ from typing import Any
 import click
 
 from plumbline.compiler.base.errors import PlumblineError, UserError
-from plumbline.reports.places import DATABASE_VARIABLE, DEFAULT_DATABASE, DEFAULT_PAGE, database_place, page_file
+from plumbline.reports.places import DEFAULT_PAGE, database_place, page_file
 
+from .command_dashboard import dashboard
+from .command_results import COMMANDS, database, run_option
 from .version import __version__
-
-_DATABASE_HELP = f"Result database: a file or a URL.  [default: ${DATABASE_VARIABLE} or {DEFAULT_DATABASE}]"
-_database = click.option("--db", metavar="PLACE", help=_DATABASE_HELP)
-_run = click.option("--run", "run_name", metavar="ID", help="This run, or the start of its id.  [default: the newest]")
 
 
 def main() -> None:
@@ -53,8 +52,8 @@ def plumbline() -> None:
 
 
 @plumbline.command()
-@_database
-@_run
+@database
+@run_option
 @click.option(
     "--html", metavar="PLACE", help=f"Also write a page: a directory or a .html file, such as {DEFAULT_PAGE}."
 )
@@ -77,52 +76,8 @@ def report(db: str | None, run_name: str | None, html: str | None, every_test: b
     return 0
 
 
-@plumbline.command()
-@_database
-@_run
-@click.option("--baseline", metavar="PLACE", help="Compare with this: a baseline file, or a database.")
-@click.option("--baseline-run", metavar="ID", help="This run of the baseline database.  [default: its newest complete]")
-@click.option(
-    "--write-baseline", type=click.Path(path_type=Path), metavar="FILE", help="Write this run as a new baseline."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def gate(
-    db: str | None,
-    run_name: str | None,
-    baseline: str | None,
-    baseline_run: str | None,
-    write_baseline: Path | None,
-    as_json: bool,
-) -> int:
-    """Compare a run with a baseline; exit with 1 if it is worse.
-
-    A run is worse if a case fails or compiles nothing that did not before, if a case is missing, or if there are more
-    graph breaks. Improvements are listed and never fail the gate.
-    """
-    from plumbline.reports import baseline as baselines
-    from plumbline.reports.gate import compare, mismatch_report
-    from plumbline.reports.store import SchemaMismatch, open_store
-
-    if baseline is None and write_baseline is None:
-        raise UserError("nothing to compare with", hint="pass --baseline PLACE, or --write-baseline FILE to create one")
-    with open_store(database_place(db)) as store:
-        run = store.run(run_name)
-        cases = store.cases(run.run_id)
-    result = None
-    if baseline is not None:
-        try:
-            expected = baselines.load_baseline(baseline, run=baseline_run, judged=run, home=store.place)
-            result = compare(run, cases, expected)
-        except SchemaMismatch as mismatch:
-            result = mismatch_report(mismatch.one_line(), baseline)
-        print(json.dumps(result.to_dict(), indent=1) if as_json else result)
-    if write_baseline is not None:
-        if not run.complete:
-            hint = "run the tests to their end first"
-            raise UserError("an interrupted run cannot be a baseline", where=run.run_id, hint=hint)
-        baselines.write_baseline(write_baseline, cases)
-        print(f"baseline of {len(cases)} cases written: {write_baseline}", file=sys.stderr)
-    return 1 if result is not None and result.red else 0
+for _command in (*COMMANDS, dashboard):
+    plumbline.add_command(_command)
 
 
 _FUZZ_MINUTES = 10.0  # where nothing is asked for
@@ -136,7 +91,7 @@ _FUZZ_MINUTES = 10.0  # where nothing is asked for
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed repeats a campaign."
 )
-@_database
+@database
 @click.option(
     "--save",
     type=click.Path(path_type=Path),
@@ -218,7 +173,7 @@ def sweep() -> None:
 @click.option("--resume", is_flag=True, help="Go on where the last run with these options ended.")
 @click.option("--retry", is_flag=True, help="As --resume, but try again what had findings.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws samples and the order.")
-@_database
+@database
 @click.option(
     "--save",
     "folder",

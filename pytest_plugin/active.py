@@ -14,6 +14,7 @@ from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
 from .plugin_options import PluginOptions, read_options
+from .recording.item_source import source_hash
 from .result_rows import item_rows
 from .results import ROWS, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
@@ -128,6 +129,7 @@ class JudgingHooks:
                 decision=decision,
                 session=session,
                 seconds=item.stash[SECONDS],
+                source=source_hash(item),
             )
             setattr(report, ROWS, rows)
         return report

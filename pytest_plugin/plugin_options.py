@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
 from .judge_access import aspect_names
 from .minifying import MODES
+from .recording.run_plan import RunPlan, read_run_plan
 from .settings import (
     BACKENDS,
     BOUNDARY,
@@ -43,6 +44,7 @@ class PluginOptions:
     require: None, or the least share (0 to 1) of tests in which something must be compiled; 1.0 fails each
     vacuous test by itself.
     minify: one of minifying.MODES.  database: path or URL.  report: directory of the HTML page, None for no page.
+    plan: what the session records itself as.
     """
 
     variants: tuple[Variant, ...]
@@ -53,6 +55,7 @@ class PluginOptions:
     minify: str
     database: str
     report: Path | None
+    plan: RunPlan = field(default_factory=RunPlan)
 
 
 def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]) -> PluginOptions:
@@ -76,6 +79,7 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
         minify=_one_of(config, MINIFY, MODES),
         database=_database(config),
         report=_report_directory(config),
+        plan=read_run_plan(config),
     )
     for target in targets:
         check_target(target)

@@ -25,10 +25,12 @@ def item_rows(
     decision: Decision | None,
     session: JudgeSession | None,
     seconds: float,
+    source: str = "",
 ) -> dict[str, Any]:
     """Return `{"case": row, "calls": [rows]}` as plain data.
 
     test: node id without the backend.  outcome: one of reports.rows.OUTCOMES.  seconds: of the whole test.
+    source: hash of the test's source.
     """
     case_id = identify_case(test, variant.compiler, variant.backend)
     calls: Sequence[JudgedCall] = session.calls if session is not None else ()
@@ -40,6 +42,7 @@ def item_rows(
         backend=variant.backend,
         outcome=outcome,
         test_seconds=seconds,
+        source=source,
         **_verdict_fields(decision, variant, calls),
         **_compiler_fields(session, calls),
     )
@@ -97,6 +100,7 @@ def _compiler_fields(session: JudgeSession | None, calls: Sequence[JudgedCall]) 
         "breaks": len(statistics.breaks),
         "recompiles": statistics.recompiles,
         "compile_seconds": float(statistics.compile_seconds),
+        "compile_cpu": float(statistics.compile_cpu),
         "eager_seconds": float(sum(call.verdict.reference_seconds for call in calls)),
         "compiled_seconds": float(sum(call.verdict.candidate_seconds for call in calls)),
         "events": _event_rows(statistics.events),

@@ -1,8 +1,7 @@
 """The results of a run, collected on the controller: from serial runs and from xdist workers."""
 
-import contextlib
 import sys
-import time
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -11,21 +10,19 @@ import pytest
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.page import render_page, write_page
-from plumbline.reports.passwords import without_password
 from plumbline.reports.places import page_file
-from plumbline.reports.provenance import describe_run
-from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
-from plumbline.reports.store import ResultStore, open_store
+from plumbline.reports.provenance import cache_state, describe_run
+from plumbline.reports.rows import CaseRow, RunRow, utc_now
 
 from .minifying import minify
 from .plugin_options import PluginOptions
+from .recording.result_recorder import ResultRecorder
+from .recording.run_plan import partial_reason
 from .result_rows import rows_of_run
 from .summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
 ROWS = "plumbline_rows"
-STORE_SECONDS = 1.0
-"""How long the row of a test that judged nothing waits for others: a transaction costs more than such a test."""
 
 
 class Results:
@@ -34,24 +31,31 @@ class Results:
     def __init__(self, config: pytest.Config, options: PluginOptions) -> None:
         self.options = options
         self.cases: list[CaseRow] = []
-        self.trouble = ""  # why results are not, or no longer, stored
+        self.trouble = ""  # why the report is not written
         self.page = ""
-        self._store: ResultStore | None = open_store(options.database, write=True)
+        self._recorder = ResultRecorder(options.database, config.rootpath, options.plan)
+        self._cache = cache_state()  # before anything is compiled
         self._run: RunRow | None = None
-        self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
-        self._stored_at = time.monotonic()
+        self._attempts: Counter[str] = Counter()
+        self._deselected = 0
         self._config = config
 
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Count the tests that were chosen not to run."""
+        self._deselected += len(items)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the rows of a finished item and store them: at once if it judged anything, else soon."""
+        """Take the rows of a finished item; one that is run again in this session (by a plugin) is a retry."""
         data = getattr(report, ROWS, None)
         if data is None:
             return
         case, calls = rows_of_run(data, self._begun().run_id)
+        attempt = self.options.plan.attempt + self._attempts[case.case_id]
+        self._attempts[case.case_id] += 1
+        if attempt > 1:
+            case, calls = replace(case, attempt=attempt), []
         self.cases.append(case)
-        self._waiting.append((case, calls))
-        if calls or time.monotonic() - self._stored_at >= STORE_SECONDS:  # the next item may end the process
-            self._store_waiting()
+        self._recorder.add(case, calls)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
@@ -67,15 +71,11 @@ class Results:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._run is None:
             return
-        self._store_waiting()
-        finished = utc_now() if ran_to_its_end(session) else None
-        if self._store is not None and finished is not None:
-            try:
-                self._store.finish_run(self._run.run_id, finished)
-            except UserError as error:
-                self._give_up(error)
+        finished, partial = utc_now() if ran_to_its_end(session) else None, self._partial(session)
+        self._recorder.finish(self._run, finished, partial)
         if self.options.report is not None:
             self._write_page(finished)
+        self.trouble = "; ".join(filter(None, (self._recorder.words(), self.trouble)))
         if self.trouble and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED  # whoever reads the results would miss some
 
@@ -87,7 +87,7 @@ class Results:
         terminalreporter.section("compiled code, judged by plumbline")
         for line, markup in lines:
             terminalreporter.line(line, **markup)
-        place = self.trouble or f"results: {self._shown_database()}"
+        place = self.trouble or f"results: {self._recorder.place}"
         terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
         if self.page:
             terminalreporter.line(f"report: {self.page}")
@@ -98,8 +98,7 @@ class Results:
 
     def pytest_unconfigure(self) -> None:
         """Close the database."""
-        if self._store is not None:
-            self._store.close()
+        self._recorder.close()
 
     def missing_share(self) -> bool:
         """Return whether fewer tests than required had compiled code; skipped ones do not count."""
@@ -110,39 +109,29 @@ class Results:
 
     def _begun(self) -> RunRow:
         if self._run is None:
-            self._run = describe_run([*sys.argv[:1], *self._config.invocation_params.args], self._config.rootpath)
-            if self._store is not None:
-                try:
-                    self._store.begin_run(self._run)
-                except UserError as error:
-                    self._give_up(error)
+            plan = self.options.plan
+            command = [*sys.argv[:1], *self._config.invocation_params.args]
+            run = describe_run(command, self._config.rootpath, kind=plan.kind, suite=plan.suite)
+            self._run = replace(run, run_id=plan.run or run.run_id, shards=plan.shards, cache=self._cache)
+            self._recorder.begin(self._run)
         return self._run
 
-    def _store_waiting(self) -> None:
-        self._stored_at = time.monotonic()
-        waiting, self._waiting = self._waiting, []
-        if self._store is None:
-            return
-        try:
-            self._store.append([case for case, _ in waiting], [call for _, calls in waiting for call in calls])
-        except UserError as error:
-            self._give_up(error)
-
-    def _give_up(self, error: UserError) -> None:
-        # A database that fails during the run must not end the test run.
-        self.trouble = f"results are not stored: {error.one_line()}"
-        if self._store is not None:
-            with contextlib.suppress(UserError):
-                self._store.close()
-        self._store = None
+    def _partial(self, session: pytest.Session) -> str:
+        stopped = str(session.shouldfail or session.shouldstop or "")
+        if stopped:
+            return stopped
+        config = self._config
+        typed = [str(arg) for arg in config.args] if config.args_source is config.ArgsSource.ARGS else []
+        return partial_reason(vars(config.option), self.options.plan, typed, deselected=self._deselected)
 
     def _write_page(self, finished: str | None) -> None:
         assert self._run is not None
         assert self.options.report is not None
         target = page_file(str(self.options.report))
         try:
-            if self._store is not None:
-                write_page(self._store, self._store.run(self._run.run_id), target)
+            store = self._recorder.store
+            if store is not None:
+                write_page(store, store.run(self._run.run_id), target)
             else:
                 write_whole(target, render_page(replace(self._run, finished=finished), self.cases))
         except (UserError, OSError) as error:
@@ -150,11 +139,14 @@ class Results:
         else:
             self.page = str(target)
 
-    def _shown_database(self) -> str:
-        return self._store.place if self._store is not None else without_password(self.options.database)
-
 
 def ran_to_its_end(session: pytest.Session) -> bool:
-    """Return whether every test had its turn: not after Ctrl-C, `pytest.exit`, `-x` or an error of pytest itself."""
+    """Return whether the run ended as it was meant to: not after Ctrl-C, `pytest.exit` or an error of pytest itself.
+
+    One that `-x` or `--maxfail` stopped has, too; it is partial.
+    """
     ended = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
-    return session.exitstatus in ended and not (session.shouldstop or session.shouldfail)
+    return session.exitstatus in ended or _ENOUGH_FAILURES in str(session.shouldfail or session.shouldstop)
+
+
+_ENOUGH_FAILURES = "stopping after"  # how pytest and xdist say it

@@ -71,8 +71,16 @@ MINIFY = Setting(
 )
 DATABASE = Setting("db", "result database, a path or an SQLAlchemy URL (default .plumbline/results.sqlite)", "PLACE")
 REPORT = Setting("report", "directory for the HTML report", "DIR")
+KIND = Setting("kind", "what the run is for: local, pull, nightly (which moves the state of cases)", "KIND")
+SUITE = Setting("suite", "name of the suite; runs are compared within one", "NAME")
+RUN = Setting("run", "name of the run, the same for all its shards (default: a fresh one)", "NAME")
+SHARD = Setting("shard", "which part of the run this session is, such as 2/4", "N/OF")
+ATTEMPT = Setting("attempt", "record results as retries of the run: 2 or higher", "N")
 
-SETTINGS = (BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, TOLD, IGNORE, MINIFY, DATABASE, REPORT)
+SETTINGS = (
+    *(BACKENDS, COMPILERS, BOUNDARY, TARGET, REQUIRE, GRAD, RNG, TOLD, IGNORE, MINIFY, DATABASE, REPORT),
+    *(KIND, SUITE, RUN, SHARD, ATTEMPT),
+)
 
 
 def add_settings(parser: pytest.Parser) -> None:

@@ -35,7 +35,8 @@ class Cell:
     @property
     def detailed(self) -> bool:
         """Return whether the page has a section of its own for this case."""
-        return self.mark.tone in _DETAILED or bool(self.case.notes or self.case.events)
+        events = [event for event in self.case.events if event.get("kind") != "stage"]  # timings, which all have
+        return self.mark.tone in _DETAILED or bool(self.case.notes or events)
 
     @property
     def ratio(self) -> float | None:

@@ -16,7 +16,11 @@ from typing import Self, TypeAlias
 
 from plumbline.compiler.base.errors import UserError
 
-SCHEMA_VERSION = 1  # raise it when a field is added, removed, or changes its meaning
+SCHEMA_VERSION = 2
+"""Of the database; raised when a field is added or changes its meaning, with a step in reports/storage/migrations.py."""
+
+KINDS = ("nightly", "pull", "local", "fuzz", "sweep", "import")
+"""What a run is for.  Only nightly runs (and imported history) move the state of cases."""
 
 # The result of a test under one backend.  `failed`, `error` and `vacuous` never count as passed.
 OUTCOMES = ("passed", "xfailed", "xpassed", "skipped", "vacuous", "failed", "error")
@@ -65,6 +69,11 @@ class RunRow(Row):
     utc, finished: ISO 8601 in UTC; `finished` is None while it runs and after an interruption.
     commit: of the project under test, empty outside version control; dirty: it had local edits.
     plumbline, torch, python: versions.  threads: as torch would use them.
+    kind: one of KINDS.  suite, branch: the series that a run belongs to; nothing is compared across suites.
+    machine: processor and cores, so that a run on another kind of machine can be told.
+    cache: "cold", "warm" or "" for the compilers' caches at the start.  void: why it teaches nothing, else "".
+    partial: why not every test had its turn ("-k adam"), else "".  rerun_of: the void run that this one repeats.
+    shards: how many sessions share the run; it is finished when all of them are.
     """
 
     run_id: str
@@ -79,6 +88,15 @@ class RunRow(Row):
     command: str = ""
     schema_version: int = SCHEMA_VERSION
     finished: str | None = None
+    kind: str = "local"
+    suite: str = ""
+    branch: str = ""
+    machine: str = ""
+    cache: str = ""
+    void: str = ""
+    partial: str = ""
+    rerun_of: str = ""
+    shards: int = 1
 
     @property
     def complete(self) -> bool:
@@ -122,6 +140,9 @@ class CaseRow(Measurements):
     boundaries, judged_calls: how many call sites and calls were judged.
     graphs, ops, breaks, recompiles: what the compiler did, summed over boundaries.
     *_seconds: wall time of the whole test, of compiling, of the eager and of the compiled runs.
+    compile_cpu: CPU seconds of the calls that compiled, with their child processes; 0.0 when not measured.
+    source: hash of the test's source without its name, by which a renamed test is known; "" when unknown.
+    attempt: 1, or higher for a retry of a failure in a fresh process.
     notes: remarks that are not failures.  events: graph breaks, recompiles, ... in order, each a mapping with
     "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/result_rows.py).
     """
@@ -150,6 +171,9 @@ class CaseRow(Measurements):
     compile_seconds: float = 0.0
     eager_seconds: float = 0.0
     compiled_seconds: float = 0.0
+    compile_cpu: float = 0.0
+    source: str = ""
+    attempt: int = 1
     notes: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
 

@@ -1,96 +1,124 @@
 """The result store: rows into a database by one transaction a call, and out again.
 
-A plain path is an SQLite file; any SQLAlchemy URL works (`postgresql+psycopg://...` for teams).
-Nothing is half-written: every public method is one transaction, and a run that was interrupted
-stays readable and says so (`RunRow.finished` is None).
+Nothing is half-written: every public method is one transaction, and a run that was interrupted stays readable and
+says so (`RunRow.finished` is None).  Nothing is doubled: rows are keyed by run, test, column and attempt, so that
+whoever does not know whether rows arrived sends them again.
 """
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select, update
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy import Connection, func, insert, select, update
 
 from plumbline.compiler.base.errors import UserError
 
-from .passwords import without_password
-from .rows import SCHEMA_VERSION, CallRow, CaseRow, Row, RunRow, field_types, utc_now
-from .schema import CALLS, CASES, META, METADATA, RUNS
+from .rows import SCHEMA_VERSION, CallRow, CaseRow, RunRow, field_types, identify_case, utc_now
+from .storage.database import Database, connect, is_file
+from .storage.migrations import SchemaMismatch, is_older, prepare_schema
+from .storage.name_numbers import NameNumbers, RunNumbers, insert_new
+from .storage.result_values import read_attempts, read_calls, read_cases, store_calls, store_cases
+from .storage.schema import COLUMNS, RESULTS, RUNS, SHARDS, TESTS
 
-LOCK_SECONDS = 30.0  # how long a writer waits for another one's transaction
-_AnyRow = TypeVar("_AnyRow", bound=Row)
-
-
-class SchemaMismatch(UserError):
-    """The database was written by a plumbline whose rows have another shape."""
+__all__ = ["ResultStore", "SchemaMismatch", "open_store"]
 
 
-class ResultStore:
+class ResultStore(Database):
     """An open result database; a context manager, opened by `open_store`.
 
     One store belongs to one process and thread; several processes may write to one database.
     """
 
-    def __init__(self, engine: Engine, place: str) -> None:
-        self._engine = engine
-        self.place = place
+    def __init__(self, database: Database) -> None:
+        super().__init__(database.engine, database.place)
+        self._names, self._runs = NameNumbers(), RunNumbers()
 
-    def __enter__(self) -> Self:
-        """Return the store itself."""
-        return self
+    def begin_run(self, run: RunRow, *, shard: int = 1) -> None:
+        """Record the start of a run; it counts as interrupted until `finish_run`.
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the store."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the database; what was appended is stored already."""
-        self._engine.dispose()
-
-    def begin_run(self, run: RunRow) -> None:
-        """Record the start of a run; it counts as interrupted until `finish_run`."""
+        shard: which of the run's sessions this is; those of one run have the same row but for times and machines, and
+        the first of them stores it.  Raises UserError for a run (or shard of it) that was begun before.
+        """
         if run.schema_version != SCHEMA_VERSION:
             raise SchemaMismatch(
                 f"a run of schema {run.schema_version} cannot be stored as schema {SCHEMA_VERSION}",
                 where=self.place,
                 hint="use one version of plumbline for the whole run",
             )
-        with self._transaction() as connection:
-            connection.execute(insert(RUNS), [_values(run)])
+        with self.transaction() as connection:
+            self._one_at_a_time(connection, run.run_id)
+            there = connection.execute(select(RUNS.c.id, RUNS.c.shards).where(RUNS.c.run_id == run.run_id)).first()
+            if there is not None and (run.shards == 1 or there.shards != run.shards):
+                what = "this run is recorded already" if run.shards == 1 else f"the run has {there.shards} shards"
+                raise UserError(what, where=self.place, why=run.run_id, hint="give every run its own run_id")
+            if there is None:
+                values = {name: getattr(run, name) for name in field_types(RunRow)}
+                connection.execute(insert(RUNS), [values])
+            number = self._runs.number(connection, run.run_id)
+            begun = {"run": number, "shard": shard, "machine": run.machine, "begun": run.utc}
+            insert_new(connection, SHARDS, [begun])
 
     def append(self, cases: Iterable[CaseRow] = (), calls: Iterable[CallRow] = ()) -> None:
-        """Add rows of a begun run: all of them, or none when the database fails (UserError)."""
-        case_values = [_values(row) for row in cases]
-        call_values = [_values(row) for row in calls]
-        if not case_values and not call_values:
+        """Add rows of begun runs that are not stored yet: all of them, or none when the database fails (UserError)."""
+        cases, calls = list(cases), list(calls)
+        if not cases and not calls:
             return
-        with self._transaction() as connection:
-            if case_values:
-                connection.execute(insert(CASES), case_values)
-            if call_values:
-                connection.execute(insert(CALLS), call_values)
+        try:
+            with self.transaction() as connection:
+                for run_id in sorted({case.run_id for case in cases} | {call.run_id for call in calls}):
+                    self._one_at_a_time(connection, run_id)
+                new = store_cases(connection, cases, self._names, self._runs)
+                named = {case.case_id: (case.test, case.compiler, case.backend) for case in cases}
+                late = [call for call in calls if call.case_id not in named]
+                if late:
+                    named |= self._stored_names(connection, {call.run_id for call in late})
+                kept = [call for call in calls if (call.run_id, call.case_id) in new or call in late]
+                store_calls(connection, kept, named, self._names, self._runs)
+        except BaseException:
+            self._names.forget()  # numbers that the failed transaction gave are gone with it
+            self._runs.known.clear()
+            raise
 
-    def finish_run(self, run_id: str, utc: str | None = None) -> None:
-        """Mark a run as complete."""
-        with self._transaction() as connection:
-            connection.execute(update(RUNS).where(RUNS.c.run_id == run_id).values(finished=utc or utc_now()))
+    def finish_run(self, run_id: str, utc: str | None = None, *, shard: int = 1, partial: str = "") -> bool:
+        """Mark a run, or one shard of it, as complete; return whether the whole run is.
+
+        partial: why not every test of this shard had its turn.
+        """
+        with self.transaction() as connection:
+            self._one_at_a_time(connection, run_id)
+            number = self._runs.number(connection, run_id)
+            ended = {"finished": utc or utc_now(), "partial": partial}
+            connection.execute(update(SHARDS).where(SHARDS.c.run == number, SHARDS.c.shard == shard).values(ended))
+            shards = list(connection.execute(select(SHARDS).where(SHARDS.c.run == number)))
+            planned = connection.execute(select(RUNS.c.shards).where(RUNS.c.id == number)).scalar() or 1
+            done = [row for row in shards if row.finished]
+            if len(done) < planned:
+                return False
+            reasons = "; ".join(dict.fromkeys(row.partial for row in done if row.partial))
+            values = {"finished": max(row.finished for row in done)} | ({"partial": reasons} if reasons else {})
+            connection.execute(update(RUNS).where(RUNS.c.id == number).values(values))
+            return True
+
+    def has_shard(self, run_id: str, shard: int = 1) -> bool:
+        """Return whether a run, or this shard of it, was begun."""
+        query = select(SHARDS.c.run).join(RUNS, RUNS.c.id == SHARDS.c.run)
+        with self.transaction() as connection:
+            found = connection.execute(query.where(RUNS.c.run_id == run_id, SHARDS.c.shard == shard)).first()
+        return found is not None
 
     def runs(self, limit: int | None = None) -> list[RunRow]:
         """Return the runs, newest first."""
-        return self._read(RunRow, RUNS, select(RUNS).order_by(RUNS.c.id.desc()).limit(limit))
+        names = tuple(field_types(RunRow))
+        query = select(*(RUNS.c[name] for name in names)).order_by(RUNS.c.id.desc()).limit(limit)
+        with self.transaction() as connection:
+            return [RunRow(**dict(zip(names, row, strict=True))) for row in connection.execute(query)]
 
     def run(self, name: str | None = None) -> RunRow:
         """Return the newest run, or the one whose run_id is or begins with `name`.
 
         Raises UserError when there is none, or when a beginning fits several.
         """
-        runs = self.runs()
+        runs = self.runs(1 if name is None else None)
         if not runs:
             raise UserError("no runs recorded", where=self.place, hint="run pytest with --compile-backends=all first")
         if name is None:
@@ -104,214 +132,87 @@ class ResultStore:
         raise UserError(what, where=self.place, hint=f"name one of: {recent}")
 
     def cases(self, run_id: str) -> list[CaseRow]:
-        """Return the cases of one run, in the order in which they were appended."""
-        return self._read(CaseRow, CASES, select(CASES).where(CASES.c.run_id == run_id).order_by(CASES.c.id))
+        """Return the cases of one run, first attempts, tests in the order in which the database met them."""
+        with self.transaction() as connection:
+            return read_cases(connection, run_id)
+
+    def attempts(self, run_id: str) -> list[CaseRow]:
+        """Return the retries of one run: attempt 2 and higher."""
+        with self.transaction() as connection:
+            return read_attempts(connection, run_id)
 
     def calls(self, run_id: str, case_id: str | None = None) -> list[CallRow]:
         """Return the judged calls of one run, or of one case of it."""
-        query = select(CALLS).where(CALLS.c.run_id == run_id).order_by(CALLS.c.id)
-        if case_id is not None:
-            query = query.where(CALLS.c.case_id == case_id)
-        return self._read(CallRow, CALLS, query)
+        with self.transaction() as connection:
+            return read_calls(connection, run_id, case_id)
 
     def history(self, run_id: str, limit: int = 20) -> dict[str, list[tuple[str, str, float]]]:
-        """Return case_id -> (run_id, outcome, margin) of up to `limit` runs ending with this one, oldest first."""
-        with self._transaction() as connection:
-            last = connection.execute(select(RUNS.c.id).where(RUNS.c.run_id == run_id)).scalar()
+        """Return case_id -> (run_id, outcome, margin) of up to `limit` runs ending with this one, oldest first.
+
+        Only runs of the same kind, suite and branch count, and no void ones.
+        """
+        with self.transaction() as connection:
+            last = connection.execute(select(RUNS).where(RUNS.c.run_id == run_id)).first()
             if last is None:
                 return {}
-            recent = select(RUNS.c.run_id).where(RUNS.c.id <= last).order_by(RUNS.c.id.desc()).limit(limit)
-            names = [row.run_id for row in connection.execute(recent)]
+            alike = [RUNS.c[name] == getattr(last, name) for name in ("kind", "suite", "branch")]
+            recent = select(RUNS.c.id, RUNS.c.run_id).where(*alike, RUNS.c.id <= last.id, RUNS.c.void == "")
+            runs = {row.id: row.run_id for row in connection.execute(recent.order_by(RUNS.c.id.desc()).limit(limit))}
             query = (
-                select(CASES.c.case_id, CASES.c.run_id, CASES.c.outcome, CASES.c.margin)
-                .join(RUNS, RUNS.c.run_id == CASES.c.run_id)
-                .where(CASES.c.run_id.in_(names))
-                .order_by(RUNS.c.id, CASES.c.id)
+                select(RESULTS.c.run, TESTS.c.name, COLUMNS.c.compiler, COLUMNS.c.backend)
+                .add_columns(RESULTS.c.outcome, RESULTS.c.margin)
+                .join(TESTS, TESTS.c.id == RESULTS.c.test)
+                .join(COLUMNS, COLUMNS.c.id == RESULTS.c.col)
+                .where(RESULTS.c.run.in_(list(runs)))
+                .order_by(RESULTS.c.run)
             )
+            names: dict[tuple[str, str, str], str] = {}
             histories: dict[str, list[tuple[str, str, float]]] = {}
-            for case_id, run, outcome, margin in connection.execute(query):
-                histories.setdefault(case_id, []).append((run, outcome, margin))
+            for number, *named, outcome, margin in connection.execute(query):
+                case = (named[0], named[1], named[2])
+                case_id = names.get(case) or names.setdefault(case, identify_case(*case))
+                histories.setdefault(case_id, []).append((runs[number], outcome, margin))
             return histories
 
-    def _read(self, kind: type[_AnyRow], table: Table, query: Any) -> list[_AnyRow]:
-        names = tuple(field_types(kind))
-        columns = query.with_only_columns(*(table.c[name] for name in names))
-        with self._transaction() as connection:
-            return [kind(**dict(zip(names, row, strict=True))) for row in connection.execute(columns)]
+    def count(self, run_id: str) -> int:
+        """Return how many cases of a run are stored."""
+        query = select(func.count()).select_from(RESULTS.join(RUNS, RUNS.c.id == RESULTS.c.run))
+        with self.transaction() as connection:
+            return int(connection.execute(query.where(RUNS.c.run_id == run_id)).scalar() or 0)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with _as_user_errors(self.place), self._engine.begin() as connection:
-            yield connection
+    def change_run(self, run: RunRow, **fields: Any) -> RunRow:
+        """Change fields of a stored run, such as why it is void; return the row as it is then."""
+        with self.transaction() as connection:
+            connection.execute(update(RUNS).where(RUNS.c.run_id == run.run_id).values(**fields))
+        return replace(run, **fields)
+
+    def _one_at_a_time(self, connection: Connection, run_id: str) -> None:
+        # SQLite's write transactions wait for each other anyway.
+        if self.is_postgres:
+            connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"plumbline {run_id}"))))
+
+    def _stored_names(self, connection: Connection, run_ids: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+        cases = [case for run_id in run_ids for case in read_cases(connection, run_id)]
+        self._names.learn_tests(connection, (case.test for case in cases))
+        self._names.learn_columns(connection, ((case.compiler, case.backend) for case in cases))
+        return {case.case_id: (case.test, case.compiler, case.backend) for case in cases}
 
 
 def open_store(place: str, *, write: bool = False) -> ResultStore:
     """Open the result database at a path or URL; for writing, create it if it does not exist.
 
+    A database of an earlier schema is moved to today's, by readers too.
     Raises UserError (one line, with the next thing to do) when it cannot be opened, is not a database,
-    or lacks its driver, and SchemaMismatch when another version of plumbline wrote it; the file is
+    or lacks its driver, and SchemaMismatch when a later version of plumbline wrote it; the file is
     not touched then.
     """
-    url = _parse(place)
-    shown = _shown(url)
-    file = _sqlite_file(url)
-    if file is not None:
-        _prepare(file, shown, write=write)
-    store = ResultStore(_engine(url, file, shown, write=write), shown)
+    store = ResultStore(connect(place, write=write))
     try:
-        _check_schema(store, write=write, is_file=file is not None)
+        if not write and is_older(store):
+            with connect(place, write=True) as writer:
+                prepare_schema(writer, write=True, is_file=is_file(place))
+        prepare_schema(store, write=write, is_file=is_file(place))
     except BaseException:
         store.close()
         raise
     return store
-
-
-def _values(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in field_types(type(row))}
-
-
-def _parse(place: str) -> URL:
-    if "://" not in place:
-        return URL.create("sqlite", database=str(Path(place).expanduser().absolute()))
-    try:
-        url = make_url(place)
-    except ArgumentError:
-        raise UserError("not a database URL", hint="write a path, sqlite:///PATH or postgresql+psycopg://...") from None
-    if url.drivername in ("postgresql", "postgres"):  # the driver that our `postgres` extra installs
-        return url.set(drivername="postgresql+psycopg")
-    return url
-
-
-def _shown(url: URL) -> str:
-    """Return how messages name a database: a path for a file, no password for a server."""
-    file = _sqlite_file(url)
-    return str(file) if file is not None else without_password(url.render_as_string(hide_password=True))
-
-
-def _sqlite_file(url: URL) -> Path | None:
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
-        return None
-    return None if url.database.startswith("file:") else Path(url.database)
-
-
-def _prepare(file: Path, shown: str, *, write: bool) -> None:
-    if file.is_dir():
-        raise UserError("the database is a directory", where=shown, hint="name a file in it, such as results.sqlite")
-    if write:
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            hint, folder = "choose another place for the database", str(file.parent)
-            raise UserError("cannot make the directory", where=folder, why=_reason(error), hint=hint) from None
-    elif not file.exists():
-        hint = "run pytest with --compile-backends=all first, or name the database with --db"
-        raise UserError("no result database here", where=shown, hint=hint)
-
-
-def _engine(url: URL, file: Path | None, shown: str, *, write: bool) -> Engine:
-    options: dict[str, Any] = {}
-    if file is not None:
-        options = {"poolclass": NullPool, "creator": _sqlite_connector(file, write=write)}
-    elif url.get_backend_name() == "sqlite":
-        options = {"poolclass": StaticPool}
-    try:
-        engine = create_engine(url, **options)
-    except (ModuleNotFoundError, NoSuchModuleError) as error:
-        ours = "psycopg" in str(error)
-        hint = "pip install 'plumbline[postgres]'" if ours else "install the driver that the URL names"
-        raise UserError("no driver for this database", where=shown, why=_reason(error), hint=hint) from None
-    if url.get_backend_name() == "sqlite":
-        _begin_transactions_ourselves(engine, "BEGIN IMMEDIATE" if write else "BEGIN")
-    return engine
-
-
-def _sqlite_connector(file: Path, *, write: bool) -> Any:
-    # A reader opens for writing too, makes no file and writes nothing: a reader proper could not
-    # clean up after a writer that was killed.  SQLite falls back to reading when the file forbids more.
-    # The journal stays SQLite's default: a write-ahead log leaves two more files beside the database,
-    # cannot be read from a read-only directory and fails on network drives; our transactions are short.
-    address = f"{file.absolute().as_uri()}?mode={'rwc' if write else 'rw'}"
-
-    def connect() -> sqlite3.Connection:
-        connection = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None)
-        if not write:
-            connection.execute("PRAGMA query_only=ON")
-        return connection
-
-    return connect
-
-
-def _begin_transactions_ourselves(engine: Engine, statement: str) -> None:
-    # A write transaction takes its lock at once and so waits its turn; begun as a reader it would fail
-    # without waiting when another process wrote in between.
-    @event.listens_for(engine, "connect")
-    def leave_transactions_to_us(connection: Any, record: object) -> None:
-        del record
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql(statement)
-
-
-_MAKING_TABLES = 0x706C756D62  # any number that other programs on the server are unlikely to lock
-
-
-def _check_schema(store: ResultStore, *, write: bool, is_file: bool) -> None:
-    with store._transaction() as connection:
-        if write and connection.dialect.name == "postgresql":  # two first runs at once must not both make tables
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MAKING_TABLES})")
-        tables = inspect(connection).get_table_names()
-        if META.name in tables:
-            versions = [row.schema_version for row in connection.execute(select(META))]
-            if versions != [SCHEMA_VERSION]:
-                raise _mismatch(store.place, versions)
-        elif not write or (is_file and tables):
-            hint = "name another database" if tables else "run pytest with --compile-backends=all first"
-            why = f"its tables are {', '.join(sorted(tables)[:3])}" if tables else "it is empty"
-            raise UserError("not a result database of plumbline", where=store.place, why=why, hint=hint)
-        else:
-            METADATA.create_all(connection)
-            connection.execute(insert(META), [{"schema_version": SCHEMA_VERSION}])
-
-
-def _mismatch(place: str, versions: Sequence[int]) -> SchemaMismatch:
-    known = ", ".join(map(str, versions)) or "none"
-    return SchemaMismatch(
-        f"the database has schema version {known}, this plumbline writes {SCHEMA_VERSION}",
-        where=place,
-        hint="name a new database, or use the plumbline that wrote this one",
-    )
-
-
-# What SQLite says -> what we say, and the next thing to do.
-_SQLITE_TROUBLE = (
-    ("file is not a database", "not an SQLite database", "name another file"),
-    ("file is encrypted", "not an SQLite database", "name another file"),
-    ("malformed", "the database is damaged", "move it away; the next run makes a new one"),
-    ("readonly database", "the database cannot be written", "make it writable, or name another one"),
-    ("unable to open", "the database cannot be opened", "check its path and permissions"),
-    ("is locked", "another process holds the database", "try again when it is done"),
-    ("disk is full", "no space left for the database", "free some space"),
-    ("UNIQUE constraint", "this run is recorded already", "give every run its own run_id"),
-    ("unique constraint", "this run is recorded already", "give every run its own run_id"),
-)
-
-
-@contextmanager
-def _as_user_errors(place: str) -> Iterator[None]:
-    """Turn what a driver raises into one line with the next thing to do."""
-    try:
-        yield
-    except (SQLAlchemyError, sqlite3.Error, OverflowError) as error:
-        cause = getattr(error, "orig", None) or error
-        for sign, what, hint in _SQLITE_TROUBLE:
-            if sign in str(cause):
-                raise UserError(what, where=place, why=_reason(cause), hint=hint) from error
-        hint = "check the address, the network and the permissions"
-        raise UserError("the database failed", where=place, why=_reason(cause), hint=hint) from error
-
-
-def _reason(error: BaseException) -> str:
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return without_password(str(text).strip().splitlines()[0])[:200]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .rows import CaseRow
 
@@ -42,6 +42,7 @@ _ERROR = Mark("!", "error", "bad", "set-up or tear-down failed")
 _FAILED = Mark("F", "failed", "bad", "the test failed by itself; every judged call was right")
 _PASSED = Mark("p", "passed", "good", "passed; no call was judged")
 _VACUOUS = Mark("V", "VACUOUS", "vacuous", VERDICTS["VACUOUS"][2])
+_CLEARED = Mark("Y", "flaky", "soft", "failed, and passed when it was run again")
 _BY_OUTCOME = {"skipped": _SKIPPED, "xfailed": _XFAILED, "xpassed": _XPASSED, "error": _ERROR, "vacuous": _VACUOUS}
 
 
@@ -55,6 +56,16 @@ def mark_of(case: CaseRow) -> Mark:
     if case.failing and tone in ("good", "better"):
         return _FAILED
     return Mark(letter, case.verdict, "bad" if case.failing else tone, meaning)
+
+
+def every_mark() -> tuple[Mark, ...]:
+    """Return every mark that a case can have, the lightest first; of a letter with two tones, the more serious one."""
+    verdicts = [Mark(letter, word, tone, meaning) for word, (letter, tone, meaning) in VERDICTS.items()]
+    good = [mark for mark in verdicts if mark.tone in ("good", "better")]
+    passing = [mark for mark in verdicts if mark.tone == "weak" and mark.word != "EAGER_FAILED"]
+    failing = [replace(mark, tone="bad") for mark in verdicts if mark.word == "EAGER_FAILED"]
+    failing += [mark for mark in verdicts if mark.tone == "bad"]
+    return (*good, _PASSED, _XPASSED, _SKIPPED, _XFAILED, *passing, _CLEARED, _VACUOUS, *failing, _ERROR, _FAILED)
 
 
 def marks_in(cases: Iterable[CaseRow]) -> list[tuple[Mark, int]]:

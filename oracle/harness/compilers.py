@@ -1,5 +1,6 @@
 """Compilers under test, behind one protocol; the judge knows no compiler by name."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -37,7 +38,8 @@ class CompileEvent:
 class CompileStatistics:
     """What a compiler did: graphs and operators captured, reasons of graph breaks, recompiles, wall seconds.
 
-    events: in order, as far as the compiler reports them.
+    events: in order, as far as the compiler reports them.  compile_cpu: CPU seconds of the calls that compiled, with
+    those of child processes; measured alike for every compiler, so that their ratio means something.
     """
 
     graphs: int = 0
@@ -46,6 +48,7 @@ class CompileStatistics:
     recompiles: int = 0
     compile_seconds: float = 0.0
     events: tuple[CompileEvent, ...] = ()
+    compile_cpu: float = 0.0
 
     def __add__(self, other: "CompileStatistics") -> "CompileStatistics":
         """Sum the counts; each reason of a break once."""
@@ -56,7 +59,14 @@ class CompileStatistics:
             self.recompiles + other.recompiles,
             self.compile_seconds + other.compile_seconds,
             self.events + other.events,
+            self.compile_cpu + other.compile_cpu,
         )
+
+
+def cpu_seconds() -> float:
+    """Return the CPU seconds that this process and its ended children have used."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 class Candidate(Protocol):

@@ -18,7 +18,7 @@ from plumbline.compiler.base.events import (
 from plumbline.compiler.base.origin import Origin
 from plumbline.compiler.pipeline import compile_callable, make_family
 
-from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
+from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
 
 # Stages that contain no other one of these; their times add up to the whole.
 _OUTER_STAGES = frozenset({"capture", "joint", "partition", "inductor"})
@@ -36,12 +36,15 @@ class OwnCandidate:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run compiled and read the record."""
+        graphs, started = self._statistics.graphs, cpu_seconds()
         with recording() as events:
             try:
                 return self._compiled(*args, **kwargs)
             finally:
                 for event in events:
                     self._statistics += _counted(event)
+                if self._statistics.graphs > graphs:
+                    self._statistics += CompileStatistics(compile_cpu=cpu_seconds() - started)
 
     def statistics(self) -> CompileStatistics:
         """Return what the record said of this program so far."""

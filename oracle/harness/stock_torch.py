@@ -27,7 +27,7 @@ from .boundary_function import CODE as BOUNDARY_CODE
 from .boundary_function import boundary_function, remember_compiled_module
 from .captured_graphs import CallToCapture, CapturedGraph, cloned_inputs
 from .compile_name import stock_compile
-from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics
+from .compilers import LADDER, Candidate, CompileEvent, CompileRequest, CompileStatistics, cpu_seconds
 
 STOCK_COMPILE: Callable[..., Any] = stock_compile(vars(torch))
 
@@ -77,6 +77,7 @@ class StockCandidate:
         self._native_draws = backend == "inductor" and rng == "native"
         self._breaks: dict[str, None] = {}
         self._first_graphs: int | None = None
+        self._compile_cpu = 0.0
         self._compiled = STOCK_COMPILE(
             target,
             backend=self._recorder,
@@ -87,7 +88,7 @@ class StockCandidate:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run compiled; inductor takes eager's draws where asked to."""
-        before = dict(counters["graph_break"])
+        before, graphs, started = dict(counters["graph_break"]), self._recorder.graphs, cpu_seconds()
         draws = (
             torch._inductor.config.patch(fallback_random=self._own_draws)
             if self._own_draws or self._native_draws
@@ -104,6 +105,8 @@ class StockCandidate:
                     self._breaks.setdefault(" ".join(str(reason).split())[:300])
             if self._first_graphs is None:
                 self._first_graphs = self._recorder.graphs
+            if self._recorder.graphs > graphs:
+                self._compile_cpu += cpu_seconds() - started
 
     def statistics(self) -> CompileStatistics:
         """Return what the recording backend saw; graphs compiled after the first call are recompiles."""
@@ -111,7 +114,9 @@ class StockCandidate:
         recompiles = recorder.graphs - (self._first_graphs or 0)
         reasons = tuple(self._breaks)
         events = tuple(CompileEvent("graph_break", reason) for reason in reasons)
-        return CompileStatistics(recorder.graphs, recorder.ops, reasons, recompiles, recorder.seconds, events)
+        return CompileStatistics(
+            recorder.graphs, recorder.ops, reasons, recompiles, recorder.seconds, events, self._compile_cpu
+        )
 
 
 class StockTorch:

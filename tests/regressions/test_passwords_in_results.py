@@ -4,7 +4,7 @@ import pytest
 
 from plumbline.reports.passwords import without_password
 from plumbline.reports.provenance import describe_run
-from plumbline.reports.store import _parse, _shown
+from plumbline.reports.storage.database import shown_place
 
 ADDRESSES = {
     "plain": "postgresql://me:s3cret@host/results",
@@ -30,7 +30,7 @@ def test_command_line(name, tmp_path):
 
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_messages(name):
-    assert "s3cret" not in _shown(_parse(ADDRESSES[name]))
+    assert "s3cret" not in shown_place(ADDRESSES[name])
 
 
 def test_other_words_stay():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from plumbline.compiler.base.errors import UserError
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, field_types, new_run_id
 from plumbline.reports.store import SchemaMismatch, open_store
-from support.any_rows import as_stored, rows
+from support.any_rows import as_stored, of_run, rows
 from support.made_rows import call_row, case_row, run_row, stored, wrong_case
 
 
@@ -50,7 +50,7 @@ def memory_store():
 def test_any_row_survives_the_database(memory_store, case, call):
     # NaN, infinities, -0.0, NUL and lone surrogates included; the latter two come back as visible escapes.
     run = run_row(new_run_id())
-    case, call = replace(case, run_id=run.run_id), replace(call, run_id=run.run_id)
+    case, call = of_run(run.run_id, case, call)
     memory_store.begin_run(run)
     memory_store.append([case], [call])
     (case_back,), (call_back,) = memory_store.cases(run.run_id), memory_store.calls(run.run_id)
@@ -89,8 +89,8 @@ def test_a_run_that_was_killed_is_readable_and_says_so(tmp_path):
         store = open_store({str(tmp_path / "r.sqlite")!r}, write=True)
         store.begin_run(run_row(complete=False))
         store.append([case_row()])
-        with store._transaction() as connection:  # dies in the middle of a transaction
-            connection.exec_driver_sql("DELETE FROM plumbline_cases")
+        with store.transaction() as connection:  # dies in the middle of a transaction
+            connection.exec_driver_sql("DELETE FROM plumbline_results")
             os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=with_tests_on_path(), check=False)
@@ -139,7 +139,7 @@ def test_several_processes_write_to_one_file(tmp_path):
 
 def test_a_writer_waits_for_another_ones_transaction(tmp_path, monkeypatch):
     place = stored(tmp_path / "r.sqlite", [case_row()])
-    monkeypatch.setattr("plumbline.reports.store.LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("plumbline.reports.storage.database.LOCK_SECONDS", 0.05)
     holder = sqlite3.connect(place, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(UserError, match="another process holds the database") as error:

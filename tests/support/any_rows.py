@@ -1,8 +1,10 @@
 """Hypothesis strategies for every row class, drawn from the types of its fields."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from plumbline.reports.rows import Event, Row, field_types
+from plumbline.reports.rows import CallRow, CaseRow, Event, Row, field_types, identify_case
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text()
 BY_TYPE = {
@@ -31,3 +33,11 @@ def as_stored(row: Row) -> Row:
         return value
 
     return type(row)(**{name: visible(getattr(row, name)) for name in field_types(type(row))})
+
+
+def of_run(run_id: str, case: CaseRow, call: CallRow) -> tuple[CaseRow, CallRow]:
+    """Return any case and call as a first attempt of a run, under the name that its test has in a database."""
+    stored = as_stored(case)
+    case_id = identify_case(stored.test, stored.compiler, stored.backend)
+    case = replace(case, run_id=run_id, case_id=case_id, attempt=1, source=case.source or "unknown")
+    return case, replace(call, run_id=run_id, case_id=case_id)

@@ -1,0 +1,1 @@
+"""The gate's rules: plain functions over what was seen, without a database."""
