@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from torch import fx
 
+from .base.applications import Gate, gate_for
 from .base.errors import BuildError, Unsupported
 from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.locks import ForkedLock
@@ -119,9 +120,12 @@ def _compile_or_interpret(
     sizes: Mapping[str, float],
     accept: Acceptance,
 ) -> Compiled:
+    gate = gate_for(options, "ATen graph")
+    if gate is not None and not gate.allows("native", f"compiled {gate.graph}"):
+        return checked_at_first(gm)
     try:
         with stage("inductor"):
-            return accept(_compile(gm, example_inputs, options, sizes))
+            return accept(_compile(gm, example_inputs, options, sizes, gate))
     except Unsupported as error:
         record(FellBack("graph", error.one_line()))
     except BuildError as error:
@@ -138,23 +142,27 @@ def _compile_or_interpret(
 
 
 def _compile(
-    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, float]
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    options: Options,
+    sizes: Mapping[str, float],
+    gate: Gate | None,
 ) -> GraphStages:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
-        lowered = lower_graph(gm, sizes)
-        if options.debug:
+        lowered = lower_graph(gm, sizes, gate)
+        if options.debug or gate is not None:
             record_program(lowered, "lowering")
         if options.verify:
             verify(lowered, "lowering")
     with stage("schedule"):
-        program = schedule(lowered, options)
+        program = schedule(lowered, options, gate)
         if is_recording():
             record_program(program, "schedule")
-        plan = plan_execution(program)
+        plan = plan_execution(program, gate)
     with stage("codegen"):
         host = write_host(plan)
-        file = write_file(plan, OfferedSymbols(), cpu_features(), options.threads)
+        file = write_file(plan, OfferedSymbols(), cpu_features(), options.threads, gate)
         record(Artifact("codegen", "host.py", "python", host.text))
         record(Artifact("codegen", "graph.c", "c", file.text))
     with stage("build"):
