@@ -30,6 +30,7 @@ from .graph.graph_interpreter import interpreted
 from .graph.promises import checked_at_first, going_on
 from .loops.ir import LoopProgram
 from .loops.loop_printing import record_program
+from .loops.program_text import program_text
 from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
@@ -121,7 +122,7 @@ def _compile_or_interpret(
     accept: Acceptance,
 ) -> Compiled:
     gate = gate_for(options, "ATen graph")
-    if gate is not None and not gate.allows("native", f"compiled {gate.graph}"):
+    if gate is not None and not gate.allows("native", f"compiled {gate.graph}", rule="native"):
         return checked_at_first(gm)
     try:
         with stage("inductor"):
@@ -151,14 +152,18 @@ def _compile(
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
         lowered = lower_graph(gm, sizes, gate)
-        if options.debug or gate is not None:
+        if options.debug:
             record_program(lowered, "lowering")
+        if gate is not None:
+            record(Artifact("lowering", "program.py", "python", program_text(lowered)))
         if options.verify:
             verify(lowered, "lowering")
     with stage("schedule"):
         program = schedule(lowered, options, gate)
         if is_recording():
             record_program(program, "schedule")
+        if gate is not None:
+            record(Artifact("schedule", "program.py", "python", program_text(program)))
         plan = plan_execution(program, gate)
     with stage("codegen"):
         host = write_host(plan)

@@ -38,7 +38,7 @@ from ..graph.effects.undo import HOOKED, WARNED, effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
-from ..graph.node_values import outputs, placeholders, tensor_of
+from ..graph.node_values import origin_of, outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
@@ -168,7 +168,7 @@ class CompiledCall:
         self.fallback_reason = None
         gate = gate_for(self.options, "captured graph")
         try:
-            if gate is not None and not gate.allows("autograd", f"traced {gate.graph}"):
+            if gate is not None and not _is_traced(self.gm, gate):
                 form: Form = (None, lambda arguments, _: self._as_it_is(arguments))
             else:
                 with _undisturbed():
@@ -344,6 +344,13 @@ class CompiledCall:
             verify(gm, functional=True, after="partition")
         examples = [tensor_of(node) for node in placeholders(gm.graph)]
         return self.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
+
+
+def _is_traced(gm: fx.GraphModule, gate: Gate) -> bool:
+    """Return whether nobody has switched off that a captured graph is traced."""
+    origin = next((origin for node in gm.graph.nodes if (origin := origin_of(node)) is not None), None)
+    place = origin.place() if origin is not None else ""
+    return gate.allows("autograd", f"traced {gate.graph}", rule="autograd", place=place)
 
 
 _CORRECT = "correct the operator's shape rule (torch.library.register_fake), or report it where it is torch's"

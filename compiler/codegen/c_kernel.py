@@ -40,7 +40,8 @@ def write_kernel(
 
     threads: the most that may share it, 0 for as many as torch uses.  sizes: names of dynamic sizes; with them the
     function takes their values in `const long long *z`, and there may be several versions of it: each call takes the
-    first whose condition holds.  gate: asked before vectors, rows and threads are used.  The function returns 0, 1 for an index out of range, 2 for a division by zero.
+    first whose condition holds.  gate: asked before vectors, rows and threads are used.  The function returns 0, 1 for
+    an index out of range, 2 for a division by zero.
     """
     most = threads if library.has_threads else 1
     without = NOTHING_LEFT_OUT if gate is None else _left_out(plan_kernel(loop, buffers, vector_bytes, most), gate)

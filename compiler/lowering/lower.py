@@ -36,7 +36,8 @@ def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None, ga
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
     Placeholders: tensors, then the numbers that give dynamic sizes.  hints: by the symbol's name, what each is in the
-    call that is being compiled.  gate: asked for every call that becomes a loop.  Raises Unsupported for an input of another kind: such graphs run op by op.
+    call that is being compiled.  gate: asked for every call that becomes a loop.  Raises Unsupported for an input of
+    another kind: such graphs run op by op.
     """
     return _Lowering(gm, hints or {}, gate).run()
 
