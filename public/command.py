@@ -354,6 +354,30 @@ def noise(
 
 
 @plumbline.command()
+@click.argument("case")
+@click.option("--backend", default="inductor", show_default=True, metavar="NAME", help="inductor, aot_eager or eager.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="For the files.  [default: culprit_<case>]")
+@click.option("--runs", default=200, show_default=True, metavar="N", help="Maximum number of runs of the case.")
+@click.option("--isolate", is_flag=True, help="Each run in a child process, which may crash or hang.")
+@click.option("--whole", is_flag=True, help="Run the whole program each time, not its failing call alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def bisect(case: str, backend: str, out: Path | None, runs: int, isolate: bool, whole: bool, as_json: bool) -> int:
+    """Name the step of plumbline that breaks CASE, a Python script or a pytest node id.
+
+    Writes what the guilty stage makes of the program without that step and with it.
+    """
+    from plumbline.minifier.bisect.bisect_program import BisectOptions, bisect_program
+    from plumbline.minifier.cases.case_run import check_case
+
+    check_case(case)
+    stem = Path(case.split("::")[0]).stem if "::" not in case else case.split("::")[-1].split("[")[0]
+    options = BisectOptions(folder=out or Path(f"culprit_{stem}"), budget=runs, isolated=isolate, whole=whole)
+    culprit = bisect_program(case, backend, options, _progress_line())
+    print(json.dumps(culprit.as_data()) if as_json else culprit.text())
+    return 0 if culprit.application is not None or culprit.stage else 1
+
+
+@plumbline.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(as_json: bool) -> int:
     """Check this machine: Python, torch, C compiler, Triton, GPU, threads, cache, database, plugin."""

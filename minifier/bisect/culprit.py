@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from plumbline.compiler.base.applications import Application
@@ -34,6 +34,11 @@ class Culprit:
     queries: int
     seconds: float
     rate: float = 1.0
+
+    def as_data(self) -> dict[str, object]:
+        """Return it as plain data."""
+        files = {"before": self.before, "after": self.after}
+        return asdict(self) | {name: None if file is None else str(file) for name, file in files.items()}
 
     def text(self) -> str:
         """Return the sentence, what was tried, and where the files are."""

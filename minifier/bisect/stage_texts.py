@@ -75,7 +75,8 @@ class StageTexts:
             return f"# {title}\n{text}"
         loops = "from plumbline.compiler.loops.loop_printing import scalar_operations\n\nop = scalar_operations()\n"
         head = "import re\n\nimport torch\n" + (loops if "(op, " in text else "")
-        return f"# {title}\n{head}nan, inf = float('nan'), float('inf')\n\n{text}{_MAIN.format(arguments=_arguments(text))}"
+        numbers = "nan, inf = float('nan'), float('inf')"
+        return f"# {title}\n{head}{numbers}\n\n{text}{_MAIN.format(arguments=_arguments(text))}"
 
 
 def _arguments(text: str) -> str:
