@@ -93,7 +93,8 @@ def _told(found: Found, questions: Questions, folder: Path | None, start: float)
     if found.stage and last.kind in COARSE:
         sentence = f"{found.stage} ({FILE_OF_STAGE.get(found.stage, last.where)}): {sentence}"
     if found.guilty[:-1]:
-        sentence += f"; together with {_and([f'{each.kind} {each.number}' for each in found.guilty[:-1]])}"
+        others = [f"{each.kind} {each.number} ({each.what})" for each in found.guilty[:-1]]
+        sentence += f"; together with {_and(others[:3])}" + (f" and {len(others) - 3} more" if others[3:] else "")
     if found.same_rule:
         sentence += f"; so are {len(found.same_rule)} more of the same rule"
     before = after = None

@@ -30,6 +30,7 @@ FILE_OF_STAGE = {
     "partition": "compiler/autograd/partition.py",
     "generated code": "compiler/codegen/",
 }
+# Where no stage departs the graphs are right as they were captured: it is the capture, or a guard.
 COARSE = frozenset({"capture", "autograd", "native"})
 """Kinds that leave out whole stages: there the stage is worth telling."""
 
@@ -71,7 +72,7 @@ def search(questions: Questions, stage: str) -> Found | None:
 
 def _order(stage: str, present: set[str]) -> list[str]:
     """Return the kinds in the order in which they are suspected."""
-    first = KINDS_OF_STAGE.get(stage.partition(":")[0], ())
+    first = KINDS_OF_STAGE.get(stage.partition(":")[0], ("guard", "guards", "capture"))
     latest_first = [
         kind for kind in reversed(KINDS) if kind not in first and kind not in ("native", "autograd", "capture")
     ]
