@@ -27,8 +27,8 @@ from plumbline.minifier.bisect.culprit import culprit_of
 from support.bisect_plants import (
     answer,
     bypasses,
-    differs,
     graph_pass,
+    is_wrong,
     merges,
     other_lowering,
     plants,
@@ -93,7 +93,7 @@ def model_trials() -> Iterator[Trial]:
 def tried(trial: Trial) -> tuple[str, int, float, str]:
     """Return (ok, no, harmless or broken; queries; seconds; the sentence)."""
     expected = trial.answer(False)
-    case = CallableCase(lambda: differs(trial.answer(True), expected))
+    case = CallableCase(lambda: is_wrong(lambda: trial.answer(True), expected))
     if case.fails():
         return "broken", 0, 0.0, "it fails without the fault"
     start = time.process_time()

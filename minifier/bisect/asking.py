@@ -28,8 +28,8 @@ class Answer:
     texts: tuple[Artifact, ...]
 
 
-MOST_REPEATS = 12
-DOUBT = 0.01
+MOST_REPEATS = 20
+DOUBT = 0.001
 """Of a case that fails in a share p of its runs, this is how likely an answer 'it passes' may be wrong."""
 
 
@@ -49,13 +49,18 @@ class Questions:
     known: dict[str, Answer] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda _: None
 
-    def measure(self, runs: int = 3) -> float:
-        """Run the case as it is and return the share of runs that fail; sets `repeats` by it."""
+    def measure(self, runs: int) -> float:
+        """Run the case as it is and return the share of runs that fail; where that is not all, ask anew from now on."""
         failed = sum(self._run(LIST).fails for _ in range(runs))
         self.rate = failed / runs
         if 0 < failed < runs:
             self.repeats = min(MOST_REPEATS, math.ceil(math.log(DOUBT) / math.log(1 - self.rate)))
+            self.known.clear()
         return self.rate
+
+    def fails_again(self, switches: str) -> bool:
+        """Return whether the case fails under some switches, whatever was answered before."""
+        return self._run(switches or LIST).fails
 
     def ask(self, switches: str) -> Answer:
         """Return what happens under some switches; one failing run is a failure."""

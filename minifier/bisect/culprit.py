@@ -62,21 +62,36 @@ def culprit_of(
     """
     start = time.perf_counter()
     questions = Questions(case, budget, progress=progress)
-    if not questions.fails("") and not questions.measure():
+    if not questions.fails("") and not questions.measure(FEW_RUNS):
         return None
-    if questions.rate < 1:
-        questions.known.clear()
     stage = questions.departed_stage()
     if stage:
         progress(f"validated compilation names {stage}")
     try:
         found = search(questions, stage)
+        if questions.rate == 1 and _is_doubtful(found, questions) and questions.measure(MANY_RUNS) < 1:
+            progress(f"it fails in {questions.rate:.0%} of its runs: asked again, each question several times")
+            found = search(questions, stage)
     except OutOfQuestions as error:
         return _unfinished(stage, str(error), questions, start)
     if found is None:
         what = "it fails with every application switched off: it is in none of them"
         return _unfinished(stage, what, questions, start)
     return _told(found, questions, folder, start)
+
+
+FEW_RUNS, MANY_RUNS = 4, 10
+"""Of a case that passed once, and of one whose answers do not fit together."""
+
+
+def _is_doubtful(found: Found | None, questions: Questions) -> bool:
+    """Return whether the answers do not fit together, as those of a failure that comes in some runs only do not."""
+    if found is None or not found.alone_fails or not (found.without_passes or found.same_rule):
+        return True
+    if len(found.guilty) > 1:  # rarer than a run that happened to pass
+        return True
+    off = switched_off([found.guilty[-1], *found.same_rule])
+    return not questions.fails_again(switched_on(found.guilty)) or questions.fails_again(off)
 
 
 def _unfinished(stage: str, why: str, questions: Questions, start: float) -> Culprit:

@@ -679,3 +679,12 @@ def differs(found: Sequence[Any], expected: Sequence[Any]) -> bool:
     except AssertionError:
         return True
     return False
+
+
+def is_wrong(run: Callable[[], Sequence[Any]], expected: Sequence[Any]) -> bool:
+    """Return whether a compiled program raises, or gives something else than eager."""
+    try:
+        found = run()
+    except Exception:
+        return True
+    return differs(found, expected)
