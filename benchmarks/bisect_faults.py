@@ -130,9 +130,10 @@ def main() -> int:
     if not counted:
         print("no fault was tried")
         return 2
+    left = len(results) - len(counted)
     queries, seconds = [result[1] for result in counted], [result[2] for result in counted]
     print(
-        f"{right} of {len(counted)} named rightly ({right / len(counted):.0%}); {len(results) - len(counted)} not counted; "
+        f"{right} of {len(counted)} named rightly ({right / len(counted):.0%}), {left} not counted; "
         f"queries: median {statistics.median(queries):.0f}, most {max(queries)}; "
         f"CPU seconds: median {statistics.median(seconds):.1f}, most {max(seconds):.0f}"
     )

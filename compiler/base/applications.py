@@ -2,8 +2,9 @@
 
 A stage asks its gate before it does something that it could leave out.  Without the option there is no gate (None),
 and nobody counts.  A number is given to each site the first time that it is asked for: the n-th application of its
-kind since the process, or the innermost `counting()` block, began.  A site is the kind, the graph and what happens
-there, so that it keeps its key where others are switched off, while numbers behind those may move.
+kind since the process or the innermost `counting()` block began, or since `plumbline.reset()`.  A site is the kind, the
+graph and what happens there, so that it keeps its key where others are switched off, while numbers behind those may
+move.
 """
 
 import inspect
@@ -57,6 +58,11 @@ class _Ledger:
             known = self.numbers.setdefault(kind, {})
             return known.setdefault(key, len(known))
 
+    def restart(self) -> None:
+        with self.lock:
+            self.numbers.clear()
+            self.graphs.clear()
+
     def graph(self, name: str) -> str:
         with self.lock:
             count = self.graphs[name] = self.graphs.get(name, 0) + 1
@@ -75,6 +81,11 @@ def counting() -> Iterator[None]:
         yield
     finally:
         _LEDGERS.remove(ledger)
+
+
+def count_anew() -> None:
+    """Count from zero from now on."""
+    _LEDGERS[-1].restart()
 
 
 class Gate:

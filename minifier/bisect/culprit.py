@@ -86,12 +86,9 @@ FEW_RUNS, MANY_RUNS = 4, 10
 
 def _is_doubtful(found: Found | None, questions: Questions) -> bool:
     """Return whether the answers do not fit together, as those of a failure that comes in some runs only do not."""
-    if found is None or not found.alone_fails or not (found.without_passes or found.same_rule):
+    if found is None or not found.alone_fails or len(found.guilty) > 1:  # rarer than a run that happened to pass
         return True
-    if len(found.guilty) > 1:  # rarer than a run that happened to pass
-        return True
-    off = switched_off([found.guilty[-1], *found.same_rule])
-    return not questions.fails_again(switched_on(found.guilty)) or questions.fails_again(off)
+    return not questions.fails_again(switched_on(found.guilty)) or questions.fails_again(_mending(found))
 
 
 def _unfinished(stage: str, why: str, questions: Questions, start: float) -> Culprit:
@@ -103,7 +100,6 @@ def _unfinished(stage: str, why: str, questions: Questions, start: float) -> Cul
 
 def _told(found: Found, questions: Questions, folder: Path | None, start: float) -> Culprit:
     last = found.guilty[-1]
-    blamed = (last, *found.same_rule) if found.same_rule else (last,)
     sentence = last.text()
     if found.stage and last.kind in COARSE:
         sentence = f"{found.stage} ({FILE_OF_STAGE.get(found.stage, last.where)}): {sentence}"
@@ -126,11 +122,18 @@ def _told(found: Found, questions: Questions, folder: Path | None, start: float)
         before,
         after,
         _evidence(found, questions.rate),
-        switched_off(blamed),
+        _mending(found),
         questions.asked,
         time.perf_counter() - start,
         questions.rate,
     )
+
+
+def _mending(found: Found) -> str:
+    """Return the switches under which the case passes, as few as are known."""
+    last = found.guilty[-1]
+    known = found.without_passes or bool(found.same_rule)
+    return switched_off([last, *found.same_rule]) if known else f"-{last.kind}"
 
 
 def _both_texts(found: Found, questions: Questions) -> tuple[str, str]:

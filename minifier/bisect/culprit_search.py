@@ -118,8 +118,9 @@ def switched_off(some: Sequence[Application]) -> str:
 
 def _same_rule(questions: Questions, last: Application) -> tuple[Application, ...]:
     """Return what is decided by the same rule, if it passes without all of that; a wrong rule is wrong everywhere."""
-    same = [each for each in questions.ask("").applications if (each.kind, each.rule) == (last.kind, last.rule)]
-    if len(same) < 2 or questions.fails(switched_off(same)):
+    kind = _listed(questions, last.kind)
+    same = [each for each in kind if each.rule == last.rule]
+    if len(same) < 2 or len(same) == len(kind) or questions.fails(switched_off(same)):
         return ()
     return tuple(each for each in same if each.key != last.key)
 
