@@ -75,7 +75,7 @@ class CallFailure:
 
     def fails(self) -> bool:
         """Judge it."""
-        return _is_like(self.call.judged_with(self.call.backend), self.call.verdict)
+        return is_like(self.call.judged_with(self.call.backend), self.call.verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ class ProgramFailure:
         reset()
         session = FailureSession(self.compiler, self.backend, lambda _: None, isolated=False)
         (run_node if "::" in self.case else run_script)(self.case, session)
-        return session.failure is not None and _is_like(session.failure.verdict, self.verdict)
+        return session.failure is not None and is_like(session.failure.verdict, self.verdict)
 
 
-def _is_like(verdict: Verdict, first: Verdict) -> bool:
+def is_like(verdict: Verdict, first: Verdict) -> bool:
     """Return whether a verdict is the same sort of failure as the first."""
     if not verdict.failed or verdict.worst is None or first.worst is None:
         return verdict.failed

@@ -151,14 +151,13 @@ def _evidence(found: Found, rate: float) -> tuple[str, ...]:
     lines = [
         f"only {only} of the kind on: it {'fails' if found.alone_fails else 'passes, so others have a part in it'}"
     ]
+    one = f"{last.kind} {last.number}"
     if found.without_passes:
-        lines.append(f"only {last.kind} {last.number} off: it passes")
+        lines.append(f"only {one} off: it passes")
     elif found.same_rule:
         lines.append(f"all {len(found.same_rule) + 1} of {last.rule} off: it passes; one of them off is not enough")
     else:
-        lines.append(
-            f"only {last.kind} {last.number} off: it fails still, so it is not the only one; all of them off: it passes"
-        )
+        lines.append(f"only {one} off: it still fails, so it is not the only one; all of its kind off: it passes")
     if found.stage:
         lines.append(f"validated compilation: the stage `{found.stage}` departs first")
     if rate < 1:

@@ -6,7 +6,7 @@ lowerings.  Of options that mend it one is kept by halving; of a subsystem the s
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from plumbline.oracle.harness.stock_torch import (
     STOCK_OPTIONS,
@@ -56,6 +56,10 @@ class StockCulprit:
             part, name, value = self.option
             text += f"; right with {part} option {name}={value!r}"
         return f"{self.backend}: {text}"
+
+    def as_data(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return asdict(self) | {"sentence": self.sentence}
 
     def text(self) -> str:
         """Return the sentence and what it cost."""
