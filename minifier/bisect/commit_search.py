@@ -1,10 +1,10 @@
-"""The first bad commit of one's own repository: `git bisect run`, in a work tree of its own, with a case as the judge."""
+"""The first bad commit of one's own repository: `git bisect`, in a work tree of its own, with a case as the judge."""
 
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,31 +30,34 @@ class BadCommit:
 def search_commits(
     case: Path, good: str, bad: str, repository: Path, progress: Callable[[str], None] = lambda _: None
 ) -> BadCommit:
-    """Return the first commit from `good` to `bad` under which the case fails; the repository's own tree stays as it is.
+    """Return the first commit from `good` to `bad` under which the case fails.
 
-    The case is run with the commit's tree in front of the import path; as in `git bisect run` status 0 is good, and
-    125 says nothing.  Raises UserError where git refuses, the ends are not as told, or no commit can be blamed.
+    The repository's own tree stays as it is.  The case is run with the commit's tree in front of the import path; as
+    in `git bisect run`, status 0 is good and 125 says nothing.  Raises UserError where git refuses, the ends are not as
+    told, or no commit can be blamed.
     """
     judge = case.resolve()
+    ends = {name: _git(repository, "rev-parse", "--verify", f"{name}^{{commit}}").strip() for name in (bad, good)}
     with tempfile.TemporaryDirectory(prefix="plumbline-bisect-") as folder:
         tree = Path(folder) / "tree"
-        _git(repository, "worktree", "add", "--detach", "-q", str(tree), bad)
+        _git(repository, "worktree", "add", "--detach", "-q", str(tree), ends[bad])
         try:
-            return _bisected(judge, good, bad, tree, progress)
+            return _bisected(judge, ends, tree, progress)
         finally:
             _git(repository, "worktree", "remove", "--force", str(tree))
 
 
-def _bisected(judge: Path, good: str, bad: str, tree: Path, progress: Callable[[str], None]) -> BadCommit:
-    for revision, wanted in ((bad, Trial.BAD), (good, Trial.GOOD)):
-        _git(tree, "checkout", "-q", "--detach", revision)
+def _bisected(judge: Path, ends: Mapping[str, str], tree: Path, progress: Callable[[str], None]) -> BadCommit:
+    """Bisect in a work tree; ends: the bad commit and the good one, by the names that the user gave."""
+    for (revision, commit), wanted in zip(ends.items(), (Trial.BAD, Trial.GOOD), strict=True):
+        _git(tree, "checkout", "-q", "--detach", commit)
         answer = run_case([sys.executable, str(judge)], tree)
         progress(f"{revision}: {answer.name.lower()}")
         if answer is not wanted:
             what = f"the case is {answer.name.lower()} at {revision}, not {wanted.name.lower()}"
             raise UserError(what, where=str(judge), hint="name other commits with --good and --bad")
     tried = 2
-    said = _git(tree, "bisect", "start", bad, good)
+    said = _git(tree, "bisect", "start", *ends.values())
     while (found := re.search(r"^([0-9a-f]{40}) is the first bad commit", said, re.MULTILINE)) is None:
         if "only 'skip'ped commits left" in said.lower() or "cannot bisect more" in said:
             raise UserError("the commits between cannot be run", where=str(judge), hint="make the case run there")

@@ -57,7 +57,7 @@ class TorchEnvironments:
         return sorted((version.strip() for version in match[1].split(",")), key=version_key)
 
     def interpreter(self, version: str) -> Path | None:
-        """Return the Python of an environment with this version, which is made where it is missing; None if it fails."""
+        """Return the Python of an environment with this version, made where it is missing; None if that fails."""
         place = self.root / f"torch-{version}"
         python = place / "bin" / "python"
         if (place / _READY).exists():

@@ -84,7 +84,7 @@ def _edge(places: Sequence[int], trial: Callable[[int], Trial]) -> tuple[int, in
 
     The farthest place is asked first: where it is bad, so is all between.
     """
-    bad, good = 0, None
+    bad, good = 0, 0
     for far in range(len(places) - 1, 0, -1):
         answer = trial(places[far])
         if answer is Trial.BAD:
@@ -92,7 +92,7 @@ def _edge(places: Sequence[int], trial: Callable[[int], Trial]) -> tuple[int, in
         if answer is Trial.GOOD:
             good = far
             break
-    if good is None:
+    if not good:
         return places[0], None
     while True:
         between = sorted(range(bad + 1, good), key=lambda place: abs(2 * place - bad - good))
