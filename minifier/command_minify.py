@@ -108,7 +108,10 @@ def repro_minify(
         if as_json:
             print(json.dumps({"path": None, "reproduces": False, "reason": error.reason, "sentence": error.one_line()}))
         raise
-    print(json.dumps({**asdict(result), "path": str(result.path)}) if as_json else result.sentence)
+    if as_json:
+        print(json.dumps({**asdict(result), "path": str(result.path)}))
+    else:
+        print(f"{result.sentence}\n{result.culprit}".rstrip())
     return 0
 
 

@@ -68,7 +68,7 @@ class MinifyResult:
     path: the script, None when none was written.  ops, ops_before: operators after and before.
     queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
     sentence: one line for a person.  stage: first wrong backend.  reason: a word when nothing was written.
-    culprit: what plumbline did wrong, in words; empty for another compiler and where it was not looked for.
+    culprit: what plumbline did wrong, some lines; empty for another compiler and where it was not looked for.
     """
 
     path: Path | None
@@ -243,9 +243,8 @@ def _written(
         f"stage {call.compiler}:{stage}, {reduced.signature.sentence()}: {options.out}"
     )
     culprit = _culprit(call, failing, reduced, options)
-    told = f"{sentence}\n{culprit.text()}" if culprit is not None else sentence
-    words = culprit.sentence if culprit is not None else ""
-    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, told, stage, culprit=words)
+    words = culprit.text() if culprit is not None else ""
+    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage, culprit=words)
 
 
 def _culprit(

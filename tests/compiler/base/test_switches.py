@@ -1,10 +1,13 @@
 """The text of the option `bisect`: what it switches, and what it cannot say."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.options import Options, options_from_environment
-from plumbline.compiler.base.switches import KINDS, read_switches
+from plumbline.compiler.base.switches import KINDS, REQUIRED, read_switches
 
 KEY, OTHER = "0badc0de", "deadbeef"
 
@@ -43,3 +46,16 @@ def test_what_cannot_be_read_says_what_can(text: str) -> None:
 
 def test_the_environment_sets_it() -> None:
     assert options_from_environment({"PLUMBLINE_BISECT": "fusion:12"}).bisect == "fusion:12"
+
+
+def test_the_page_has_every_kind_and_what_cannot_be_switched_off() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "bisecting.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    told = [row for row in rows if row[0] in KINDS]
+    assert [row for row in told if row[1] == KINDS[row[0]].one] == [(k.name, k.one, k.instead) for k in KINDS.values()]
+    assert all(f"| {what} | {why.replace('`', '')} |" in page.replace("`", "") for what, why in REQUIRED.items())
+
+
+def test_the_file_of_every_kind_exists() -> None:
+    compiler = Path(__file__).resolve().parents[3] / "compiler"
+    assert [kind.file for kind in KINDS.values() if not (compiler / kind.file).is_file()] == []
