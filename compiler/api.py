@@ -8,7 +8,7 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 import torch
 
-from .base.applications import count_anew
+from .base.bisecting.applications import count_anew
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import forget_stage_times

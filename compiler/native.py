@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from torch import fx
 
-from .base.applications import Gate, gate_for
+from .base.bisecting.applications import Gate, gate_for
 from .base.errors import BuildError, Unsupported
 from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.locks import ForkedLock
@@ -121,7 +121,7 @@ def _compile_or_interpret(
     sizes: Mapping[str, float],
     accept: Acceptance,
 ) -> Compiled:
-    gate = gate_for(options, "ATen graph")
+    gate = gate_for(options.bisect, "ATen graph")
     if gate is not None and not gate.allows("native", f"compiled {gate.graph}", rule="native"):
         return checked_at_first(gm)
     try:

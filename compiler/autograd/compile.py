@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch import fx
 
-from ..base.applications import Gate, gate_for
+from ..base.bisecting.applications import Gate, gate_for
 from ..base.debug_folder import later_part, open_folder
 from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
@@ -166,7 +166,7 @@ class CompiledCall:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
         forms = self._calls.setdefault(facts_of_call(arguments, self.dynamic), [])
         self.fallback_reason = None
-        gate = gate_for(self.options, "captured graph")
+        gate = gate_for(self.options.bisect, "captured graph")
         try:
             if gate is not None and not _is_traced(self.gm, gate):
                 form: Form = (None, lambda arguments, _: self._as_it_is(arguments))

@@ -16,7 +16,7 @@ from operator import itemgetter
 import torch
 from torch import fx
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..base.errors import Unsupported
 from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..base.events import Partitioned, record
 from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root

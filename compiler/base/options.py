@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from .bisecting.switches import read_switches
 from .errors import UnknownOption, UserError
-from .switches import read_switches
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..loops.ir import Loop
 from ..runtime.cpu_features import CpuFeatures
 from ..schedule.execution_plan import ExecutionPlan

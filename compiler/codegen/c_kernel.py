@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..loops.ir import Buffer, Loop
 from ..symbolic.symbolic_sizes import surely_at_least
 from .c_columns import ColumnWriter

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ..base.applications import Gate, place_of_code
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.dense_order import dense_order, dense_strides
 from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin

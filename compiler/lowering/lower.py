@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch import fx
 
-from ..base.applications import Gate, place_of_code
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.errors import Unsupported
 from ..base.events import FellBack, is_recording, record
 from ..base.torch_facts import OpOverload

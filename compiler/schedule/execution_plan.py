@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, Step
 from ..loops.loop_interpreter import InterpretedLoop
 from .memory_plan import Lifetime, MemoryPlan, plan_memory, with_own_places

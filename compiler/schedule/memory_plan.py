@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.applications import Gate
+from ..base.bisecting.applications import Gate
 from ..base.errors import InternalError
 from ..symbolic.symbolic_sizes import Extent, Size, floor_quotient, hint_of, surely_at_least
 

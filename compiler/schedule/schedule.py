@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from ..base.applications import Gate, place_of_code
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from plumbline.compiler.base.applications import Application, counting, numbered
+from plumbline.compiler.base.bisecting.applications import Application, counting, numbered
+from plumbline.compiler.base.bisecting.switches import LIST
 from plumbline.compiler.base.config import CONFIG
 from plumbline.compiler.base.events import Artifact, Event, Validated, recording
 from plumbline.compiler.base.options import RUN
-from plumbline.compiler.base.switches import LIST
 
 
 class FailingCase(Protocol):
@@ -20,7 +20,7 @@ class FailingCase(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CaseAnswer:
     """fails: whether the case failed.  applications: what was asked for.  texts: the stages' results, in order."""
 
     fails: bool
@@ -34,7 +34,7 @@ DOUBT = 0.001
 
 
 @dataclass(slots=True)
-class Questions:
+class BisectQuestions:
     """Asks a case, counts, and knows every answer.
 
     repeats: runs until 'it passes' is believed; more than one for a case that fails in some runs only.
@@ -46,7 +46,7 @@ class Questions:
     repeats: int = 1
     rate: float = 1.0
     asked: int = 0
-    known: dict[str, Answer] = field(default_factory=dict)
+    known: dict[str, CaseAnswer] = field(default_factory=dict)
     progress: Callable[[str], None] = lambda _: None
 
     def measure(self, runs: int) -> float:
@@ -62,7 +62,7 @@ class Questions:
         """Return whether the case fails under some switches, whatever was answered before."""
         return self._run(switches or LIST).fails
 
-    def ask(self, switches: str) -> Answer:
+    def ask(self, switches: str) -> CaseAnswer:
         """Return what happens under some switches; one failing run is a failure."""
         text = switches or LIST
         if text not in self.known:
@@ -84,10 +84,10 @@ class Questions:
         events = self._events(verify=RUN, bisect="")[1]
         return next((event.departed for event in events if isinstance(event, Validated) and event.departed), "")
 
-    def _run(self, text: str) -> Answer:
+    def _run(self, text: str) -> CaseAnswer:
         fails, events = self._events(bisect=text)
         texts = tuple(event for event in events if isinstance(event, Artifact))
-        return Answer(fails, tuple(numbered(events)), texts)
+        return CaseAnswer(fails, tuple(numbered(events)), texts)
 
     def _events(self, **options: object) -> tuple[bool, list[Event]]:
         if self.asked >= self.budget:

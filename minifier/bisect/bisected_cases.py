@@ -12,7 +12,7 @@ from typing import IO
 from torch import fx
 
 from plumbline.compiler.api import reset
-from plumbline.compiler.base.applications import Application
+from plumbline.compiler.base.bisecting.applications import Application
 from plumbline.compiler.base.events import Artifact, Event, Validated, listen, record
 from plumbline.compiler.graph.node_values import origin_of
 from plumbline.oracle.verdict import Verdict

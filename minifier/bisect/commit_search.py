@@ -11,7 +11,7 @@ from pathlib import Path
 from plumbline.compiler.base.errors import UserError
 
 from .torch_environments import run_case
-from .version_search import Trial
+from .version_search import VersionTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def search_commits(
 
 def _bisected(judge: Path, ends: Mapping[str, str], tree: Path, progress: Callable[[str], None]) -> BadCommit:
     """Bisect in a work tree; ends: the bad commit and the good one, by the names that the user gave."""
-    for (revision, commit), wanted in zip(ends.items(), (Trial.BAD, Trial.GOOD), strict=True):
+    for (revision, commit), wanted in zip(ends.items(), (VersionTrial.BAD, VersionTrial.GOOD), strict=True):
         _git(tree, "checkout", "-q", "--detach", commit)
         answer = run_case([sys.executable, str(judge)], tree)
         progress(f"{revision}: {answer.name.lower()}")
@@ -63,7 +63,7 @@ def _bisected(judge: Path, ends: Mapping[str, str], tree: Path, progress: Callab
             raise UserError("the commits between cannot be run", where=str(judge), hint="make the case run there")
         answer = run_case([sys.executable, str(judge)], tree)
         tried += 1
-        word = {Trial.GOOD: "good", Trial.BAD: "bad", Trial.UNTRIED: "skip"}[answer]
+        word = {VersionTrial.GOOD: "good", VersionTrial.BAD: "bad", VersionTrial.UNTRIED: "skip"}[answer]
         progress(f"{_git(tree, 'log', '-1', '--format=%h %s').strip()}: {word}")
         said = _git(tree, "bisect", word, allowed=(0, 2))
     subject = _git(tree, "log", "-1", "--format=%s", found[1]).strip()

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from plumbline.compiler.base.applications import Application
-from plumbline.compiler.base.switches import REQUIRED
+from plumbline.compiler.base.bisecting.applications import Application
+from plumbline.compiler.base.bisecting.switches import REQUIRED
 
-from .asking import FailingCase, OutOfQuestions, Questions
-from .culprit_search import COARSE, FILE_OF_STAGE, Found, search, switched_off, switched_on
+from .asking import BisectQuestions, FailingCase, OutOfQuestions
+from .culprit_search import COARSE, FILE_OF_STAGE, GuiltyApplications, search, switched_off, switched_on
 from .stage_texts import difference
 
 
@@ -20,7 +20,7 @@ class Culprit:
     sentence: for people, one line.  application: the decisive one; None where only a stage is known.  needed: further
     ones of its kind without which it does no harm.  stage: what validated compilation names, or empty.
     before, after: files with the stage's result without and with it.  evidence: what was tried, a line each.
-    switches: the value of `config.bisect` that makes the failure go away.  rate: the share of runs that fail.
+    switches: the value of the option `bisect` that makes the failure go away.  rate: the share of runs that fail.
     """
 
     sentence: str
@@ -61,7 +61,7 @@ def culprit_of(
     folder: for the files `before` and `after`; None: none are written.  budget: the most runs of the case.
     """
     start = time.perf_counter()
-    questions = Questions(case, budget, progress=progress)
+    questions = BisectQuestions(case, budget, progress=progress)
     if not questions.fails("") and not questions.measure(FEW_RUNS):
         return None
     stage = questions.departed_stage()
@@ -84,21 +84,21 @@ FEW_RUNS, MANY_RUNS = 4, 10
 """Of a case that passed once, and of one whose answers do not fit together."""
 
 
-def _is_doubtful(found: Found | None, questions: Questions) -> bool:
+def _is_doubtful(found: GuiltyApplications | None, questions: BisectQuestions) -> bool:
     """Return whether the answers do not fit together, as those of a failure that comes in some runs only do not."""
     if found is None or not found.alone_fails or len(found.guilty) > 1:  # rarer than a run that happened to pass
         return True
     return not questions.fails_again(switched_on(found.guilty)) or questions.fails_again(_mending(found))
 
 
-def _unfinished(stage: str, why: str, questions: Questions, start: float) -> Culprit:
+def _unfinished(stage: str, why: str, questions: BisectQuestions, start: float) -> Culprit:
     sentence = f"stage {stage}" if stage else "not found"
     required = f"what cannot be switched off: {', '.join(REQUIRED)}"
     seconds = time.perf_counter() - start
     return Culprit(f"{sentence}; {why}", None, (), stage, None, None, (required,), "", questions.asked, seconds)
 
 
-def _told(found: Found, questions: Questions, folder: Path | None, start: float) -> Culprit:
+def _told(found: GuiltyApplications, questions: BisectQuestions, folder: Path | None, start: float) -> Culprit:
     last = found.guilty[-1]
     sentence = last.text()
     if found.stage and last.kind in COARSE:
@@ -129,14 +129,14 @@ def _told(found: Found, questions: Questions, folder: Path | None, start: float)
     )
 
 
-def _mending(found: Found) -> str:
+def _mending(found: GuiltyApplications) -> str:
     """Return the switches under which the case passes, as few as are known."""
     last = found.guilty[-1]
     known = found.without_passes or bool(found.same_rule)
     return switched_off([last, *found.same_rule]) if known else f"-{last.kind}"
 
 
-def _both_texts(found: Found, questions: Questions) -> tuple[str, str]:
+def _both_texts(found: GuiltyApplications, questions: BisectQuestions) -> tuple[str, str]:
     """Return switches without and with the culprit, as near as can be to the program as it is compiled."""
     last = found.guilty[-1]
     if found.without_passes:
@@ -145,7 +145,7 @@ def _both_texts(found: Found, questions: Questions) -> tuple[str, str]:
     return switched_on(found.guilty[:-1]) if found.guilty[:-1] else f"-{last.kind}", having
 
 
-def _evidence(found: Found, rate: float) -> tuple[str, ...]:
+def _evidence(found: GuiltyApplications, rate: float) -> tuple[str, ...]:
     last = found.guilty[-1]
     only = _and([f"{each.kind} {each.number}" for each in found.guilty])
     lines = [

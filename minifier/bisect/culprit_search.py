@@ -8,10 +8,10 @@ fails ends with the culprit; what it needs of those before it is found by delta 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from plumbline.compiler.base.applications import Application
-from plumbline.compiler.base.switches import KINDS
+from plumbline.compiler.base.bisecting.applications import Application
+from plumbline.compiler.base.bisecting.switches import KINDS
 
-from .asking import Questions
+from .asking import BisectQuestions
 
 # What validated compilation says departs -> the kinds that may be to blame, the likeliest first.
 KINDS_OF_STAGE: dict[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ COARSE = frozenset({"capture", "autograd", "native"})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GuiltyApplications:
     """What a search found.
 
     guilty: the applications that fail together with nothing else of their kind, the last one decisive.
@@ -52,7 +52,7 @@ class Found:
     stage: str
 
 
-def search(questions: Questions, stage: str) -> Found | None:
+def search(questions: BisectQuestions, stage: str) -> GuiltyApplications | None:
     """Return the culprit of a case that fails, or None where it fails with everything switched off as well.
 
     Raises OutOfQuestions.
@@ -67,7 +67,7 @@ def search(questions: Questions, stage: str) -> Found | None:
     others: tuple[Application, ...] = ()
     if not without:
         others = _same_rule(questions, last)
-    return Found(guilty, alone, without, others, stage)
+    return GuiltyApplications(guilty, alone, without, others, stage)
 
 
 def _order(stage: str, present: set[str]) -> list[str]:
@@ -80,7 +80,7 @@ def _order(stage: str, present: set[str]) -> list[str]:
     return [kind for kind in dict.fromkeys(order) if kind in present]
 
 
-def _within(questions: Questions, kind: str) -> tuple[tuple[Application, ...], bool]:
+def _within(questions: BisectQuestions, kind: str) -> tuple[tuple[Application, ...], bool]:
     """Return the applications of a kind that fail together, the decisive one last, and whether they do so alone."""
     count = sum(each.kind == kind for each in questions.ask("").applications)
     fewest, most = 1, count
@@ -98,7 +98,7 @@ def _within(questions: Questions, kind: str) -> tuple[tuple[Application, ...], b
     return (*needed, last), questions.fails(switched_on([*needed, last]))
 
 
-def _listed(questions: Questions, kind: str) -> tuple[Application, ...]:
+def _listed(questions: BisectQuestions, kind: str) -> tuple[Application, ...]:
     return tuple(each for each in questions.ask("").applications if each.kind == kind)
 
 
@@ -116,7 +116,7 @@ def switched_off(some: Sequence[Application]) -> str:
     return ",".join(f"-{each.kind}:#{each.key}" for each in some)
 
 
-def _same_rule(questions: Questions, last: Application) -> tuple[Application, ...]:
+def _same_rule(questions: BisectQuestions, last: Application) -> tuple[Application, ...]:
     """Return what is decided by the same rule, if it passes without all of that; a wrong rule is wrong everywhere."""
     kind = _listed(questions, last.kind)
     same = [each for each in kind if each.rule == last.rule]

@@ -15,7 +15,7 @@ from pathlib import Path
 from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.options import Options, default_cache_directory
 
-from .version_search import Trial
+from .version_search import VersionTrial
 
 INSTALL_SECONDS = 3600.0
 RUN_SECONDS = 900.0
@@ -83,17 +83,17 @@ class TorchEnvironments:
         (place / _READY).write_text(f"torch {version}\n", encoding="utf-8")
         return python
 
-    def try_case(self, case: Path, version: str) -> Trial:
+    def try_case(self, case: Path, version: str) -> VersionTrial:
         """Run a case under a version: status 0 is good, 1 is bad, anything else says nothing of the failure."""
         python = self.interpreter(version)
         if python is None:
-            return Trial.UNTRIED
+            return VersionTrial.UNTRIED
         answer = run_case([str(python), str(case)])
         self.progress(f"torch {version}: {answer.name.lower()}")
         return answer
 
 
-def run_case(command: Sequence[str], folder: Path | None = None) -> Trial:
+def run_case(command: Sequence[str], folder: Path | None = None) -> VersionTrial:
     """Run a command and return what its exit status says; one that does not end says nothing."""
     environment = {**os.environ, "PYTHONPATH": str(folder)} if folder is not None else None
     try:
@@ -101,8 +101,8 @@ def run_case(command: Sequence[str], folder: Path | None = None) -> Trial:
             command, cwd=folder, env=environment, capture_output=True, timeout=RUN_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Trial.UNTRIED
-    return {0: Trial.GOOD, 1: Trial.BAD}.get(done.returncode, Trial.UNTRIED)
+        return VersionTrial.UNTRIED
+    return {0: VersionTrial.GOOD, 1: VersionTrial.BAD}.get(done.returncode, VersionTrial.UNTRIED)
 
 
 def version_key(version: str) -> tuple[tuple[int, ...], bool, str]:

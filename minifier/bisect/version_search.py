@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Trial(Enum):
+class VersionTrial(Enum):
     """What a version does; the values are the exit statuses that `git bisect run` takes."""
 
     GOOD = 0
@@ -17,7 +17,7 @@ class Trial(Enum):
     UNTRIED = 125
 
 
-Try = Callable[[str], Trial]
+Try = Callable[[str], VersionTrial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class VersionFinding:
     last_good: str | None
     fixed_in: str | None
     untried: tuple[str, ...]
-    tried: tuple[tuple[str, Trial], ...]
+    tried: tuple[tuple[str, VersionTrial], ...]
 
     def text(self) -> str:
         """Return the finding for people."""
@@ -54,22 +54,22 @@ def search_versions(versions: Sequence[str], ask: Try, bad: str | None = None) -
 
     versions: the oldest first.  bad: one that is known to be bad; None: the newest bad one is looked for from the end.
     """
-    answers: dict[str, Trial] = {}
+    answers: dict[str, VersionTrial] = {}
 
-    def trial(position: int) -> Trial:
+    def trial(position: int) -> VersionTrial:
         version = versions[position]
         if version not in answers:
             answers[version] = ask(version)
         return answers[version]
 
     order = [versions.index(bad)] if bad is not None else range(len(versions) - 1, -1, -1)
-    known = next((position for position in order if trial(position) is Trial.BAD), None)
+    known = next((position for position in order if trial(position) is VersionTrial.BAD), None)
     if known is None:
         return VersionFinding(None, None, None, (), tuple(answers.items()))
     first, good = _edge(list(range(known, -1, -1)), trial)
     _, fixed = _edge(list(range(known, len(versions))), trial)
     edges = [*range((good if good is not None else -1) + 1, first)]
-    untried = tuple(versions[place] for place in edges if answers.get(versions[place]) is Trial.UNTRIED)
+    untried = tuple(versions[place] for place in edges if answers.get(versions[place]) is VersionTrial.UNTRIED)
     return VersionFinding(
         versions[first],
         versions[good] if good is not None else None,
@@ -79,7 +79,7 @@ def search_versions(versions: Sequence[str], ask: Try, bad: str | None = None) -
     )
 
 
-def _edge(places: Sequence[int], trial: Callable[[int], Trial]) -> tuple[int, int | None]:
+def _edge(places: Sequence[int], trial: Callable[[int], VersionTrial]) -> tuple[int, int | None]:
     """Return the last bad place and the good one behind it; the first of the places is bad.
 
     The farthest place is asked first: where it is bad, so is all between.
@@ -87,19 +87,19 @@ def _edge(places: Sequence[int], trial: Callable[[int], Trial]) -> tuple[int, in
     bad, good = 0, 0
     for far in range(len(places) - 1, 0, -1):
         answer = trial(places[far])
-        if answer is Trial.BAD:
+        if answer is VersionTrial.BAD:
             return places[far], None
-        if answer is Trial.GOOD:
+        if answer is VersionTrial.GOOD:
             good = far
             break
     if not good:
         return places[0], None
     while True:
         between = sorted(range(bad + 1, good), key=lambda place: abs(2 * place - bad - good))
-        middle = next((place for place in between if trial(places[place]) is not Trial.UNTRIED), None)
+        middle = next((place for place in between if trial(places[place]) is not VersionTrial.UNTRIED), None)
         if middle is None:
             return places[bad], places[good]
-        if trial(places[middle]) is Trial.BAD:
+        if trial(places[middle]) is VersionTrial.BAD:
             bad = middle
         else:
             good = middle

@@ -281,7 +281,7 @@ def wrong_steps(kind: GuardKind) -> Plant:
 
     def make() -> AbstractContextManager[object]:
         rule = guard_table.RULE_OF_KIND[kind]
-        accepts = lambda guard, slots: [GuardStep(StepOp.PYTHON, slots.value, operand=lambda *_: True, extra=())]  # noqa: E731
+        accepts = lambda guard, slots: [GuardStep(StepOp.PYTHON, slots.value, operand=lambda *_: True, extra=())]  # noqa: E731  a rule of one line
         return mock.patch.dict(guard_table.RULE_OF_KIND, {kind: replace(rule, steps=accepts)})
 
     return make
@@ -292,7 +292,7 @@ def no_guards(kind: GuardKind) -> Plant:
 
     def make() -> AbstractContextManager[object]:
         rule = guard_table.RULE_OF_KIND[kind]
-        accepts = lambda guard, slots: [GuardStep(StepOp.PYTHON, slots.value, operand=lambda *_: True, extra=())]  # noqa: E731
+        accepts = lambda guard, slots: [GuardStep(StepOp.PYTHON, slots.value, operand=lambda *_: True, extra=())]  # noqa: E731  a rule of one line
         wrong = replace(rule, steps=accepts, check=lambda guard, texts: "True")
         stack = ExitStack()
         stack.enter_context(mock.patch.dict(guard_table.RULE_OF_KIND, {kind: wrong}))
@@ -456,7 +456,7 @@ def _stages() -> Iterator[BisectPlant]:
 
 
 def _passes() -> Iterator[BisectPlant]:
-    powers = lambda h, w: h * 0.5 + (h * w) ** 2 + (h * w) ** 3  # noqa: E731
+    powers = lambda h, w: h * 0.5 + (h * w) ** 2 + (h * w) ** 3  # noqa: E731  a rule of one line
     for name, change, snippet in (
         ("share_common_nodes", merges(aten.pow.Tensor_Scalar), powers),
         ("drop_identities", bypasses(aten.tanh.default), _pointwise(torch.tanh)),

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...base.applications import Gate, place_of_code
+from ...base.bisecting.applications import Gate, place_of_code
 from ...values.guard import Guard, GuardKind
 from ...values.source import Argument, Attribute, Injected, Item, Source
 from .guard_rules import RULE_OF_KIND, check_text, guard_words

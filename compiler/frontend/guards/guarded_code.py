@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from ...base.applications import gate_for
+from ...base.bisecting.applications import gate_for
 from ...base.options import Options
 from ...base.origin import Origin
 from ...values.guard import Guard
@@ -32,7 +32,7 @@ def guarded_function(
     """
     if not options.guards_in_c or evaluator_type(options) is None:
         return assemble(name, parameters, checks, body, names, origin, module)
-    gate = gate_for(options, "guards")
+    gate = gate_for(options.bisect, "guards")
     place = origin.place() if origin is not None else ""
     if gate is not None and not gate.allows("guards", f"checked the guards of {name} in C", place=place):
         return assemble(name, parameters, checks, body, names, origin, module)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from ...base.applications import gate_for
+from ...base.bisecting.applications import gate_for
 from ...base.bundle import Failure, record_failure
 from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
@@ -344,7 +344,7 @@ class Unit:
         return specialisation
 
     def _may_capture(self) -> bool:
-        gate = gate_for(self.family.options, "capture")
+        gate = gate_for(self.family.options.bisect, "capture")
         if gate is None:
             return True
         part = f"the rest of {self.name}" if self.is_resume else self.name

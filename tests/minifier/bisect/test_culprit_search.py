@@ -7,10 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.compiler.base.applications import gate_for
+from plumbline.compiler.base.bisecting.applications import gate_for
 from plumbline.compiler.base.config import CONFIG
-from plumbline.compiler.base.options import Options
-from plumbline.minifier.bisect.asking import Questions
+from plumbline.minifier.bisect.asking import BisectQuestions
 from plumbline.minifier.bisect.culprit import Culprit, culprit_of
 
 KINDS = ("decomposition", "pass", "lowering", "fusion", "vector")
@@ -31,7 +30,7 @@ class Pretended:
 
     def fails(self) -> bool:
         self.runs += 1
-        gate = gate_for(CONFIG.apply(Options()), "graph")
+        gate = gate_for(str(CONFIG.bisect), "graph")
         on = {
             (kind, number)
             for kind, count in self.counts.items()
@@ -117,6 +116,6 @@ def test_a_budget_that_is_used_up_is_said() -> None:
 
 
 def test_an_answer_is_asked_for_once() -> None:
-    questions = Questions(Pretended({"fusion": 3}, (frozenset({("fusion", 1)}),)))
+    questions = BisectQuestions(Pretended({"fusion": 3}, (frozenset({("fusion", 1)}),)))
     assert [questions.fails(text) for text in ("fusion:1", "fusion:1", "fusion:2")] == [False, False, True]
     assert questions.asked == 2

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from plumbline.compiler.base.errors import UserError
 from plumbline.minifier.bisect.commit_search import search_commits
 from plumbline.minifier.bisect.torch_environments import TorchEnvironments, version_key
-from plumbline.minifier.bisect.version_search import Trial, search_versions
+from plumbline.minifier.bisect.version_search import VersionTrial, search_versions
 
-GOOD, BAD, UNTRIED = Trial.GOOD, Trial.BAD, Trial.UNTRIED
+GOOD, BAD, UNTRIED = VersionTrial.GOOD, VersionTrial.BAD, VersionTrial.UNTRIED
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[list[Trial], int]:
+def histories(draw: st.DrawFn) -> tuple[list[VersionTrial], int]:
     """Return what each version does, good, then bad, then good, some untried; and one that is bad."""
     counts = draw(st.tuples(st.integers(0, 8), st.integers(1, 8), st.integers(0, 8)))
     history = [GOOD] * counts[0] + [BAD] * counts[1] + [GOOD] * counts[2]
@@ -27,7 +27,7 @@ def histories(draw: st.DrawFn) -> tuple[list[Trial], int]:
 
 
 @given(histories())
-def test_the_edges_are_those_of_the_versions_that_can_be_tried(drawn: tuple[list[Trial], int]) -> None:
+def test_the_edges_are_those_of_the_versions_that_can_be_tried(drawn: tuple[list[VersionTrial], int]) -> None:
     history, bad = drawn
     versions = [f"2.{place}" for place in range(len(history))]
     finding = search_versions(versions, lambda version: history[versions.index(version)], versions[bad])

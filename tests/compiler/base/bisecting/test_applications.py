@@ -7,10 +7,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812  the field's name for it
 
 import plumbline
-from plumbline.compiler.base.applications import Application, Gate, counting, gate_for, numbered
+from plumbline.compiler.base.bisecting.applications import Application, Gate, counting, gate_for, numbered
+from plumbline.compiler.base.bisecting.switches import KINDS
 from plumbline.compiler.base.events import recording
-from plumbline.compiler.base.options import Options
-from plumbline.compiler.base.switches import KINDS
 
 pytestmark = pytest.mark.cc
 
@@ -83,13 +82,13 @@ def test_numbers_name_what_keys_name(listed: list[Application]) -> None:
 
 
 def test_nobody_counts_without_the_option() -> None:
-    assert gate_for(Options(), "graph") is None
+    assert gate_for("", "graph") is None
     assert [each for each in compiled("")[1] if isinstance(each, Application)] == []
 
 
 def test_a_second_walk_over_a_graph_is_answered_as_the_first() -> None:
     with counting():
-        gate = gate_for(Options(bisect="fusion:1"), "graph")
+        gate = gate_for("fusion:1", "graph")
         assert isinstance(gate, Gate)
         first = [gate.allows("fusion", what) for what in ("a", "a", "b")]
         again = gate.again()

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.compiler.base.bisecting.switches import KINDS, REQUIRED, read_switches
 from plumbline.compiler.base.errors import UserError
 from plumbline.compiler.base.options import Options, options_from_environment
-from plumbline.compiler.base.switches import KINDS, REQUIRED, read_switches
 
 KEY, OTHER = "0badc0de", "deadbeef"
 
@@ -49,7 +49,7 @@ def test_the_environment_sets_it() -> None:
 
 
 def test_the_page_has_every_kind_and_what_cannot_be_switched_off() -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "bisecting.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[4] / "docs" / "bisecting.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \| (.+) \|$", page, re.MULTILINE)
     told = [row for row in rows if row[0] in KINDS]
     assert [row for row in told if row[1] == KINDS[row[0]].one] == [(k.name, k.one, k.instead) for k in KINDS.values()]
@@ -57,5 +57,5 @@ def test_the_page_has_every_kind_and_what_cannot_be_switched_off() -> None:
 
 
 def test_the_file_of_every_kind_exists() -> None:
-    compiler = Path(__file__).resolve().parents[3] / "compiler"
+    compiler = Path(__file__).resolve().parents[4] / "compiler"
     assert [kind.file for kind in KINDS.values() if not (compiler / kind.file).is_file()] == []

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from .events import Event, record
-from .locks import ForkedLock
-from .options import Options
+from ..events import Event, record
+from ..locks import ForkedLock
 from .switches import KINDS, Switches, read_switches
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Application(Event):
     on: bool
 
     def text(self) -> str:
-        """Return one line: `fusion 12: joined sum into the loop of mul (schedule/fusion.py), from model.py:31`."""
+        """Return one line: number, what, the file that decided it and the user's line."""
         return f"{self.kind} {self.number}: {self.what} ({self.where})" + (f", from {self.place}" if self.place else "")
 
 
@@ -118,12 +117,12 @@ class Gate:
         return on
 
 
-def gate_for(options: Options, graph: str) -> Gate | None:
-    """Return the gate of the next graph of a name; None where nobody bisects."""
-    if not options.bisect:
+def gate_for(switches: str, graph: str) -> Gate | None:
+    """Return the gate of the next graph of a name; None where nobody bisects.  switches: the option `bisect`."""
+    if not switches:
         return None
     ledger = _LEDGERS[-1]
-    return Gate(ledger.graph(graph), read_switches(options.bisect), ledger)
+    return Gate(ledger.graph(graph), read_switches(switches), ledger)
 
 
 def place_of_code(function: object) -> str:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .errors import UserError
+from ..errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ KINDS: dict[str, Kind] = {
         Kind("reuse", "a tensor takes memory that another had", "memory of its own", "schedule/memory_plan.py"),
         Kind(
             "stash",
-            "a kernel keeps a row of values for its next pass",
+            "a kernel keeps values for its next pass",
             "it computes them again",
             "codegen/kernel_plan.py",
         ),
@@ -69,7 +69,7 @@ _ITEM = re.compile(r"([+-]?)([a-z-]+?)(?::(?:(\d+)(?:(-)(\d*))?|#([0-9a-f]{8})))
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class SwitchItem:
     """Some applications: of a kind, from one number to another, or the one with a key; no bounds: all of them."""
 
     on: bool
@@ -91,7 +91,7 @@ class Item:
 class Switches:
     """What a text switches: `allows` says of each application whether it is on."""
 
-    items: tuple[Item, ...]
+    items: tuple[SwitchItem, ...]
 
     def allows(self, kind: str, number: int, key: str) -> bool:
         """Return whether an application is on.
@@ -112,13 +112,13 @@ def read_switches(text: str) -> Switches:
     return Switches(tuple(_item(part, text) for part in parts if part != LIST))
 
 
-def _item(part: str, text: str) -> Item:
+def _item(part: str, text: str) -> SwitchItem:
     match = _ITEM.fullmatch(part)
     if match is None or match[2] not in (*KINDS, ALL):
         hint = f"write a kind, kind:number, kind:from-to or kind:#key; kinds are {', '.join((*KINDS, ALL))}"
         raise UserError(f"option bisect cannot be {text!r}", why=f"{part!r} names no application", hint=hint)
     sign, kind, first, dash, last, key = match.groups()
     if first is None:
-        return Item(sign == "+", kind, key=key or "")
+        return SwitchItem(sign == "+", kind, key=key or "")
     until = (int(last) if last else None) if dash else int(first)
-    return Item(sign == "+", kind, int(first), until)
+    return SwitchItem(sign == "+", kind, int(first), until)
