@@ -8,6 +8,7 @@ from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
 
 import torch
 
+from .base.bisecting.applications import count_anew
 from .base.config import CONFIG
 from .base.errors import UserError
 from .base.events import forget_stage_times
@@ -149,8 +150,9 @@ def _frozen(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reset() -> None:
-    """Discard every specialisation of every compiled function, and the times of `compile_times()`."""
+    """Discard every specialisation of every compiled function, the times of `compile_times()` and `bisect`'s counts."""
     for family in list(_FAMILIES):
         family.reset()
     forget_units()
     forget_stage_times()
+    count_anew()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from torch import fx
 
+from .base.bisecting.applications import Gate, gate_for
 from .base.errors import BuildError, Unsupported
 from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.locks import ForkedLock
@@ -29,6 +30,7 @@ from .graph.graph_interpreter import interpreted
 from .graph.promises import checked_at_first, going_on
 from .loops.ir import LoopProgram
 from .loops.loop_printing import record_program
+from .loops.program_text import program_text
 from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
@@ -119,9 +121,12 @@ def _compile_or_interpret(
     sizes: Mapping[str, float],
     accept: Acceptance,
 ) -> Compiled:
+    gate = gate_for(options.bisect, "ATen graph")
+    if gate is not None and not gate.allows("native", f"compiled {gate.graph}", rule="native"):
+        return checked_at_first(gm)
     try:
         with stage("inductor"):
-            return accept(_compile(gm, example_inputs, options, sizes))
+            return accept(_compile(gm, example_inputs, options, sizes, gate))
     except Unsupported as error:
         record(FellBack("graph", error.one_line()))
     except BuildError as error:
@@ -138,23 +143,31 @@ def _compile_or_interpret(
 
 
 def _compile(
-    gm: fx.GraphModule, example_inputs: Sequence[object], options: Options, sizes: Mapping[str, float]
+    gm: fx.GraphModule,
+    example_inputs: Sequence[object],
+    options: Options,
+    sizes: Mapping[str, float],
+    gate: Gate | None,
 ) -> GraphStages:
     gm = with_example_values(gm, example_inputs)
     with stage("lowering"):
-        lowered = lower_graph(gm, sizes)
+        lowered = lower_graph(gm, sizes, gate)
         if options.debug:
             record_program(lowered, "lowering")
+        if gate is not None:
+            record(Artifact("lowering", "program.py", "python", program_text(lowered)))
         if options.verify:
             verify(lowered, "lowering")
     with stage("schedule"):
-        program = schedule(lowered, options)
+        program = schedule(lowered, options, gate)
         if is_recording():
             record_program(program, "schedule")
-        plan = plan_execution(program)
+        if gate is not None:
+            record(Artifact("schedule", "program.py", "python", program_text(program)))
+        plan = plan_execution(program, gate)
     with stage("codegen"):
         host = write_host(plan)
-        file = write_file(plan, OfferedSymbols(), cpu_features(), options.threads)
+        file = write_file(plan, OfferedSymbols(), cpu_features(), options.threads, gate)
         record(Artifact("codegen", "host.py", "python", host.text))
         record(Artifact("codegen", "graph.c", "c", file.text))
     with stage("build"):

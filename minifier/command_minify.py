@@ -72,6 +72,7 @@ _PROOFS = "Fresh processes in which the script has to reproduce."
 @click.option("--queries", default=400, show_default=True, metavar="N", help="Maximum number of judgements.")
 @click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Maximum time in seconds.")
 @click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
+@click.option("--bisect/--no-bisect", default=True, help="Also name what plumbline did wrong.  [default: --bisect]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str,
@@ -83,6 +84,7 @@ def repro_minify(
     queries: int,
     seconds: float,
     proofs: int,
+    bisect: bool,
     as_json: bool,
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
@@ -93,6 +95,7 @@ def repro_minify(
         level=_checked_level(_from_environment("TORCHDYNAMO_REPRO_LEVEL", level)),
         proofs=proofs,
         budget=Budget(queries, seconds),
+        bisect=bisect,
         command=f"repro-minify {shlex.join(sys.argv[1:])}",
     )
     check_case(node_id)
@@ -105,7 +108,10 @@ def repro_minify(
         if as_json:
             print(json.dumps({"path": None, "reproduces": False, "reason": error.reason, "sentence": error.one_line()}))
         raise
-    print(json.dumps({**asdict(result), "path": str(result.path)}) if as_json else result.sentence)
+    if as_json:
+        print(json.dumps({**asdict(result), "path": str(result.path)}))
+    else:
+        print(f"{result.sentence}\n{result.culprit}".rstrip())
     return 0
 
 

@@ -12,6 +12,8 @@ from plumbline.compiler.base.errors import PlumblineError, Unsupported
 from plumbline.oracle.harness.captured_graphs import CallToCapture, CapturedGraph
 from plumbline.oracle.verdict import VerdictKind
 
+from .bisect.bisected_cases import GraphFailure, InChild
+from .bisect.culprit import Culprit, culprit_of
 from .cases.failing_calls import FailingCall, place_of
 from .failure_signature import FailureSignature
 from .graphs.graph_case import GraphCase, case_of
@@ -41,6 +43,7 @@ class MinifyOptions:
     level: 1 write the whole graph, 2 only exceptions, 3 every judgement in a child process, 4 wrong values too.
     out: the script.  proofs: fresh processes that must reproduce before the script is announced.
     budget: of the reduction.  seconds: of one query of level 3.  command: to be told in the script.
+    bisect: look for the culprit in the reduced graph.
     """
 
     out: Path
@@ -50,6 +53,7 @@ class MinifyOptions:
     budget: Budget = Budget()  # noqa: RUF009 - frozen, so that one default serves all
     seconds: float = QUERY_SECONDS
     command: str = ""
+    bisect: bool = True
 
     @property
     def isolated(self) -> bool:
@@ -64,6 +68,7 @@ class MinifyResult:
     path: the script, None when none was written.  ops, ops_before: operators after and before.
     queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
     sentence: one line for a person.  stage: first wrong backend.  reason: a word when nothing was written.
+    culprit: what plumbline did wrong, some lines; empty for another compiler and where it was not looked for.
     """
 
     path: Path | None
@@ -74,6 +79,7 @@ class MinifyResult:
     sentence: str
     stage: str = ""
     reason: str = ""
+    culprit: str = ""
 
 
 Progress = Callable[[str], None]
@@ -236,4 +242,18 @@ def _written(
         f"REPRODUCES {proof.count}/{options.proofs}: {size} in {reduced.queries} queries{limit}, "
         f"stage {call.compiler}:{stage}, {reduced.signature.sentence()}: {options.out}"
     )
-    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage)
+    culprit = _culprit(call, failing, reduced, options)
+    words = culprit.text() if culprit is not None else ""
+    return MinifyResult(options.out, count, reduced.ops_before, reduced.queries, True, sentence, stage, culprit=words)
+
+
+def _culprit(
+    call: FailingCall, failing: _FailingGraph, reduced: GraphReduction, options: MinifyOptions
+) -> Culprit | None:
+    """Return what plumbline did wrong to the reduced graph."""
+    if call.compiler != "plumbline" or not options.bisect:
+        return None
+    rules = failing.rules.only(reduced.signature.aspect)
+    case = GraphFailure(reduced.case, failing.compile, rules, reduced.signature)
+    folder = options.out.with_name(f"{options.out.stem}_culprit")
+    return culprit_of(InChild(case, options.seconds) if options.isolated else case, folder)

@@ -308,6 +308,100 @@ def noise(
     return 0
 
 
+_BISECT_COMPILER = "plumbline or torch, by its own switches.  [default: as the test id says, else plumbline]"
+_BISECT_BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
+
+
+@plumbline.command()
+@click.argument("case")
+@click.option("--compiler", metavar="NAME", help=_BISECT_COMPILER)
+@click.option("--backend", metavar="NAME", help=_BISECT_BACKEND)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="For the files.  [default: culprit_<case>]")
+@click.option("--runs", default=200, show_default=True, metavar="N", help="Maximum number of runs of the case.")
+@click.option("--isolate", is_flag=True, help="Each run in a child process, which may crash or hang.")
+@click.option("--whole", is_flag=True, help="Run the whole program each time, not its failing call alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def bisect(
+    case: str,
+    compiler: str | None,
+    backend: str | None,
+    out: Path | None,
+    runs: int,
+    isolate: bool,
+    whole: bool,
+    as_json: bool,
+) -> int:
+    """Name the step of a compiler that breaks CASE, a Python script or a pytest node id.
+
+    For plumbline, also writes what the guilty stage makes of the program without that step and with it.
+    """
+    from plumbline.minifier.bisect.bisect_program import BisectOptions, bisect_program
+    from plumbline.minifier.cases.case_run import check_case, split_variant
+    from plumbline.oracle.harness.known_compilers import find_compiler
+
+    node_id, named_compiler, named_backend = split_variant(case)
+    chosen, level = compiler or named_compiler or "plumbline", backend or named_backend or "inductor"
+    check_case(node_id)
+    find_compiler(chosen, level)
+    if chosen == "torch":
+        from plumbline.minifier.bisect.bisect_stock import bisect_stock_program
+
+        blamed = bisect_stock_program(node_id, level, _progress_line())
+        print(json.dumps(blamed.as_data()) if as_json else f"\r{blamed.text()}")
+        return 0
+    stem = node_id.split("::")[-1].split("[")[0] if "::" in node_id else Path(node_id).stem
+    options = BisectOptions(folder=out or Path(f"culprit_{stem}"), budget=runs, isolated=isolate, whole=whole)
+    culprit = bisect_program(node_id, level, options, _progress_line())
+    print(json.dumps(culprit.as_data()) if as_json else culprit.text())
+    return 0 if culprit.application is not None or culprit.stage else 1
+
+
+@plumbline.command()
+@click.argument("case", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--versions", metavar="LIST", help="Versions of torch, such as 2.12.0,2.13.0.  [default: all pip offers]")
+@click.option("--bad", metavar="VERSION", help="One that is known to be bad.  [default: the newest bad one is found]")
+@click.option("--made-only", is_flag=True, help="Install nothing: only versions whose environment was made before.")
+@click.option("--index-url", metavar="URL", help="Where pip finds torch.  [default: as pip is configured]")
+@click.option("--good", "good_commit", metavar="COMMIT", help="Search commits of this repository, from this good one.")
+@click.option("--bad-commit", default="HEAD", show_default=True, metavar="COMMIT", help="With --good: to this bad one.")
+def when(
+    case: Path,
+    versions: str | None,
+    bad: str | None,
+    made_only: bool,
+    index_url: str | None,
+    good_commit: str | None,
+    bad_commit: str,
+) -> int:
+    """Say in which versions of torch, or since which commit, the script CASE fails.
+
+    CASE ends with status 0 where all is well and with 1 where it fails, as the scripts of repro-minify do; any other
+    status says nothing. Environments are made in the cache folder and kept.
+    """
+    from plumbline.minifier.bisect.commit_search import search_commits
+    from plumbline.minifier.bisect.torch_environments import TorchEnvironments, environments_directory
+    from plumbline.minifier.bisect.version_search import search_versions
+
+    def progress(line: str) -> None:
+        print(f"plumbline when: {line}", file=sys.stderr, flush=True)
+
+    if good_commit is not None:
+        print(search_commits(case, good_commit, bad_commit, Path.cwd(), progress).text())
+        return 0
+    arguments = ("--index-url", index_url) if index_url else ()
+    environments = TorchEnvironments(environments_directory(), arguments, progress=progress)
+    named = [version.strip() for version in versions.split(",")] if versions else None
+    tried = named or (environments.made() if made_only else environments.installable())
+    if made_only:
+        tried = [version for version in tried if version in environments.made()]
+    if not tried or (bad is not None and bad not in tried):
+        what = "no environment is made yet" if not tried else f"--bad {bad} is none of the versions"
+        raise UserError(what, hint="name versions: --versions 2.12.0,2.13.0")
+    finding = search_versions(tried, lambda version: environments.try_case(case, version), bad)
+    print(finding.text())
+    return 0 if finding.first_bad is not None else 1
+
+
 @plumbline.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def doctor(as_json: bool) -> int:

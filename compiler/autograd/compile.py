@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import Gate, gate_for
 from ..base.debug_folder import later_part, open_folder
 from ..base.dense_order import dense_order
 from ..base.errors import InternalError, PlumblineError, Unsupported
@@ -37,7 +38,7 @@ from ..graph.effects.undo import HOOKED, WARNED, effects_of, undoing
 from ..graph.graph_failure import fails_by_itself, report_graph_failure
 from ..graph.graph_interpreter import interpret, run_op_by_op
 from ..graph.graph_printing import graph_text
-from ..graph.node_values import outputs, placeholders, tensor_of
+from ..graph.node_values import origin_of, outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
@@ -165,11 +166,16 @@ class CompiledCall:
         """Compile for arguments like these; on failure the graph itself is the compiled code."""
         forms = self._calls.setdefault(facts_of_call(arguments, self.dynamic), [])
         self.fallback_reason = None
+        gate = gate_for(self.options.bisect, "captured graph")
         try:
-            with _undisturbed():
-                form = self._compile(arguments, self._dynamic_here(arguments))
+            if gate is not None and not _is_traced(self.gm, gate):
+                form: Form = (None, lambda arguments, _: self._as_it_is(arguments))
+            else:
+                with _undisturbed():
+                    form = self._compile(arguments, self._dynamic_here(arguments), gate)
         except Exception as error:  # whatever goes wrong here, the program itself still runs
-            form = self._fixed_form(arguments, error) if self.dynamic.labels else self._as_it_is_after(error, arguments)
+            dynamic = bool(self.dynamic.labels)
+            form = self._fixed_form(arguments, error, gate) if dynamic else self._as_it_is_after(error, arguments)
         forms.append(form)
         self._promised = forms if self._promised is None else self._promised
         return form[1]
@@ -184,7 +190,7 @@ class CompiledCall:
             dynamic if sized and all(size > 1 or dimension < 0 for size, (_, dimension) in pairs) else NOTHING_DYNAMIC
         )
 
-    def _fixed_form(self, arguments: tuple[object, ...], error: Exception) -> Form:
+    def _fixed_form(self, arguments: tuple[object, ...], error: Exception, gate: Gate | None) -> Form:
         """Compile for the sizes of this call only, after it failed with dynamic ones; if that fails too, it says why.
 
         Rules for symbols word a refusal as they please, as a ValueError where the kernel raises a RuntimeError.
@@ -194,7 +200,7 @@ class CompiledCall:
         record(FellBack("dynamic sizes", f"compiled for the sizes of this call: {type(error).__name__}: {error}"))
         try:
             with _undisturbed():
-                return self._compile(arguments, NOTHING_DYNAMIC)
+                return self._compile(arguments, NOTHING_DYNAMIC, gate)
         except Exception as fixed:  # no variable may hold it: its traceback has the arguments
             return self._as_it_is_after(fixed, arguments)
 
@@ -218,11 +224,12 @@ class CompiledCall:
 
         return None, as_it_is
 
-    def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments) -> Form:
+    def _compile(self, arguments: tuple[object, ...], dynamic: DynamicArguments, gate: Gate | None) -> Form:
         metadata, sizes = JointProgram.metadata(arguments, dynamic), dynamic.read(arguments)
         state = (torch.is_grad_enabled(), autocast_state())
         keeps = self.options.validates
-        program = JointProgram(self.gm, metadata, *state, self.decompositions, dynamic, sizes, keeps_recorded=keeps)
+        rules = self.decompositions
+        program = JointProgram(self.gm, metadata, *state, rules, dynamic, sizes, keeps_recorded=keeps, gate=gate)
         with stage("joint"):
             traced = trace_call(program)
         _demand_written_apart(traced, arguments)
@@ -232,7 +239,7 @@ class CompiledCall:
             if torch.is_inference_mode_enabled():
                 raise Unsupported("a result requires grad in inference mode", hint="expected: the graph runs eagerly")
             with stage("partition"):
-                cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget)
+                cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget, gate=gate)
             validation = self._validation(program, traced, joint, cut)
             again = captured_again(program, traced, arguments, paths.unreached)
             run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint, paths, again)
@@ -337,6 +344,13 @@ class CompiledCall:
             verify(gm, functional=True, after="partition")
         examples = [tensor_of(node) for node in placeholders(gm.graph)]
         return self.compile_graph(with_size_inputs(gm, traced.sizes.symbols), examples)
+
+
+def _is_traced(gm: fx.GraphModule, gate: Gate) -> bool:
+    """Return whether nobody has switched off that a captured graph is traced."""
+    origin = next((origin for node in gm.graph.nodes if (origin := origin_of(node)) is not None), None)
+    place = origin.place() if origin is not None else ""
+    return gate.allows("autograd", f"traced {gate.graph}", rule="autograd", place=place)
 
 
 _CORRECT = "correct the operator's shape rule (torch.library.register_fake), or report it where it is torch's"

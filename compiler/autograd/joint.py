@@ -16,6 +16,7 @@ from operator import itemgetter
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import Gate
 from ..base.errors import Unsupported
 from ..base.noted_warnings import noted_warnings
 from ..base.origin import Origin
@@ -92,6 +93,7 @@ class JointProgram:
 
     arguments: numbers as they are, for a tensor its metadata; the same tensor given twice is the same object here.
     grad_enabled, autocast: the state of the call.  keeps_recorded: whether a trace keeps what it recorded.
+    gate: asked for each decomposition.
     """
 
     gm: fx.GraphModule
@@ -102,6 +104,7 @@ class JointProgram:
     dynamic: DynamicArguments = NOTHING_DYNAMIC
     sizes: tuple[float, ...] = ()  # those of the call, in the order of dynamic.labels
     keeps_recorded: bool = False
+    gate: Gate | None = None
 
     @staticmethod
     def metadata(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> tuple[object, ...]:
@@ -161,7 +164,8 @@ class _Run:
         sizes = dict(zip(dynamic.labels, self.program.sizes, strict=True))
         self.sizes = TracedSizes.of(sizes, frozenset(dynamic.numbers.values()))
         self.mode = self.sizes.mode
-        self.recorder = AtenRecorder(self.mode, self.program.decompositions)
+        gate = self.program.gate
+        self.recorder = AtenRecorder(self.mode, self.program.decompositions, gate.again() if gate is not None else None)
         self.worker = Functionalizer(ValueGraph(self.mode))
 
     # -- forward -----------------------------------------------------------------------------------------------

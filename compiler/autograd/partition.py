@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import Gate
 from ..base.events import Partitioned, record
 from ..base.torch_facts import lazy_module
 from ..graph.aliasing import memory_root
 from ..graph.facts import is_random
 from ..graph.fx_nodes import add_call, add_output, copy_node, map_nodes
-from ..graph.node_values import copy_facts, in_backward, outputs, placeholders
+from ..graph.node_values import copy_facts, in_backward, origin_of, outputs, placeholders
 from ..graph.passes import may_be_dropped
 from .costs import ALIVE_ANYWAY, is_expensive, is_keepable, is_recomputable, is_repeatable, kept_bytes
 from .flow_network import INFINITE, FlowNetwork
@@ -56,15 +57,18 @@ class Partition:
     stamps: tuple[int | str, ...]
 
 
-def partition(joint: JointGraph, *, recompute: bool = True, budget: float = 1.0) -> Partition:
+def partition(joint: JointGraph, *, recompute: bool = True, budget: float = 1.0, gate: Gate | None = None) -> Partition:
     """Cut a joint graph; see the file's first lines for the rules.
 
     budget: the share, 0 to 1, of the bytes of that cut that may be kept; below 1 expensive calls are run again too.
+    gate: asked for each value that backward would compute again.
     """
     sides = _Sides.of(joint)
     kept = _minimum_cut(joint, sides, recompute=recompute)
     if budget < 1.0:
         kept = _within_budget(joint, sides, kept, budget)
+    if gate is not None:
+        kept = _kept_where_asked(joint, sides, kept, gate, recompute=recompute)
     backward = backward_graph(joint, kept)
     used = {node.name for node in placeholders(backward.graph) if node.users}
     kept = [node for node in kept if node.name in used]
@@ -74,6 +78,29 @@ def partition(joint: JointGraph, *, recompute: bool = True, budget: float = 1.0)
     again = sum(1 for node in backward.graph.nodes if node.op == "call_function" and not in_backward(node))
     record(Partitioned(bytes_kept, len(kept), again))
     return Partition(forward, backward, tuple(places), tuple(stamp_of(node) for node in kept))
+
+
+def _kept_where_asked(
+    joint: JointGraph, sides: "_Sides", kept: list[fx.Node], gate: Gate, *, recompute: bool
+) -> list[fx.Node]:
+    """Return a cut in which what the gate refuses is not computed again; views, which are never kept, are not asked."""
+    refused: set[fx.Node] = set()
+    asked: set[str] = set()
+    while True:
+        again = {node.name for node in backward_graph(joint, kept).graph.nodes if not in_backward(node)}
+        new = [n for n in joint.graph.graph.nodes if n.name in again - asked and n.op == "call_function"]
+        asked |= again
+        off = {node for node in new if is_keepable(node) and not _may_run_again(node, gate)}
+        if not off:
+            return kept
+        refused |= off
+        kept = _minimum_cut(joint, sides, recompute=recompute, held=frozenset(refused))
+
+
+def _may_run_again(node: fx.Node, gate: Gate) -> bool:
+    origin = origin_of(node)
+    what = f"computed {node.name} ({node.target}) again in backward"
+    return gate.allows("recompute", what, rule="partition", place=origin.place() if origin is not None else "")
 
 
 def stamp_of(node: fx.Node) -> int | str:
@@ -150,9 +177,17 @@ def _within_budget(joint: JointGraph, sides: _Sides, kept: list[fx.Node], budget
 
 
 def _minimum_cut(
-    joint: JointGraph, sides: _Sides, *, recompute: bool, repeated: frozenset[fx.Node] = frozenset()
+    joint: JointGraph,
+    sides: _Sides,
+    *,
+    recompute: bool,
+    repeated: frozenset[fx.Node] = frozenset(),
+    held: frozenset[fx.Node] = frozenset(),
 ) -> list[fx.Node]:
-    """Return the values to keep, in graph order; repeated: calls that may run again although they are expensive."""
+    """Return the values to keep, in graph order.
+
+    repeated: calls that may run again although they are expensive.  held: those that must not run again.
+    """
     needed_late = _ancestors(part for part in sides.gradients if isinstance(part, fx.Node))
     candidates = [n for n in joint.graph.graph.nodes if n in needed_late and n not in sides.after]
     read = _read_by_backward(sides, candidates)
@@ -163,7 +198,7 @@ def _minimum_cut(
     leave = {node: network.add_node() for node in candidates}
     for node in candidates:
         network.add_edge(entry[node], leave[node], _capacity(node, node in visible, node in read))
-        if node not in repeated and not is_recomputable(node, recompute=recompute):
+        if node in held or (node not in repeated and not is_recomputable(node, recompute=recompute)):
             network.add_edge(source, entry[node], INFINITE)
         if node in read:
             network.add_edge(leave[node], sink, INFINITE)

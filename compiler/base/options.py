@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from .bisecting.switches import read_switches
 from .errors import UnknownOption, UserError
 
 T = TypeVar("T")
@@ -58,6 +59,8 @@ class Options:
     cache_directory: str = option("", "folder of built kernels; empty: the user's cache folder")
     disk_cache: bool = option(True, "look for built kernels on disk and keep new ones there")
     warn_fallback: bool = option(True, "warn once when a graph runs op by op because nothing can compile it")
+    # bisecting
+    bisect: str = option("", "applications that are switched off, such as 'fusion:12'; 'list' has them all on record")
     # record
     debug: bool = option(
         False, "write every stage of each compilation to a folder of its own", environment="TORCH_COMPILE_DEBUG"
@@ -144,6 +147,8 @@ def _demand_type(name: str, value: object, default: object, further: tuple[str, 
         raise UserError(f"option {name} cannot be {value!r}", hint=f"use a value of type {words}, such as {default!r}")
     if name == "save_budget":
         _demand_share(name, value)
+    if name == "bisect":
+        read_switches(str(value))
 
 
 def _demand_share(name: str, value: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..base.bisecting.applications import Gate
 from ..loops.ir import Loop
 from ..runtime.cpu_features import CpuFeatures
 from ..schedule.execution_plan import ExecutionPlan
@@ -40,11 +41,13 @@ def write_file(
     symbols: frozenset[str],
     features: CpuFeatures,
     threads: int = 0,
+    gate: Gate | None = None,
 ) -> CFile:
     """Return the C file of all segments: entry `segment_<n>` takes its tensors, then the dynamic sizes.
 
     symbols: functions that the process offers by address.
     threads: the most threads a kernel may use, 0 for as many as torch uses at the time of the call.
+    gate: asked for what makes kernels fast.
     """
     buffers, sizes = plan.program.buffers, plan.program.counts
     library = Library(symbols, has_f16c=features.has_f16c)
@@ -55,7 +58,7 @@ def write_file(
         slots = {name: f"a{position}" for position, name in enumerate(segment.parameters)}
         body = ["  int failed;"]
         for loop in segment.loops:
-            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads, sizes)
+            text, order = write_kernel(loop, buffers, library, KERNEL, features.vector_bytes, threads, sizes, gate)
             name = names.get(text)
             if name is None:  # layers repeat: equal kernels are written, and compiled, once
                 name = names[text] = f"kernel_{len(names)}"

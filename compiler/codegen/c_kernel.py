@@ -7,7 +7,9 @@ columns write into it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ..base.bisecting.applications import Gate
 from ..loops.ir import Buffer, Loop
 from ..symbolic.symbolic_sizes import surely_at_least
 from .c_columns import ColumnWriter
@@ -18,7 +20,7 @@ from .c_reductions import ReductionWriter
 from .c_stores import StoreWriter
 from .c_types import STORED
 from .c_values import ValueWriter
-from .kernel_plan import KernelPlan, plan_kernel
+from .kernel_plan import NOTHING_LEFT_OUT, KernelPlan, LeftOut, plan_kernel
 from .kernel_text import KernelText
 
 _ENDINGS = ("first", "second", "third")
@@ -32,14 +34,18 @@ def write_kernel(
     vector_bytes: int,
     threads: int = 0,
     sizes: Sequence[str] = (),
+    gate: Gate | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """Return a loop as the C function `static int <name>(void **p)`, and the names of the buffers in p.
 
     threads: the most that may share it, 0 for as many as torch uses.  sizes: names of dynamic sizes; with them the
     function takes their values in `const long long *z`, and there may be several versions of it: each call takes the
-    first whose condition holds.  The function returns 0, 1 for an index out of range, 2 for a division by zero.
+    first whose condition holds.  gate: asked before vectors, rows and threads are used.  The function returns 0, 1 for
+    an index out of range, 2 for a division by zero.
     """
-    versions = _versions(loop, buffers, vector_bytes, threads if library.has_threads else 1, dynamic=bool(sizes))
+    most = threads if library.has_threads else 1
+    without = NOTHING_LEFT_OUT if gate is None else _left_out(plan_kernel(loop, buffers, vector_bytes, most), gate)
+    versions = _versions(loop, buffers, vector_bytes, most, without, dynamic=bool(sizes))
     names = [name] if len(versions) == 1 else [f"{name}_{ending}" for ending in _ENDINGS[: len(versions)]]
     lines = []
     for own_name, (_, plan) in zip(names, versions, strict=True):
@@ -54,22 +60,39 @@ def write_kernel(
     return "\n".join([*lines, "  return 3;", "}"]), order
 
 
+def _left_out(plan: KernelPlan, gate: Gate) -> LeftOut:
+    """Return what a kernel has to do without, of what its plan uses."""
+    loop = plan.shape.loop
+    place = loop.origins[-1].partition("  ")[0] if loop.origins else ""
+
+    def is_off(kind: str, used: bool, what: str) -> bool:
+        return used and not gate.allows(kind, f"{what} {loop.name}", rule=kind, place=place)
+
+    return LeftOut(
+        vectors=is_off("vector", plan.shape.vector is not None, f"{plan.shape.lanes} lanes in"),
+        rows=is_off("stash", bool(plan.stashes.rooms), "kept rows of values in"),
+        threads=is_off("threads", plan.shared is not None, "threads share"),
+    )
+
+
 def _versions(
-    loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int, threads: int, *, dynamic: bool
+    loop: Loop, buffers: Mapping[str, Buffer], vector_bytes: int, threads: int, without: LeftOut, *, dynamic: bool
 ) -> list[tuple[str, KernelPlan]]:
     """Return the versions of a kernel with the C condition of each; one where sizes are known."""
-    plan = plan_kernel(loop, buffers, vector_bytes, threads)
+    plan = plan_kernel(loop, buffers, vector_bytes, threads, without)
     if not dynamic:
         return [("1", plan)]
     vector, lanes, stashes = plan.shape.vector, plan.shape.lanes, plan.stashes
     wide = vector is None or surely_at_least(vector.size, lanes)
     enough = "1" if vector is None or wide else f"{vector.size} >= {lanes}"
     versions = [(enough, plan)]
+    without_rows = replace(without, dynamic_rows=True)
     if stashes.are_dynamic:
-        plain = plan_kernel(loop, buffers, vector_bytes, threads, stash=False)
+        plain = plan_kernel(loop, buffers, vector_bytes, threads, without_rows)
         versions = [(f"{enough} && {stashes.points} <= {stashes.most}", plan), (enough, plain)]
     if not wide:
-        versions.append(("1", plan_kernel(loop, buffers, vector_bytes, threads, scalar=True, stash=False)))
+        scalar = replace(without_rows, vectors=True)
+        versions.append(("1", plan_kernel(loop, buffers, vector_bytes, threads, scalar)))
     if any(each.buffer_order != plan.buffer_order for _, each in versions):
         raise ValueError("two versions of a kernel take different tensors")
     return versions

@@ -60,21 +60,35 @@ class KernelPlan:
     shared: Symbol | None
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a kernel does without.
+
+    vectors: one element at a time.  rows: no rows of values; dynamic_rows: none of dynamic length.  threads: one only.
+    """
+
+    vectors: bool = False
+    rows: bool = False
+    dynamic_rows: bool = False
+    threads: bool = False
+
+
+NOTHING_LEFT_OUT = LeftOut()
+
+
 def plan_kernel(
     loop: Loop,
     buffers: Mapping[str, Buffer],
     vector_bytes: int,
     threads: int,
-    *,
-    scalar: bool = False,
-    stash: bool = True,
+    without: LeftOut = NOTHING_LEFT_OUT,
 ) -> KernelPlan:
     """Decide how a loop is written.
 
     vector_bytes: the width of a vector register.  threads: the most that may share the kernel, 0 for as many as torch
-    uses.  scalar: without vectors.  stash: rows of dynamic length may be kept.
+    uses.
     """
-    shape = shape_kernel(loop, buffers, vector_bytes, scalar=scalar)
+    shape = shape_kernel(loop, buffers, vector_bytes, scalar=without.vectors)
     loop = shape.loop
     passes = _passes(loop)
     inner = passes.inner if loop.reduced or loop.reduces else depending_on(loop, frozenset(shape.inner))
@@ -87,9 +101,9 @@ def plan_kernel(
         inner,
         {id(each): position for position, each in enumerate(loop.scalars())},
         tuple(dict.fromkeys(named)),
-        _stashes(shape, passes, inner, dynamic=stash),
+        Stashes() if without.rows else _stashes(shape, passes, inner, dynamic=not without.dynamic_rows),
         chunks,
-        _shared(shape, chunks, threads),
+        _shared(shape, chunks, 1 if without.threads else threads),
     )
 
 

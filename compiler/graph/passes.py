@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import gate_for, place_of_code
 from ..base.errors import InternalError, UserError
 from ..base.events import PassDone, record
 from ..base.options import Options
@@ -58,7 +59,11 @@ def run_passes(
 ) -> fx.GraphModule:
     """Run the named passes on a copy of `gm`; each is timed and recorded, and verified under `options.verify`."""
     gm = lazy_module(gm, copy_graph(gm.graph))
+    gate = gate_for(options.bisect, f"{stage} graph")
     for name in names:
+        what = f"{name} on {gate.graph}" if gate is not None else ""
+        if gate is not None and not gate.allows("pass", what, rule=name, where=place_of_code(PASSES[name])):
+            continue
         groups = memory_groups(gm) if options.verify else ()
         before, start = len(gm.graph.nodes), time.perf_counter()
         gm = PASSES[name](gm)

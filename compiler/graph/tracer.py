@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.dense_order import dense_order, dense_strides
 from ..base.errors import InternalError, Unsupported
 from ..base.origin import Origin
@@ -121,8 +122,14 @@ class AtenRecorder(DispatchMode):
     constants: real tensors met on the way (never inputs), by the name of their `get_attr` node.
     """
 
-    def __init__(self, mode: FakeTensorMode, decompositions: Mapping[OpOverload, Decomposition] | None = None) -> None:
+    def __init__(
+        self,
+        mode: FakeTensorMode,
+        decompositions: Mapping[OpOverload, Decomposition] | None = None,
+        gate: Gate | None = None,
+    ) -> None:
         super().__init__()
+        self._gate = gate  # asked for each call that is taken apart
         self.graph = fx.Graph()
         self.constants: dict[str, torch.Tensor] = {}
         self.origin: Origin | None = None
@@ -191,7 +198,7 @@ class AtenRecorder(DispatchMode):
         if self.backward and has_kernels_to_ask(func):  # capture has asked for the calls of the program
             demand_kernel(func, args, kwargs)
         rule = self._decompositions.get(func)
-        if rule is not None and not (args and refuses(func, args[0])):
+        if rule is not None and not (args and refuses(func, args[0])) and self._may_take_apart(func, rule):
             try:
                 with self:
                     result = rule(*args, **kwargs)
@@ -203,6 +210,16 @@ class AtenRecorder(DispatchMode):
             with self:
                 return func.decompose(*args, **kwargs)
         return self._record(*_canonical(func, args, kwargs))
+
+    def _may_take_apart(self, func: OpOverload, rule: Decomposition) -> bool:
+        if self._gate is None:
+            return True
+        origin, where = self.backward_origin() if self.backward else self.origin, place_of_code(rule)
+        place = origin.place() if origin is not None else ""
+        half = "backward" if self.backward else "forward"
+        return self._gate.allows(
+            "decomposition", f"took {func} of the {half} apart", rule=str(func), where=where, place=place
+        )
 
     def _lies_otherwise(
         self, func: OpOverload, args: tuple[object, ...], kwargs: dict[str, object], result: object

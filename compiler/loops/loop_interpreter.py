@@ -7,6 +7,7 @@ difference from eager is a fault of lowering and a difference from C is a fault 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import torch
@@ -46,6 +47,23 @@ def run_step(step: Step, program: LoopProgram, tensors: dict[str, torch.Tensor])
         if name not in tensors:
             tensors[name] = allocate(program.buffers[name])
     run_loop(step, tensors)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InterpretedLoop:
+    """A loop as a callable that takes the tensors of `reads` and gives new ones for `writes`: a kernel without C."""
+
+    loop: Loop
+    buffers: Mapping[str, Buffer]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+    def __call__(self, *values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Run the loop."""
+        tensors = dict(zip(self.reads, values, strict=True))
+        tensors |= {name: allocate(self.buffers[name]) for name in self.writes}
+        run_loop(self.loop, tensors)
+        return tuple(tensors[name] for name in self.writes)
 
 
 def allocate(buffer: Buffer) -> torch.Tensor:

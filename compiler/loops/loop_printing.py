@@ -176,15 +176,21 @@ def _reduce(kind: str, points: list[tuple[torch.Tensor, ...]], dtype: torch.dtyp
     return first_place(kind, every, torch.stack([point[1] for point in points]))
 
 
-def run_text(
-    source: str, name: str, tensors: Mapping[str, torch.Tensor], sizes: Mapping[str, int] | None = None
-) -> None:
-    """Execute a printed loop on tensors by name, with dynamic sizes by name; the stores land in the tensors."""
+def scalar_operations() -> SimpleNamespace:
+    """Return what a print calls `op`."""
     op = SimpleNamespace(**{each.name: each.meaning for each in SCALAR_OPS.values()})
     op.constant = lambda value, dtype: torch.tensor(value, dtype=dtype)
     op.inside = _inside
     op.checked = lambda value, size: torch.tensor(_inside(value, size), dtype=value.dtype)
     op.reduce = _reduce
+    return op
+
+
+def run_text(
+    source: str, name: str, tensors: Mapping[str, torch.Tensor], sizes: Mapping[str, int] | None = None
+) -> None:
+    """Execute a printed loop on tensors by name, with dynamic sizes by name; the stores land in the tensors."""
+    op = scalar_operations()
     scope: dict[str, object] = {"torch": torch, **FUNCTIONS, **(sizes or {})}
     exec(compile(source, f"<{name}>", "exec"), scope)
     function = scope[name]

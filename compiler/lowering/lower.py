@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import fx
 
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.errors import Unsupported
 from ..base.events import FellBack, is_recording, record
 from ..base.torch_facts import OpOverload
@@ -31,13 +32,14 @@ from .views import VIEWS
 from .writer import LoopTensor, LoopWriter, NoLowering
 
 
-def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None) -> LoopProgram:
+def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None, gate: Gate | None = None) -> LoopProgram:
     """Return the loop program of a functional ATen graph whose nodes have example values.
 
     Placeholders: tensors, then the numbers that give dynamic sizes.  hints: by the symbol's name, what each is in the
-    call that is being compiled.  Raises Unsupported for an input of another kind: such graphs run op by op.
+    call that is being compiled.  gate: asked for every call that becomes a loop.  Raises Unsupported for an input of
+    another kind: such graphs run op by op.
     """
-    return _Lowering(gm, hints or {}).run()
+    return _Lowering(gm, hints or {}, gate).run()
 
 
 def loops_can_hold(value: object) -> bool:
@@ -55,8 +57,9 @@ def loops_can_hold(value: object) -> bool:
 class _Lowering:
     """The state of one walk over one graph."""
 
-    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, float]) -> None:
+    def __init__(self, gm: fx.GraphModule, hints: Mapping[str, float], gate: Gate | None) -> None:
         self.gm = gm
+        self.gate = gate
         counts = {name: hint for name, hint in hints.items() if isinstance(hint, int)}
         self.read = SizeReader(counts, lowest_sizes(gm.graph))
         self.sizes: list[str] = []
@@ -175,6 +178,8 @@ class _Lowering:
         try:
             call = self._make_call(node, fakes)
             result = rule(call) if rule is not None else cast("object", view(call)) if view is not None else None
+            if self.gate is not None and not self._is_allowed(self.gate, node, rule or view):
+                raise NoLowering("switched off by the option bisect")
         except (NoLowering, WrongDtype) as refusal:
             self.writer.buffers, self.numbers = state[0], numbers
             del self.writer.steps[state[1] :]
@@ -183,6 +188,13 @@ class _Lowering:
         if rule is None:
             self.seen_through.add(node)
         return None
+
+    def _is_allowed(self, gate: Gate, node: fx.Node, rule: object) -> bool:
+        origin, where = origin_of(node), place_of_code(rule)
+        what = f"made a loop of {node.target} for {node.name}"
+        return gate.allows(
+            "lowering", what, rule=str(node.target), where=where, place=origin.place() if origin is not None else ""
+        )
 
     def _make_call(self, node: fx.Node, fakes: tuple[torch.Tensor, ...]) -> LoweringCall:
         target = cast("OpOverload", node.target)

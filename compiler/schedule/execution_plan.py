@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..loops.ir import Buffer, Extern, Loop, LoopProgram
-from .memory_plan import Lifetime, MemoryPlan, plan_memory
+from ..base.bisecting.applications import Gate
+from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, Step
+from ..loops.loop_interpreter import InterpretedLoop
+from .memory_plan import Lifetime, MemoryPlan, plan_memory, with_own_places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +40,39 @@ class ExecutionPlan:
         return tuple(step for step in self.steps if isinstance(step, Segment))
 
 
-def plan_execution(program: LoopProgram) -> ExecutionPlan:
-    """Gather neighbouring kernels, and place the tensors that live inside one segment only."""
+def plan_execution(program: LoopProgram, gate: Gate | None = None) -> ExecutionPlan:
+    """Gather neighbouring kernels, and place the tensors that live inside one segment only.
+
+    gate: asked for each loop that becomes a kernel, and for each tensor that takes memory which another had.
+    """
+    if gate is not None and not program.sizes:
+        program = replace(program, steps=tuple(_kernel_or_not(step, program, gate) for step in program.steps))
     runs = _runs(program)
     shared = _shared_tensors(program, runs)
-    steps = [run if isinstance(run, Extern) else _segment(run, shared, program.buffers) for run in runs]
+    steps = [run if isinstance(run, Extern) else _segment(run, shared, program.buffers, gate) for run in runs]
     last_uses = _last_uses(program, runs)
     ends = tuple(
         tuple(sorted(name for name, position in last_uses.items() if position == number and name in shared))
         for number in range(len(runs))
     )
     return ExecutionPlan(program, tuple(steps), ends)
+
+
+def _kernel_or_not(step: Step, program: LoopProgram, gate: Gate) -> Step:
+    """Return a step; where its kernel is switched off, a call of what runs the loop in Python."""
+    if isinstance(step, Extern) or not all(symbol.size for symbol in step.kept):
+        return step
+    if not all(store.whole for store in step.stores):  # a piece of a tensor, which other kernels fill too
+        return step
+    place = step.origins[-1].partition("  ")[0] if step.origins else ""
+    reads, writes = sorted(step.reads - step.writes), sorted(step.writes)
+    if gate.allows("kernel", f"ran {step.name} as C", rule="kernel", place=place):
+        return step
+    run = InterpretedLoop(
+        step, {name: program.buffers[name] for name in (*reads, *writes)}, tuple(reads), tuple(writes)
+    )
+    arguments = tuple(Ref(name) for name in reads)
+    return Extern(f"run_{step.name}", run, arguments, {}, tuple(writes), single=False, origins=step.origins)
 
 
 def _runs(program: LoopProgram) -> list[tuple[Loop, ...] | Extern]:
@@ -91,7 +115,7 @@ def _last_uses(program: LoopProgram, runs: Sequence[tuple[Loop, ...] | Extern]) 
     return last
 
 
-def _segment(run: tuple[Loop, ...], shared: set[str], buffers: dict[str, Buffer]) -> Segment:
+def _segment(run: tuple[Loop, ...], shared: set[str], buffers: dict[str, Buffer], gate: Gate | None) -> Segment:
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for number, loop in enumerate(run):
@@ -102,4 +126,5 @@ def _segment(run: tuple[Loop, ...], shared: set[str], buffers: dict[str, Buffer]
         Lifetime(name, buffers[name].span * buffers[name].dtype.itemsize, first[name], last[name])
         for name in sorted(set(first) - shared)
     ]
-    return Segment(run, tuple(sorted(first)), plan_memory(lifetimes))
+    arena = plan_memory(lifetimes)
+    return Segment(run, tuple(sorted(first)), arena if gate is None else with_own_places(arena, lifetimes, gate))

@@ -30,6 +30,7 @@ class FusionDecision:
 
 
 ALLOWED = FusionDecision(True)
+SWITCHED_OFF = FusionDecision(False, "switched_off", "the option bisect keeps them apart")
 Rule = Callable[[Loop, Loop], FusionDecision]
 
 

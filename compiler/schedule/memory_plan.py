@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..base.bisecting.applications import Gate
 from ..base.errors import InternalError
 from ..symbolic.symbolic_sizes import Extent, Size, floor_quotient, hint_of, surely_at_least
 
@@ -72,3 +73,23 @@ def _plan_places(lifetimes: Sequence[Lifetime], alignment: int) -> MemoryPlan:
         offsets.update({each.name: total for each in place})
         total = total + floor_quotient(place[0].size + alignment - 1, alignment) * alignment
     return MemoryPlan(total, offsets)
+
+
+def with_own_places(plan: MemoryPlan, lifetimes: Sequence[Lifetime], gate: Gate, alignment: int = 64) -> MemoryPlan:
+    """Return a plan in which those that may not take memory that an earlier one had lie behind all others.
+
+    gate: asked for each tensor that shares a byte with one that is needed before it.
+    """
+    offsets, total = dict(plan.offsets), plan.arena_bytes
+    order = sorted(lifetimes, key=lambda each: (each.first, each.name))
+    for position, each in enumerate(order):
+        before = [other.name for other in order[:position] if _share_bytes(plan, other, each)]
+        if before and not gate.allows("reuse", f"put {each.name} into the memory of {before[0]}", rule="plan_memory"):
+            offsets[each.name] = floor_quotient(total + alignment - 1, alignment) * alignment
+            total = offsets[each.name] + each.size
+    return MemoryPlan(total, offsets)
+
+
+def _share_bytes(plan: MemoryPlan, one: Lifetime, other: Lifetime) -> bool:
+    start, other_start = hint_of(plan.offsets[one.name]), hint_of(plan.offsets[other.name])
+    return start < other_start + hint_of(other.size) and other_start < start + hint_of(one.size)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
+from ..base.bisecting.applications import Gate, place_of_code
 from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options
@@ -20,7 +21,7 @@ from ..loops.scalar_ops import SCALAR_OPS
 from ..loops.verify import verify
 from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
 from ..symbolic.symbolic_sizes import same
-from .fusion import FusionDecision, merge
+from .fusion import SWITCHED_OFF, FusionDecision, merge
 
 Pass = Callable[[LoopProgram], LoopProgram]
 
@@ -125,6 +126,10 @@ def _with_inlined(loop: Loop, free: Mapping[str, tuple[Loop, LoopStore]]) -> Loo
         if number is None:
             return None
         source, store = number
+        gate = _GATE.get()
+        what = f"computed {load.access.buffer} where {_written(loop)} reads it"
+        if gate is not None and not gate.allows("inlining", what, place=_place(source)):
+            return None
         mapping = dict.fromkeys(source.kept, ZERO)
         for part, value in zip(store.access.index, load.access.index, strict=True):
             for atom, _ in part.terms:
@@ -187,6 +192,8 @@ def _join_into(groups: list[Step], first: int, loop: Loop, program: LoopProgram)
         if not isinstance(other, Loop) or not (other.reads | other.writes) & loop.reads:
             continue
         joined = merge(other, loop, program.buffers)
+        if isinstance(joined, Loop) and not _may_join(other, loop):
+            joined = SWITCHED_OFF
         if isinstance(joined, Loop):
             groups[position] = joined
             return position
@@ -204,7 +211,7 @@ def join_backward(program: LoopProgram) -> LoopProgram:
         if reader is not None and isinstance(step, Loop):
             other = groups[reader]
             joined = merge(step, other, program.buffers) if isinstance(other, Loop) else None
-            if isinstance(joined, Loop):
+            if isinstance(joined, Loop) and _may_join(step, other):
                 groups[reader] = joined
                 del groups[position]
         position -= 1
@@ -221,6 +228,24 @@ def _first_reader(groups: list[Step], position: int) -> int | None:
         if isinstance(other, Extern) and other.mutates:
             return None
     return None
+
+
+def _may_join(first: Loop, second: Step) -> bool:
+    """Return whether nobody has switched off this fusion, which the rules allow."""
+    gate = _GATE.get()
+    return gate is None or gate.allows(
+        "fusion", f"joined {_written(second)} into the loop of {_written(first)}", rule="merge", place=_place(second)
+    )
+
+
+def _written(step: Step) -> str:
+    names = sorted(step.writes)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _place(step: Step) -> str:
+    """Return the user's `file:line` of a step, which stands before its text; empty where it has none."""
+    return step.origins[-1].partition("  ")[0] if step.origins else ""
 
 
 def _refused(first: Loop, second: Loop, decision: FusionDecision) -> None:
@@ -242,6 +267,7 @@ PASSES: tuple[Pass, ...] = (
 )
 MOST_RECOMPUTED = 12  # values per element that are computed again rather than kept
 UNFUSED: tuple[Pass, ...] = (drop_unread,)
+_GATE: ContextVar[Gate | None] = ContextVar("gate", default=None)  # passes take a program and give one: no place for it
 _REPLACED: ContextVar[dict[str, Pass]] = ContextVar("replaced_passes", default={})  # noqa: B039  never mutated, only replaced
 
 
@@ -262,16 +288,32 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
         _REPLACED.reset(token)
 
 
-def schedule(program: LoopProgram, options: Options) -> LoopProgram:
-    """Return the program as kernels in order; every pass is checked where options ask for it, and recorded."""
+def schedule(program: LoopProgram, options: Options, gate: Gate | None = None) -> LoopProgram:
+    """Return the program as kernels in order; every pass is checked where options ask for it, and recorded.
+
+    gate: asked for each pass, and by passes for each fusion and each value that is computed where it is read.
+    """
     for name, run in passes_in_force(options):
+        what = f"{name} on the loops of {gate.graph}" if gate is not None else ""
+        if gate is not None and not gate.allows("loop-pass", what, rule=name, where=place_of_code(run)):
+            continue
         start = time.perf_counter()
-        before, program = program, run(program)
+        before, program = program, _run_pass(run, program, gate)
         seconds = time.perf_counter() - start
         if options.verify:
             verify(program, name, before)
         record(PassDone("schedule", name, len(before.steps), len(program.steps), seconds))
     return program
+
+
+def _run_pass(run: Pass, program: LoopProgram, gate: Gate | None) -> LoopProgram:
+    if gate is None:
+        return run(program)
+    token = _GATE.set(gate)
+    try:
+        return run(program)
+    finally:
+        _GATE.reset(token)
 
 
 def passes_in_force(options: Options) -> tuple[tuple[str, Pass], ...]:

@@ -8,6 +8,7 @@ from torch import fx
 
 from plumbline.compiler.autograd.compile import compile_with_autograd
 from plumbline.compiler.backends import resolve_backend
+from plumbline.compiler.base.config import CONFIG
 from plumbline.compiler.base.options import Options, options_from_environment
 from plumbline.compiler.graph.graph_interpreter import interpret
 from plumbline.compiler.kernel_levels import acceptance
@@ -64,7 +65,7 @@ class PlumblineGraphs:
 def options_of(request: CompileRequest) -> Options:
     """Return the compiler's options; stock's options do not apply."""
     del request
-    return options_from_environment()
+    return CONFIG.apply(options_from_environment())
 
 
 def _recorded(graph: fx.GraphModule, label: str, seen: list[CapturedGraph]) -> GraphProgram:

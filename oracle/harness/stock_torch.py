@@ -8,8 +8,9 @@ import functools
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ with warnings.catch_warnings():  # torch deprecates parts of itself while it is 
     from torch._dynamo.eval_frame import skip_code
     from torch._dynamo.utils import counters
     from torch._inductor import compile_fx
+    from torch._inductor.compiler_bisector import CompilerBisector
 
 from .boundary_function import CODE as BOUNDARY_CODE
 from .boundary_function import boundary_function, remember_compiled_module
@@ -56,6 +58,8 @@ class _RecordingBackend:
 
 
 def _stock_backend(name: str, request: CompileRequest) -> Callable[..., Any]:
+    if name == "inductor" and any(switches.without_inductor for switches in _SWITCHES):
+        name = "aot_eager_decomp_partition"
     if name == "inductor":
         wrapper: Callable[..., Any] = torch._TorchCompileInductorWrapper
         mode = request.mode or (None if request.options else "default")
@@ -328,3 +332,135 @@ def _inner_facts(graph: torch.fx.GraphModule) -> dict[str, Any]:
     """Return what AOTAutograd would tell the inner compiler about this graph."""
     names = [str(node.target) for node in graph.graph.nodes if node.op == "placeholder"]
     return {"is_backward": True} if any(name.startswith("tangents_") for name in names) else {}
+
+
+# -- switches: what of stock can be left out, for the bisector ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StockApplication:
+    """One thing that stock says it is about to do: the subsystem, its number there, and stock's words for it."""
+
+    subsystem: str
+    number: int
+    what: str
+
+
+@dataclass(slots=True)
+class StockSwitches:
+    """Which parts of stock are in force.
+
+    options: (configuration, name) -> value.  subsystem: the one of `STOCK_SUBSYSTEMS` that is limited.  most: how many
+    of its applications happen, the first ones.  without_inductor: inductor's decompositions and partition, run by ATen.
+    applied: what happened, filled while it compiles.
+    """
+
+    options: Mapping[tuple[str, str], object] = field(default_factory=dict)
+    subsystem: str = ""
+    most: int = 0
+    without_inductor: bool = False
+    applied: list[StockApplication] = field(default_factory=list)
+
+    def is_off(self, subsystem: str, words: Callable[[], str] | None) -> bool:
+        """Return whether stock is to leave out what it is about to do; it is on record if it is not."""
+        number = sum(each.subsystem == subsystem for each in self.applied)
+        if subsystem == self.subsystem and number >= self.most:
+            return True
+        self.applied.append(StockApplication(subsystem, number, " ".join(words().split())[:200] if words else ""))
+        return False
+
+
+STOCK_SUBSYSTEMS = ("decomposition", "pre_grad_passes", "joint_graph_passes", "post_grad_passes", "lowerings")
+"""What stock counts for its own bisector, in the order of its pipeline."""
+
+_NOTHING_DYNAMIC = (("dynamo", "specialize_float", True), ("dynamo", "automatic_dynamic_shapes", False))
+# By the backend that is wrong first: options that leave out something, or do it in the plainer way.
+STOCK_OPTIONS: Mapping[str, tuple[tuple[str, str, object], ...]] = {
+    "eager": (
+        ("dynamo", "specialize_float", True),
+        ("dynamo", "specialize_int", True),
+        ("dynamo", "automatic_dynamic_shapes", False),
+        ("dynamo", "guard_nn_modules_using_dict_tags", False),
+        ("dynamo", "skip_tensor_guards_with_matching_dict_tags", False),
+        ("dynamo", "skip_nnmodule_hook_guards", False),
+        ("dynamo", "skip_no_tensor_aliasing_guards_on_parameters", False),
+        ("dynamo", "assume_dunder_attributes_remain_unchanged", False),
+        ("dynamo", "enable_cpp_guard_manager", False),
+        ("dynamo", "inline_inbuilt_nn_modules", False),
+        ("dynamo", "trace_numpy", False),
+        ("dynamo", "enable_trace_contextlib", False),
+        ("dynamo", "capture_autograd_function", False),
+        ("dynamo", "capture_func_transforms", False),
+        ("dynamo", "use_numpy_random_stream", True),
+        ("dynamo", "rewrite_assert_with_torch_assert", False),
+        ("dynamo", "enable_dynamo_decompositions", False),
+        ("dynamo", "fake_tensor_cache_enabled", False),
+    ),
+    "aot_eager": (
+        ("functorch", "view_replay_for_aliased_outputs", False),
+        ("functorch", "treat_parameters_as_free_to_save", False),
+        ("functorch", "guess_tangent_strides_as_outputs", False),
+        ("functorch", "graphsafe_rng_functionalization", False),
+        ("functorch", "static_weight_shapes", False),
+        *_NOTHING_DYNAMIC,
+    ),
+    "aot_eager_decomp_partition": (
+        ("functorch", "cse", False),
+        ("functorch", "ban_recompute_used_far_apart", False),
+        ("functorch", "treat_parameters_as_free_to_save", False),
+    ),
+    "inductor": (
+        ("inductor", "emulate_precision_casts", True),
+        ("inductor", "eager_numerics.division_rounding", True),
+        ("inductor", "cpp.simdlen", 1),
+        ("inductor", "cpp.threads", 1),
+        ("inductor", "cpp.enable_loop_tail_vec", False),
+        ("inductor", "cpp.enable_tiling_heuristics", False),
+        ("inductor", "split_reductions", False),
+        ("inductor", "online_softmax", False),
+        ("inductor", "inplace_buffers", False),
+        ("inductor", "allow_buffer_reuse", False),
+        ("inductor", "pattern_matcher", False),
+        ("inductor", "joint_graph_constant_folding", False),
+        ("inductor", "constant_and_index_propagation", False),
+        ("inductor", "optimize_scatter_upon_const_tensor", False),
+        ("inductor", "layout_optimization", False),
+        ("inductor", "comprehensive_padding", False),
+        ("inductor", "epilogue_fusion", False),
+        ("inductor", "max_fusion_size", 1),
+        *_NOTHING_DYNAMIC,
+    ),
+}
+_CONFIGURATION = {"dynamo": torch._dynamo.config, "inductor": torch._inductor.config, "functorch": functorch_config}
+_SWITCHES: list[StockSwitches] = []
+
+
+@contextmanager
+def stock_switched(switches: StockSwitches) -> Iterator[None]:
+    """Put switches in force inside the block; nothing comes from caches or goes into them."""
+    patches: dict[str, dict[str, Any]] = {"dynamo": {}, "functorch": {}, "inductor": {"fx_graph_cache": False}}
+    patches["functorch"]["enable_autograd_cache"] = False
+    for (part, name), value in switches.options.items():
+        if name in _CONFIGURATION[part].get_config_copy():  # versions of torch differ
+            patches[part][name] = value
+
+    def disable_subsystem(backend: str, subsystem: str, debug_info: Callable[[], str] | None = None) -> bool:
+        del backend
+        return subsystem in STOCK_SUBSYSTEMS and switches.is_off(subsystem, debug_info)
+
+    bisector: Any = CompilerBisector
+    saved = {name: bisector.__dict__[name] for name in ("disable_subsystem", "bisection_enabled")}
+    torch._dynamo.reset()
+    with ExitStack() as stack:
+        for part, changes in patches.items():
+            if changes:
+                stack.enter_context(_CONFIGURATION[part].patch(changes))
+        bisector.disable_subsystem, bisector.bisection_enabled = staticmethod(disable_subsystem), True
+        _SWITCHES.append(switches)
+        try:
+            yield
+        finally:
+            _SWITCHES.remove(switches)
+            for name, value in saved.items():
+                setattr(bisector, name, value)
+            torch._dynamo.reset()

@@ -11,9 +11,10 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ...base.bisecting.applications import Gate, place_of_code
 from ...values.guard import Guard, GuardKind
 from ...values.source import Argument, Attribute, Injected, Item, Source
-from .guard_rules import RULE_OF_KIND, check_text
+from .guard_rules import RULE_OF_KIND, check_text, guard_words
 from .rule import CHECK_NAMES, CheckSlots
 from .steps import GuardStep, StepOp
 
@@ -80,16 +81,17 @@ class _CheckConstants(dict[str, object]):
         return check
 
 
-def guard_table(guards: tuple[Guard, ...], parameters: list[str]) -> GuardTable:
-    """Return the steps that check the guards in order."""
-    builder = _GuardTableBuilder(parameters)
+def guard_table(guards: tuple[Guard, ...], parameters: list[str], gate: Gate | None = None) -> GuardTable:
+    """Return the steps that check the guards in order; gate: asked for each guard that has steps of its own."""
+    builder = _GuardTableBuilder(parameters, gate)
     for guard in guards:
         builder.add(guard)
     return GuardTable(len(parameters), builder.slots, tuple(builder.steps), builder.places)
 
 
 class _GuardTableBuilder:
-    def __init__(self, parameters: list[str]) -> None:
+    def __init__(self, parameters: list[str], gate: Gate | None) -> None:
+        self.gate = gate
         self.arguments = {name: slot for slot, name in enumerate(parameters)}
         self.slots = len(parameters)
         self.steps: list[GuardStep] = []
@@ -123,6 +125,8 @@ class _GuardTableBuilder:
         slots = CheckSlots(value, others, PythonCheck(guard))
         rule = RULE_OF_KIND[guard.kind]
         steps = rule.steps(guard, slots) if rule.steps is not None else None
+        if steps and self.gate is not None and not _may_be_steps(guard, self.gate):
+            steps = None
         self.steps += steps or [GuardStep(StepOp.PYTHON, value, operand=slots.python_check, extra=others)]
 
     def add_member(self, guard: Guard, source: Injected) -> None:
@@ -137,6 +141,15 @@ class _GuardTableBuilder:
         known = self.steps[position].extra
         assert isinstance(known, tuple)
         self.steps[position] = dataclasses.replace(self.steps[position], extra=(*known, *rows))
+
+
+def _may_be_steps(guard: Guard, gate: Gate) -> bool:
+    place, where = (
+        guard.origin.place() if guard.origin is not None else "",
+        place_of_code(RULE_OF_KIND[guard.kind].steps),
+    )
+    what = f"checked in C that {guard_words(guard)}"
+    return gate.allows("guard", what, rule=guard.kind.name, where=where, place=place)
 
 
 @functools.singledispatch

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from ...base.bisecting.applications import gate_for
 from ...base.options import Options
 from ...base.origin import Origin
 from ...values.guard import Guard
@@ -31,7 +32,11 @@ def guarded_function(
     """
     if not options.guards_in_c or evaluator_type(options) is None:
         return assemble(name, parameters, checks, body, names, origin, module)
-    table = guard_table(guards, parameters)
+    gate = gate_for(options.bisect, "guards")
+    place = origin.place() if origin is not None else ""
+    if gate is not None and not gate.allows("guards", f"checked the guards of {name} in C", place=place):
+        return assemble(name, parameters, checks, body, names, origin, module)
+    table = guard_table(guards, parameters, gate)
     slots = {parameter: slot for slot, parameter in enumerate(parameters)}
     slots |= {name: table.places[source] for source, name in names.fetched.items() if source in table.places}
     named = set(_NAME.findall("\n".join(body)))

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy
 import torch
 
+from ...base.bisecting.applications import gate_for
 from ...base.bundle import Failure, record_failure
 from ...base.events import RanEagerly, Recompiled, record
 from ...base.locks import ForkedLock
@@ -373,11 +374,22 @@ class Unit:
             detail = f"recompile_limit={self.family.options.recompile_limit} specialisations are in use"
             record(RanEagerly(self.name, LIMIT.id, detail, LIMIT.hint, self.origin()))
             return None
+        if not self._may_capture():
+            self.exhausted = True
+            return None
         self._try_to_note(self._note_marks, args)
         specialisation = self.family.capture(self, args)
         self.entries.append(specialisation)
         self.runs.append(specialisation.run)
         return specialisation
+
+    def _may_capture(self) -> bool:
+        gate = gate_for(self.family.options.bisect, "capture")
+        if gate is None:
+            return True
+        part = f"the rest of {self.name}" if self.is_resume else self.name
+        what = f"captured {part}" + (", once more" if self.entries else "")
+        return gate.allows("capture", what, rule="capture", place=self.origin().place())
 
     def symbolic_dimensions(self) -> SymbolicDimensions:
         """Return which dimensions of inputs are to be symbols in the next capture."""

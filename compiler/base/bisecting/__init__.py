@@ -1,0 +1,1 @@
+"""What the compiler does, counted and switched off one by one: the option `bisect`."""

@@ -1,0 +1,1 @@
+"""Which step of a compiler is to blame: the culprit of a failing case."""
