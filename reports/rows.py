@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 from plumbline.compiler.base.errors import UserError
 
 SCHEMA_VERSION = 2
-"""Of the database; raised when a field is added or changes its meaning, with a step in reports/storage/migrations.py."""
+"""Of the database; raised when a field is added or changes its meaning, with a step in storage/migrations.py."""
 
 KINDS = ("nightly", "pull", "local", "fuzz", "sweep", "import")
 """What a run is for.  Only nightly runs (and imported history) move the state of cases."""
