@@ -11,7 +11,7 @@ from _pytest.unittest import TestCaseFunction
 
 from plumbline.compiler.base.errors import UserError
 
-from .plugin_options import PluginOptions, read_aspects
+from .plugin_options import read_aspects
 from .seeding import seed_test
 from .variants import Variant
 
@@ -104,22 +104,24 @@ def _judged_method(item: JudgedTestCase, method: Any) -> Any:
 
 
 def multiply(
-    nodes: Iterable[pytest.Item | pytest.Collector], options: PluginOptions, equip: Callable[[Any], None]
-) -> list[pytest.Item | pytest.Collector]:
-    """Return the nodes with each test function replaced by its variants, adjacent and in order.
+    items: Iterable[pytest.Item], variants_of: Callable[[pytest.Item], list[Variant]], equip: Callable[[Any], None]
+) -> list[pytest.Item]:
+    """Return the items with each test function replaced by its variants, adjacent and in order.
 
-    equip: gives a new item its hooks.  Coroutine tests and items of other plugins stay as they are.
+    variants_of: under which a test runs.  equip: gives a new item its hooks.  Coroutine tests and items of other
+    plugins stay as they are.
     """
-    result: list[pytest.Item | pytest.Collector] = []
-    for node in nodes:
-        kind = _JUDGED_KINDS.get(type(node))
-        if kind is None or _is_coroutine(node):
-            result.append(node)
-            continue
-        for variant in options.variants:
-            item = _variant_of(node, kind, variant)
-            equip(item)
+    result: list[pytest.Item] = []
+    for item in items:
+        kind = _JUDGED_KINDS.get(type(item))
+        if kind is None or _is_coroutine(item):
             result.append(item)
+            continue
+        for variant in variants_of(item):
+            clone = _variant_of(item, kind, variant)
+            equip(clone)
+            item.ihook.pytest_itemcollected(item=clone)
+            result.append(clone)
     return result
 
 
@@ -133,7 +135,7 @@ def _is_coroutine(item: Any) -> bool:
 
 def _variant_of(item: Any, kind: Any, variant: Variant) -> Any:
     spec = getattr(item, "callspec", None) or CallSpec()
-    spec = dataclasses.replace(spec, _idlist=[variant.label, *spec._idlist])
+    spec = dataclasses.replace(spec, _idlist=[*spec._idlist, variant.label])
     clone = kind.from_parent(
         item.parent,
         name=f"{item.originalname}[{spec.id}]",

@@ -2,12 +2,15 @@
 
 import bdb
 import contextlib
+import functools
 import io
+import re
 import time
 import unittest
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +29,11 @@ from .variants import Variant
 
 RERUN_SECONDS = 120.0
 """A body that took longer is not run again to find the first wrong backend."""
+
+_NOT_JUDGED = (
+    "the test passes with reference values, although no judged call explains it: it depends on something that is not "
+    "judged, such as time, the identity of objects or whether code runs compiled"
+)
 
 STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, pytest.exit.Exception, bdb.BdbQuit)
 SKIPS: tuple[type[BaseException], ...] = (pytest.skip.Exception, unittest.SkipTest)
@@ -95,8 +103,10 @@ class ItemRuns:
             boundary=self.options.boundary,
             options=self._judge_options(item),
             targets=self.options.targets,
+            request=self.options.request,
         )
         session.mode = mode
+        session.counts_outside = counts_outside(item)
         if progress.trial is None:
             progress.session = session
             progress.before_body = take_state(all_roots(item))
@@ -111,6 +121,19 @@ class ItemRuns:
         finally:
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
+        if progress.trial is None and session.learned and not session.calls:
+            self._judge_what_was_learned(item, progress)
+
+    def _judge_what_was_learned(self, item: Any, progress: Progress) -> None:
+        """Run a body once more that has shown which of its calls compute; the first run counts if that fails."""
+        first = progress.session
+        if not _can_run_again(item, progress):
+            return
+        ended, again = self._run_again(item, progress, item.variant, "judge")
+        if again is not None and again.calls and (ended or any(call.verdict.failed for call in again.calls)):
+            progress.session = again
+        else:
+            progress.session = first
 
     def finish(self, item: Any, raised: BaseException | None) -> Decision | None:
         """Return the decision for an item whose body has run, None when it was not judged at all."""
@@ -130,16 +153,22 @@ class ItemRuns:
         if decision.kind.fails:
             decision = with_stage(decision, *self._first_wrong(item, progress))
         elif own is not None and calls and _is_failure(item, own):
-            decision = self._own_failure(item, progress, decision)
+            decision = self._own_failure(item, progress, decision, own)
         progress.decision = decision
         return decision
 
-    def _own_failure(self, item: Any, progress: Progress, decision: Decision) -> Decision:
+    def _own_failure(self, item: Any, progress: Progress, decision: Decision, own: BaseException) -> Decision:
         """Tell a test whose own tolerance is too tight from one that fails without a compiler."""
         if not _can_run_again(item, progress):
             return replace(decision, note="not re-run with reference values")
+        calls = progress.session.calls if progress.session is not None else []
+        differs = any(call.verdict.kind not in (VerdictKind.EQUAL, VerdictKind.EAGER_FAILED) for call in calls)
         ended, _ = self._run_again(item, progress, item.variant, "reference")
-        return replace(decision, kind=VerdictKind.SENSITIVE if ended else VerdictKind.EAGER_FAILED)
+        if not ended:
+            return replace(decision, kind=VerdictKind.EAGER_FAILED)
+        if differs and isinstance(own, AssertionError):
+            return replace(decision, kind=VerdictKind.SENSITIVE)
+        return replace(decision, note=_NOT_JUDGED)
 
     def _first_wrong(self, item: Any, progress: Progress) -> tuple[str | None, str]:
         """Return the first wrong backend of the ladder, and, if it is unknown, why."""
@@ -182,6 +211,25 @@ class ItemRuns:
     def _judge_options(self, item: Any) -> JudgeOptions:
         marked = frozenset(str(name) for mark in item.iter_markers("compile_ignore") for name in mark.args)
         return replace(self.options.judge, ignore=self.options.judge.ignore | marked)
+
+
+_COMPILES_ITSELF = re.compile(r"\btorch\.(?:export|onnx|fx|jit|_dynamo|_inductor|_functorch)\b|\bmake_fx\b")
+
+
+def counts_outside(item: Any) -> bool:
+    """Return whether operations outside of boundaries are counted: not where a test compiles something itself.
+
+    Counting takes a torch function mode, which other compilers than those under test would try to capture.
+    """
+    return _names_no_compiler(str(item.path))
+
+
+@functools.lru_cache(maxsize=64)
+def _names_no_compiler(path: str) -> bool:
+    try:
+        return _COMPILES_ITSELF.search(Path(path).read_text("utf-8", "replace")) is None
+    except OSError:
+        return False
 
 
 def unittest_ending(item: Any) -> BaseException | None:

@@ -37,6 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from .active import activate
 
         activate(config)
+    elif config.getoption("lf", False) or config.getoption("failedfirst", False):
+        from .variant_ids import last_failed, name_tests_alone
+
+        name_tests_alone(last_failed(config) or {})  # what failed in a judged run runs again without the judge
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
