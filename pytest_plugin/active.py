@@ -14,9 +14,11 @@ from .fixtures import announce, withdraw
 from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
+from .judged_share import judged_share
+from .junit_results import properties_of
 from .plugin_options import PluginOptions, read_options
 from .result_rows import item_rows
-from .results import ROWS, VACUOUS_MARK, Results
+from .results import JUDGED, ROWS, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
 
@@ -156,6 +158,9 @@ class JudgingHooks:
                 seconds=item.stash[SECONDS],
             )
             setattr(report, ROWS, rows)
+            report.user_properties.extend(properties_of(rows["case"]))
+        elif call.when == "call" and progress is not None and progress.session is not None:
+            setattr(report, JUDGED, judged_share(progress.session).sentence)
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

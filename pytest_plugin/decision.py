@@ -103,6 +103,13 @@ def decide(
     return Decision(kind, "passed", worst)
 
 
+def out_of_time(reason: str, expectation: Expectation | None) -> Decision:
+    """Return the decision for a body that was ended because it took too long."""
+    if expectation is not None:
+        return Decision(VerdictKind.CRASH, "xfailed", reason=expectation.reason)
+    return Decision(VerdictKind.CRASH, "failed", reason=reason)
+
+
 def with_stage(decision: Decision, stage: str | None, note: str = "") -> Decision:
     """Return the decision with the first wrong backend named."""
     return replace(decision, stage=stage, note=note)

@@ -18,13 +18,16 @@ import pytest
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
 
+from .budget import over_budget
 from .current import session_is
-from .decision import Decision, Expectation, decide, with_stage
+from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import JudgeSession, StateScope, open_session, take_state
+from .known_failures import read_known
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
+from .time_limit import OutOfTime, at_most
 from .variants import Variant
 
 RERUN_SECONDS = 120.0
@@ -69,6 +72,7 @@ class ItemRuns:
     def __init__(self, options: PluginOptions, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
         self.options = options
         self.available = available
+        self.known = read_known(options.known, update=options.update_known)
         self.keep_frames = keep_frames
         self._shared: SharedState | None = None
         self._wrong: dict[tuple[str, Variant], bool] = {}
@@ -116,7 +120,7 @@ class ItemRuns:
         seed_test(item.test_id)
         started = time.perf_counter()
         try:
-            with session_is(session), session:
+            with at_most(self.options.timeout), session_is(session), session:
                 body()
         finally:
             if progress.trial is None:
@@ -142,13 +146,21 @@ class ItemRuns:
             return None
         progress.own = own = raised if raised is not None else unittest_ending(item)
         calls, statistics = progress.session.calls, progress.session.statistics()
+        expectation = self._expectation(item)
+        if isinstance(own, OutOfTime):
+            decision = progress.decision = out_of_time(str(own), expectation)
+            return decision
         decision = decide(
             calls,
             statistics,
             ended=own is None,
-            expectation=_expectation(item),
+            expectation=expectation,
             require=self.options.require == 1.0,
         )
+        for mark in item.iter_markers("compile_budget"):
+            over = over_budget(mark.kwargs, statistics) if applies(mark, item.variant) else ""
+            if over and decision.outcome in ("passed", "vacuous"):
+                decision = replace(decision, outcome="failed", reason=f"over its compile_budget: {over}")
         self._wrong[item.test_id, item.variant] = decision.kind.fails
         if decision.kind.fails:
             decision = with_stage(decision, *self._first_wrong(item, progress))
@@ -157,6 +169,13 @@ class ItemRuns:
         progress.decision = decision
         return decision
 
+    def _expectation(self, item: Any) -> Expectation | None:
+        for mark in item.iter_markers("compile_xfail"):
+            if applies(mark, item.variant):
+                return Expectation(reason_of(mark), bool(mark.kwargs.get("strict", True)))
+        known = None if self.options.update_known else self.known.reason(item.test_id, item.variant.label)
+        return Expectation(known, True) if known is not None else None
+
     def _own_failure(self, item: Any, progress: Progress, decision: Decision, own: BaseException) -> Decision:
         """Tell a test whose own tolerance is too tight from one that fails without a compiler."""
         if not _can_run_again(item, progress):
@@ -164,6 +183,8 @@ class ItemRuns:
         calls = progress.session.calls if progress.session is not None else []
         differs = any(call.verdict.kind not in (VerdictKind.EQUAL, VerdictKind.EAGER_FAILED) for call in calls)
         ended, _ = self._run_again(item, progress, item.variant, "reference")
+        if ended and decision.kind is VerdictKind.DESIGN and decision.worst is not None:
+            return replace(decision, outcome="xfailed", reason=f"DESIGN: {decision.worst.verdict.sentence}")
         if not ended:
             return replace(decision, kind=VerdictKind.EAGER_FAILED)
         if differs and isinstance(own, AssertionError):
@@ -249,13 +270,6 @@ def _exchange_endings(item: Any, endings: list[Any]) -> list[Any]:
     if before or endings:
         item._excinfo = list(endings)
     return before
-
-
-def _expectation(item: Any) -> Expectation | None:
-    for mark in item.iter_markers("compile_xfail"):
-        if applies(mark, item.variant):
-            return Expectation(reason_of(mark), bool(mark.kwargs.get("strict", True)))
-    return None
 
 
 def _is_failure(item: Any, own: BaseException) -> bool:

@@ -1,6 +1,7 @@
 """The results of a run, collected on the controller: from serial runs and from xdist workers."""
 
 import contextlib
+import os
 import sys
 import time
 from dataclasses import replace
@@ -17,6 +18,10 @@ from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 from plumbline.reports.store import ResultStore, open_store
 
+from .compile_summary import compile_lines
+from .github_annotations import annotations
+from .junit_results import skip_in_junit
+from .known_failures import read_known, updated, write_known
 from .minifying import minify
 from .plugin_options import PluginOptions
 from .result_rows import rows_of_run
@@ -24,6 +29,7 @@ from .summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
 ROWS = "plumbline_rows"
+JUDGED = "plumbline_judged"
 STORE_SECONDS = 1.0
 """How long the row of a test that judged nothing waits for others: a transaction costs more than such a test."""
 
@@ -36,18 +42,23 @@ class Results:
         self.cases: list[CaseRow] = []
         self.trouble = ""  # why results are not, or no longer, stored
         self.page = ""
+        self.known_lines: list[str] = []
         self._store: ResultStore | None = open_store(options.database, write=True)
         self._run: RunRow | None = None
         self._waiting: list[tuple[CaseRow, list[CallRow]]] = []
         self._stored_at = time.monotonic()
         self._config = config
 
+    @pytest.hookimpl(trylast=True)  # after the writer of JUnit's XML
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the rows of a finished item and store them: at once if it judged anything, else soon."""
+        if getattr(report, VACUOUS_MARK, False) and report.when == "call":
+            skip_in_junit(self._config, report, f"VACUOUS: {getattr(report, JUDGED, 'nothing was compiled')}")
         data = getattr(report, ROWS, None)
-        if data is None:
-            return
-        case, calls = rows_of_run(data, self._begun().run_id)
+        if data is not None:
+            self._take(*rows_of_run(data, self._begun().run_id))
+
+    def _take(self, case: CaseRow, calls: list[CallRow]) -> None:
         self.cases.append(case)
         self._waiting.append((case, calls))
         if calls or time.monotonic() - self._stored_at >= STORE_SECONDS:  # the next item may end the process
@@ -57,7 +68,10 @@ class Results:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
         """Show a vacuous test as such, and not among the passed."""
         if getattr(report, VACUOUS_MARK, False) and report.when == "call":
-            return "vacuous", "V", ("VACUOUS", {"yellow": True})
+            return "vacuous", "V", (f"VACUOUS {getattr(report, JUDGED, '')}".strip(), {"yellow": True})
+        judged = getattr(report, JUDGED, "")
+        if judged and report.passed and report.when == "call" and not hasattr(report, "wasxfail"):
+            return "passed", ".", (f"PASSED {judged}", {"green": True})
         return None
 
     @pytest.hookimpl(tryfirst=True)
@@ -68,6 +82,7 @@ class Results:
         if self._run is None:
             return
         self._store_waiting()
+        self._update_known()
         finished = utc_now() if ran_to_its_end(session) else None
         if self._store is not None and finished is not None:
             try:
@@ -85,8 +100,12 @@ class Results:
         if not lines:
             return
         terminalreporter.section("compiled code, judged by plumbline")
-        for line, markup in lines:
+        for line, markup in [*lines, *compile_lines(self.cases)]:
             terminalreporter.line(line, **markup)
+        for annotation in annotations(self.cases, os.environ, str(self._config.rootpath)):
+            terminalreporter.line(annotation)
+        for line in self.known_lines:
+            terminalreporter.line(line)
         place = self.trouble or f"results: {self._shown_database()}"
         terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
         if self.page:
@@ -127,6 +146,18 @@ class Results:
             self._store.append([case for case, _ in waiting], [call for _, calls in waiting for call in calls])
         except UserError as error:
             self._give_up(error)
+
+    def _update_known(self) -> None:
+        place = self.options.known
+        if place is None or not self.options.update_known:
+            return
+        entries = updated(read_known(place, update=True), self.cases)
+        try:
+            write_known(place, entries)
+        except OSError as error:
+            self.trouble = f"the known failures were not written: {error}"
+        else:
+            self.known_lines = [f"known failures: {len(entries)} in {place}"]
 
     def _give_up(self, error: UserError) -> None:
         # A database that fails during the run must not end the test run.

@@ -1,0 +1,5 @@
+"""`python -m plumbline`: the same as the command `plumbline`."""
+
+from .command import main
+
+main()
