@@ -16,11 +16,14 @@ from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
 from .judged_share import judged_share
 from .junit_results import properties_of
+from .known_failures import read_known
+from .last_words import LAST_WORDS, LastWords
 from .plugin_options import PluginOptions, read_options
 from .result_rows import item_rows
 from .results import JUDGED, ROWS, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
+from .worker_deaths import WorkerDeaths
 
 OUTCOME = pytest.StashKey[str]()
 SECONDS = pytest.StashKey[float]()
@@ -37,12 +40,20 @@ def activate(config: pytest.Config) -> None:
         results = None if is_worker else Results(config, options)
     except UserError as error:
         raise pytest.UsageError(error.one_line()) from None
-    runs = ItemRuns(options, available, keep_frames=bool(config.getoption("usepdb", False)))
+    words = getattr(config, "workerinput", {}).get(LAST_WORDS)
+    try:
+        known = read_known(options.known, update=options.update_known)
+    except UserError as error:
+        raise pytest.UsageError(error.one_line()) from None
+    runs = ItemRuns(options, available, keep_frames=bool(config.getoption("usepdb", False)), known=known)
+    runs.last_words = LastWords(words) if words else None
     hooks = JudgingHooks(config, options, runs, asked)
     config.pluginmanager.register(hooks, "plumbline-judging")
     config.pluginmanager.register(VariantHooks(hooks), "plumbline-variants")
     if results is not None:
         config.pluginmanager.register(results, "plumbline-results")
+        if options.isolate:
+            config.pluginmanager.register(WorkerDeaths(known), "plumbline-worker-deaths")
 
 
 class VariantHooks:

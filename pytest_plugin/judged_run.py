@@ -23,7 +23,8 @@ from .current import session_is
 from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import JudgeSession, StateScope, open_session, take_state
-from .known_failures import read_known
+from .known_failures import KnownFailures
+from .last_words import LastWords
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
@@ -69,10 +70,18 @@ class ItemRuns:
     available: each compiler's backends.  keep_frames: keep the user's frames, for the debugger.
     """
 
-    def __init__(self, options: PluginOptions, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
+    def __init__(
+        self,
+        options: PluginOptions,
+        available: Mapping[str, tuple[str, ...]],
+        *,
+        keep_frames: bool,
+        known: KnownFailures,
+    ) -> None:
         self.options = options
         self.available = available
-        self.known = read_known(options.known, update=options.update_known)
+        self.known = known
+        self.last_words: LastWords | None = None
         self.keep_frames = keep_frames
         self._shared: SharedState | None = None
         self._wrong: dict[tuple[str, Variant], bool] = {}
@@ -120,13 +129,20 @@ class ItemRuns:
         seed_test(item.test_id)
         started = time.perf_counter()
         try:
-            with at_most(self.options.timeout), session_is(session), session:
+            with self._time_limit(), session_is(session), session:
                 body()
         finally:
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
         if progress.trial is None and session.learned and not session.calls:
             self._judge_what_was_learned(item, progress)
+
+    @contextlib.contextmanager
+    def _time_limit(self) -> Iterator[None]:
+        seconds = self.options.timeout
+        ends = self.last_words.at_most(seconds) if self.last_words is not None else contextlib.nullcontext()
+        with ends, at_most(seconds):
+            yield
 
     def _judge_what_was_learned(self, item: Any, progress: Progress) -> None:
         """Run a body once more that has shown which of its calls compute; the first run counts if that fails."""

@@ -4,6 +4,8 @@ pytest loads this file in every session, so it imports neither torch nor anythin
 with `--compile-backends` is imported inside the hooks.
 """
 
+from collections.abc import Generator
+
 import pytest
 
 from .fixtures import compiled, declare_markers
@@ -24,6 +26,16 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         from plumbline.oracle.harness.interception_hook import install_import_interception
 
         install_import_interception()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Ask for a worker before pytest-xdist looks whether anybody has."""
+    if is_on(config):
+        from .worker_deaths import isolate
+
+        isolate(config)
+    return (yield)
 
 
 @pytest.hookimpl(trylast=True)

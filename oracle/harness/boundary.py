@@ -170,6 +170,8 @@ def call_signature(reached: Walk) -> object:
 
 def _specialised(visit: Visit) -> object:
     kind, value = visit.kind, visit.value
+    if kind == "tensor" and value.is_nested:  # it has no sizes that could be asked for
+        return value.dim(), value.dtype, value.requires_grad, str(value.device)
     if kind == "tensor":
         stride = tuple(value.stride()) if value.layout == torch.strided else None
         return tuple(value.shape), stride, value.dtype, value.requires_grad, str(value.device)

@@ -53,7 +53,8 @@ class CallBoundary:
         if not self._functions:
             return callee
         if self.is_library_callee(callee):
-            return functools.partial(self._function, session, callee)
+            transformed = isinstance(callee, types.FunctionType) and is_transformed(callee)
+            return functools.partial(self._function, session, _calling(callee) if transformed else callee)
         return functools.partial(_hand_over, session, callee) if _calls_what_it_gets(callee) else callee
 
     def is_library_callee(self, callee: Any) -> bool:
@@ -141,6 +142,17 @@ def is_transformed(function: types.FunctionType) -> bool:
     inner = inspect.unwrap(function)
     root = (getattr(inner, "__module__", None) or "").partition(".")[0]
     return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
+
+
+def _calling(transformed: types.FunctionType) -> types.FunctionType:
+    """Return a function that calls one of torch.func's: compilers capture that call, and not torch's own code."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return transformed(*args, **kwargs)
+
+    inner = inspect.unwrap(transformed)
+    call.__name__, call.__qualname__ = inner.__name__, inner.__qualname__
+    return call
 
 
 def _returns_later(function: types.FunctionType) -> bool:
