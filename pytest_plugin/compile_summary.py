@@ -28,7 +28,7 @@ def _breaks(cases: Sequence[CaseRow]) -> list[Line]:
             if event["kind"] in ("graph_break", "ran_eagerly", "internal_error"):
                 reason = str(event["reason"]).partition("\n")[0]
                 reasons[reason] = str(event.get("where") or "")
-        tests.update(reasons)
+        tests.update(list(reasons))
         for reason, place in reasons.items():
             places.setdefault(reason, Counter()).update([place] if place else [])
     if not tests:

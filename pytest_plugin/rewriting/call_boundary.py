@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..current import current_session
-from .held_tensors import holds_module, holds_tensor, is_tensors
+from .held_tensors import holds_module, holds_tensor, is_plain, is_tensors
 
 # Their functions are parts of programs, not programs of the user.
 BUILDING_BLOCKS = frozenset(
@@ -99,6 +99,8 @@ class CallBoundary:
         owner = getattr(callee, "__self__", callee)
         given = (owner, args, kwargs)
         has_tensor = holds_tensor(given)
+        if not has_tensor and not (owner is callee and is_plain((args, tuple(kwargs.values())))):
+            return callee(*args, **kwargs)  # builds things (models, configurations), or reads them
         modules_first = self._modules_first and holds_module(given)
         function = underlying_function(callee)
         code = function.__code__ if function is not None else None

@@ -31,6 +31,16 @@ def is_tensors(value: object) -> bool:
     return type(inner) in (tuple, list) and bool(inner) and all(map(is_tensors, inner))  # type: ignore[call-overload]  # checked here
 
 
+def is_plain(value: object) -> bool:
+    """Return whether a value is a constant or a plain tuple or list of nothing else."""
+    if type(value) in (tuple, list):
+        return all(map(is_plain, value))  # type: ignore[call-overload]  # checked in the line above
+    return isinstance(value, _CONSTANTS)
+
+
+_CONSTANTS = (int, float, complex, str, type(None), torch.dtype, torch.device, torch.Size)
+
+
 def _holds(value: object, wanted: Callable[[object], bool], depth: int) -> bool:
     if wanted(value):
         return True
