@@ -9,21 +9,21 @@ from plumbline.compiler.base.errors import UserError
 
 from .asked_variants import AskedVariants
 from .decision import Decision
-from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
 from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
-from .judged_share import judged_share
-from .junit_results import properties_of
-from .known_failures import read_known
-from .last_words import LAST_WORDS, LastWords
+from .limits.known_failures import read_known
+from .limits.last_words import LAST_WORDS, LastWords
+from .limits.worker_deaths import WorkerDeaths
 from .plugin_options import PluginOptions, read_options
-from .result_rows import item_rows
-from .results import JUDGED, ROWS, VACUOUS_MARK, Results
+from .reporting.failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
+from .reporting.judged_share import judged_share
+from .reporting.junit_results import properties_of
+from .reporting.result_rows import ROWS, item_rows
+from .results import JUDGED, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
-from .worker_deaths import WorkerDeaths
 
 OUTCOME = pytest.StashKey[str]()
 SECONDS = pytest.StashKey[float]()

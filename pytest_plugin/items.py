@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from plumbline.compiler.base.errors import UserError
 
-from .budget import LIMITS, check_budget
+from .limits.budget import LIMITS, check_budget
 from .plugin_options import read_aspects
 from .seeding import seed_test
 from .variants import Variant, unknown_name

@@ -18,17 +18,17 @@ import pytest
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
 
-from .budget import over_budget
 from .current import session_is
 from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import JudgeSession, StateScope, open_session, take_state
-from .known_failures import KnownFailures
-from .last_words import LastWords
+from .limits.budget import over_budget
+from .limits.known_failures import KnownFailures
+from .limits.last_words import LastWords
+from .limits.time_limit import OutOfTime, at_most
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
-from .time_limit import OutOfTime, at_most
 from .variants import Variant
 
 RERUN_SECONDS = 120.0

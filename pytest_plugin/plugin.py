@@ -32,7 +32,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     """Ask for a worker before pytest-xdist looks whether anybody has."""
     if is_on(config):
-        from .worker_deaths import isolate
+        from .limits.worker_deaths import isolate
 
         isolate(config)
     return (yield)

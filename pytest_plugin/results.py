@@ -18,17 +18,16 @@ from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 from plumbline.reports.store import ResultStore, open_store
 
-from .compile_summary import compile_lines
-from .github_annotations import annotations
-from .junit_results import skip_in_junit
-from .known_failures import read_known, updated, write_known
+from .limits.known_failures import read_known, updated, write_known
 from .minifying import minify
 from .plugin_options import PluginOptions
-from .result_rows import rows_of_run
-from .summary import summary_lines
+from .reporting.compile_summary import compile_lines
+from .reporting.github_annotations import annotations
+from .reporting.junit_results import skip_in_junit
+from .reporting.result_rows import ROWS, rows_of_run
+from .reporting.summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
-ROWS = "plumbline_rows"
 JUDGED = "plumbline_judged"
 STORE_SECONDS = 1.0
 """How long the row of a test that judged nothing waits for others: a transaction costs more than such a test."""

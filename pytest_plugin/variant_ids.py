@@ -1,4 +1,4 @@
-"""Node ids with and without a variant: `f.py::test_gate[0.1]` names all of `f.py::test_gate[0.1-plumbline:eager]`, ...
+"""Node ids with and without a variant: `test_gate[0.1]` names all of `test_gate[0.1-plumbline:eager]`, ...
 
 Light: loaded in a session with the plugin off as well, where `--lf` meets the ids of a judged run.
 """
@@ -15,10 +15,10 @@ _LABEL = re.compile(r"(?P<before>[-\[])(?P<label>(?:plumbline|torch):(?:eager|ao
 def split_id(node_id: str) -> tuple[str, str]:
     """Return the id of a test and the label of the variant, "" where the id names none.
 
-    >>> split_id("f.py::test_gate[0.1-plumbline:eager]")
-    ('f.py::test_gate[0.1]', 'plumbline:eager')
-    >>> split_id("f.py::test_gate")
-    ('f.py::test_gate', '')
+    >>> split_id("test_gate[0.1-plumbline:eager]")
+    ('test_gate[0.1]', 'plumbline:eager')
+    >>> split_id("test_gate")
+    ('test_gate', '')
     """
     found = _LABEL.search(node_id)
     if found is None:

@@ -123,7 +123,7 @@ class CaseRow(Measurements):
     graphs, ops, breaks, recompiles: what the compiler did, summed over boundaries.
     *_seconds: wall time of the whole test, of compiling, of the eager and of the compiled runs.
     notes: remarks that are not failures.  events: graph breaks, recompiles, ... in order, each a mapping with
-    "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/result_rows.py).
+    "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/reporting/result_rows.py).
     """
 
     run_id: str

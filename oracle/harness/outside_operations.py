@@ -21,7 +21,7 @@ class OutsideOperations(TorchFunctionMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # untyped in torch
+        super().__init__()
         self.count = 0
 
     def __enter__(self) -> Self:

@@ -57,4 +57,5 @@ def _project(entry: Mapping[str, Any], where: str, hint: str) -> Project:
     for name in [*sorted(set(entry) - allowed), *sorted(missing)]:
         what = f"the field {name!r} is {'missing' if name in missing else 'unknown'}"
         raise UserError(what, where=where, why=f"fields: {', '.join(sorted(allowed))}", hint=hint)
-    return Project(**{name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()})
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}
+    return Project(**given)

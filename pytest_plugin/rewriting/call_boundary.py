@@ -146,7 +146,7 @@ def is_transformed(function: types.FunctionType) -> bool:
     return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
 
 
-def _calling(transformed: types.FunctionType) -> types.FunctionType:
+def _calling(transformed: types.FunctionType) -> Callable[..., Any]:
     """Return a function that calls one of torch.func's: compilers capture that call, and not torch's own code."""
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -192,7 +192,7 @@ def test_the_requests_of_a_run_reach_the_session(runs: PluginRuns) -> None:
 
 
 def test_the_summary_names_breaks_and_margins() -> None:
-    from plumbline.pytest_plugin.compile_summary import compile_lines
+    from plumbline.pytest_plugin.reporting.compile_summary import compile_lines
     from plumbline.reports.rows import CaseRow
 
     broken = {"kind": "graph_break", "reason": "print: writes", "where": "/x/model.py:3"}

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-ROW = re.compile(r"^\| .+ \| `(?P<module>\w+)\.(?P<case>\w+)` \| (?P<stage>\w+) \| (?P<torch>.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| .+ \| (?P<module>\w+): (?P<case>\w+) \| (?P<stage>\w+) \| (?P<torch>.+) \|$", re.MULTILINE)
 
 
 def test_each_row_is_a_case_with_its_stage_and_versions() -> None:

@@ -349,3 +349,14 @@ def test_what_is_asked_for_the_run_holds_where_the_program_asks_nothing():
         judge.call(torch.cos, CompileRequest(dynamic=False, options={"a": 1}), (torch.ones(3),), {})
     assert [(request.dynamic, request.mode) for request in seen[:1]] == [(True, "max-autotune")]
     assert [(request.dynamic, request.mode) for request in seen[-1:]] == [(False, None)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [torch.nn.UninitializedParameter, lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])],
+    ids=["uninitialised", "nested"],
+)
+def test_arguments_without_sizes_cost_the_call_and_not_the_test(made):
+    with session(boundary="explicit") as judge:
+        assert judge.compiled(lambda x: type(x).__name__)(made()) in ("UninitializedParameter", "Tensor")
+    assert kinds(judge) == [VerdictKind.NO_REFERENCE]

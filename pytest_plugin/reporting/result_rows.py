@@ -7,11 +7,14 @@ from plumbline.oracle.harness.compilers import CompileEvent
 from plumbline.oracle.verdict import ErrorStatistics, Verdict, VerdictKind
 from plumbline.reports.rows import CallRow, CaseRow, Measurements, field_types, identify_case
 
-from .decision import Decision, unjudged_note
+from ..decision import Decision, unjudged_note
+from ..judge_access import JudgedCall, JudgeSession
+from ..variants import Variant
 from .failure_text import headline
-from .judge_access import JudgedCall, JudgeSession
 from .judged_share import judged_share
-from .variants import Variant
+
+ROWS = "plumbline_rows"
+"""Attribute of an item's last report that holds its rows."""
 
 # In rows until the controller, which alone knows the run, fills it in.
 NO_RUN = ""

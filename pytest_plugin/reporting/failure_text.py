@@ -13,10 +13,10 @@ from _pytest._code.code import ExceptionChainRepr, ReprEntry, ReprFileLocation, 
 
 from plumbline.oracle.verdict import ErrorStatistics, Finding, VerdictKind
 
-from .decision import Decision, JudgementError
-from .judge_access import JudgedCall
-from .settings import SETTINGS
-from .variants import LADDER, Variant
+from ..decision import Decision, JudgementError
+from ..judge_access import JudgedCall
+from ..settings import SETTINGS
+from ..variants import LADDER, Variant
 
 CONTEXT_LINES = 3  # of source before and after the user's line
 FINDINGS_SHOWN = 8

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .judge_access import JudgeSession
+from ..judge_access import JudgeSession
 
 NAMES_SHOWN = 3
 

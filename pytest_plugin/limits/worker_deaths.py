@@ -12,12 +12,11 @@ import pytest
 from plumbline.oracle.verdict import VerdictKind
 from plumbline.reports.rows import CaseRow, identify_case
 
+from ..reporting.result_rows import NO_RUN, ROWS
+from ..settings import ISOLATE, setting_value
+from ..variant_ids import split_id
 from .known_failures import KnownFailures
 from .last_words import LAST_WORDS
-from .result_rows import NO_RUN
-from .results import ROWS
-from .settings import ISOLATE, setting_value
-from .variant_ids import split_id
 
 FRAMES_SHOWN = 8
 

@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.compiler.base.errors import UserError
 
-from .judge_access import CompileStatistics
+from ..judge_access import CompileStatistics
 
 LIMITS = ("graphs", "breaks", "recompiles", "seconds")
 
