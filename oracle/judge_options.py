@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-# A boundary is where the test ends and the code that is compiled begins.
-BOUNDARIES = ("module", "call", "explicit")
+# A boundary is where the test ends and the code that is compiled begins.  `auto` joins `module` and `call`.
+BOUNDARIES = ("auto", "module", "call", "explicit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

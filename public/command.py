@@ -447,5 +447,65 @@ def bundles(number: int | None, clear: bool) -> int:
     return 0
 
 
+@plumbline.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--compiler", "compilers", multiple=True, metavar="NAME", help="Compiler to judge.  [default: plumbline]")
+@click.option("--backends", default="all", show_default=True, metavar="NAMES", help="As --compile-backends of pytest.")
+@click.option(
+    "--list",
+    "place",
+    type=click.Path(path_type=Path),
+    default=Path("tests/projects.toml"),
+    show_default=True,
+    metavar="FILE",
+    help="The packages, with version and sample.",
+)
+@click.option("--work", type=click.Path(path_type=Path), default=Path(".plumbline/projects"), show_default=True)
+@click.option("--checkouts", type=click.Path(path_type=Path), metavar="DIR", help="Folder with checkouts by name.")
+@click.option("--minutes", default=20.0, show_default=True, metavar="N", help="Time of each of a package's two runs.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the table to this file as well.")
+def projects(
+    names: tuple[str, ...],
+    compilers: tuple[str, ...],
+    backends: str,
+    place: Path,
+    work: Path,
+    checkouts: Path | None,
+    minutes: float,
+    out: Path | None,
+) -> int:
+    """Run the tests of real packages plainly and judged, and print what the judge saw; exit with 1 if a test was lost.
+
+    Each package gets an environment of its own below --work, which sees the packages that are installed here. Packages
+    and their tests come from where pip and git get them.
+    """
+    from plumbline.pytest_plugin.projects.project_environment import prepare
+    from plumbline.pytest_plugin.projects.project_list import chosen_projects, read_projects
+    from plumbline.pytest_plugin.projects.project_run import ProjectResult, run_project
+    from plumbline.pytest_plugin.projects.project_table import project_table
+    from plumbline.pytest_plugin.variants import LADDER
+
+    chosen = chosen_projects(read_projects(place), names)
+    listed = LADDER if backends == "all" else tuple(backends.split(","))
+    under = ",".join(f"{compiler}:{name}" for compiler in compilers for name in listed) or backends
+    results = []
+    for project in chosen:
+        print(f"{project.name} {project.version} ...", file=sys.stderr, flush=True)
+        try:
+            made = prepare(project, work.absolute(), checkouts.absolute() if checkouts else None)
+            results.append(run_project(project, made, work.absolute(), under, minutes * 60))
+        except UserError as error:
+            results.append(ProjectResult(project=project, trouble=error.one_line()))
+        for test in results[-1].lost:
+            print(f"  lost: {test}", file=sys.stderr)
+        for test in results[-1].vacuous:
+            print(f"  not judged: {test}", file=sys.stderr)
+    table = project_table(results)
+    print(table, end="")
+    if out is not None:
+        out.write_text(table, encoding="utf-8")
+    return 1 if any(result.lost or result.trouble for result in results) else 0
+
+
 if __name__ == "__main__":
     main()

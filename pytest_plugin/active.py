@@ -7,16 +7,22 @@ import pytest
 
 from plumbline.compiler.base.errors import UserError
 
+from .asked_variants import AskedVariants
 from .decision import Decision
-from .failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
 from .fixtures import announce, withdraw
 from .items import JudgedItem, check_markers, multiply, side_by_side
 from .judge_access import available_compilers
 from .judged_run import PROGRESS, STOPS, ItemRuns, forget_unittest_ending
+from .limits.known_failures import read_known
+from .limits.last_words import LAST_WORDS, LastWords
+from .limits.worker_deaths import WorkerDeaths
 from .plugin_options import PluginOptions, read_options
 from .recording.item_source import source_hash
-from .result_rows import item_rows
-from .results import ROWS, VACUOUS_MARK, Results
+from .reporting.failure_text import failure_repr, judgement_error, label_own_failure, traceback_to
+from .reporting.judged_share import judged_share
+from .reporting.junit_results import properties_of
+from .reporting.result_rows import ROWS, item_rows
+from .results import JUDGED, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
 
@@ -30,23 +36,48 @@ def activate(config: pytest.Config) -> None:
     try:
         available = available_compilers()
         options = read_options(config, available)
+        asked = AskedVariants(config, options.variants)
         # Last, because it creates a file: an earlier error must leave nothing behind.
         results = None if is_worker else Results(config, options)
     except UserError as error:
         raise pytest.UsageError(error.one_line()) from None
-    runs = ItemRuns(options, available, keep_frames=bool(config.getoption("usepdb", False)))
-    config.pluginmanager.register(JudgingHooks(config, options, runs), "plumbline-judging")
+    words = getattr(config, "workerinput", {}).get(LAST_WORDS)
+    try:
+        known = read_known(options.known, update=options.update_known)
+    except UserError as error:
+        raise pytest.UsageError(error.one_line()) from None
+    runs = ItemRuns(options, available, keep_frames=bool(config.getoption("usepdb", False)), known=known)
+    runs.last_words = LastWords(words) if words else None
+    hooks = JudgingHooks(config, options, runs, asked)
+    config.pluginmanager.register(hooks, "plumbline-judging")
+    config.pluginmanager.register(VariantHooks(hooks), "plumbline-variants")
     if results is not None:
         config.pluginmanager.register(results, "plumbline-results")
+        if options.isolate:
+            config.pluginmanager.register(WorkerDeaths(known), "plumbline-worker-deaths")
+
+
+class VariantHooks:
+    """The first of all hooks that see what was collected; the others see variants."""
+
+    def __init__(self, hooks: "JudgingHooks") -> None:
+        self.hooks = hooks
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item], config: pytest.Config) -> None:
+        """Make the variants."""
+        self.hooks.make_variants(items, config)
 
 
 class JudgingHooks:
     """Thin hooks around collection and the three phases of an item."""
 
-    def __init__(self, config: pytest.Config, options: PluginOptions, runs: ItemRuns) -> None:
+    def __init__(self, config: pytest.Config, options: PluginOptions, runs: ItemRuns, asked: AskedVariants) -> None:
         self.options = options
         self.runs = runs
-        self.calls = CallRewriter(config) if options.boundary == "call" else None
+        self.asked = asked
+        kinds = frozenset(options.boundary.split(","))
+        self.calls = CallRewriter(config, kinds) if kinds != {"explicit"} else None
         announce(config)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
@@ -55,14 +86,22 @@ class JudgingHooks:
         if self.calls is not None:
             self.calls.undo()
 
-    # Innermost, so that --lf and other plugins see the variants.
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Put the variants of each collected test in its place."""
-        report = yield
-        if report.passed and report.result:
-            report.result = multiply(report.result, self.options, self.runs.equip)
-        return report
+    def make_variants(self, items: list[pytest.Item], config: pytest.Config) -> None:
+        """Put the variants of each collected test in its place.
+
+        Tests are chosen by ids that know nothing of variants, so these are made after the choice, before any other.
+        """
+        prefixes = tuple(config.getoption("deselect", None) or ())
+        left_out = [item for item in items if item.nodeid.startswith(prefixes)] if prefixes else []
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+        kept = [item for item in items if item not in left_out]
+        before = len(items)
+        items[:] = multiply(kept, lambda item: self.asked.of(item, self.options.variants), self.runs.equip)
+        self.asked.note([item for item in items if isinstance(item, JudgedItem)])
+        terminal = config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:  # it counts what is collected, and later subtracts what is left out
+            terminal._numcollected += len(items) + len(left_out) - before
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -132,6 +171,9 @@ class JudgingHooks:
                 source=source_hash(item),
             )
             setattr(report, ROWS, rows)
+            report.user_properties.extend(properties_of(rows["case"]))
+        elif call.when == "call" and progress is not None and progress.session is not None:
+            setattr(report, JUDGED, judged_share(progress.session).sentence)
         return report
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -10,9 +10,11 @@ from .current import current_session
 
 MARKERS = (
     "compile_ignore(aspect, ...): aspects of compiled code that are reported but do not fail this test",
-    "compile_xfail(reason='', *, backend=None, compiler=None, strict=True): compiled code is known to be wrong here; "
-    "an unexpected success fails the test when strict",
-    "compile_skip(reason='', *, backend=None, compiler=None): do not run this test under compilers",
+    "compile_xfail(reason='', *, backend=None, compiler=None, torch=None, strict=True): compiled code is known to be "
+    "wrong here, with torch as in '<2.16'; an unexpected success fails the test when strict",
+    "compile_skip(reason='', *, backend=None, compiler=None, torch=None): do not run this test under compilers",
+    "compile_budget(*, graphs=None, breaks=None, recompiles=None, seconds=None, backend=None, compiler=None, "
+    "torch=None): fail this test where compiling it takes more",
 )
 
 

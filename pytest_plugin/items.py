@@ -7,13 +7,16 @@ from typing import Any
 
 import _pytest.python
 import pytest
+import torch
 from _pytest.unittest import TestCaseFunction
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from plumbline.compiler.base.errors import UserError
 
-from .plugin_options import PluginOptions, read_aspects
+from .limits.budget import LIMITS, check_budget
+from .plugin_options import read_aspects
 from .seeding import seed_test
-from .variants import Variant
+from .variants import Variant, unknown_name
 
 # pytest renamed it in 9.1; the fields stayed.
 CallSpec: Any = getattr(_pytest.python, "CallSpec", None) or _pytest.python.CallSpec2
@@ -104,22 +107,24 @@ def _judged_method(item: JudgedTestCase, method: Any) -> Any:
 
 
 def multiply(
-    nodes: Iterable[pytest.Item | pytest.Collector], options: PluginOptions, equip: Callable[[Any], None]
-) -> list[pytest.Item | pytest.Collector]:
-    """Return the nodes with each test function replaced by its variants, adjacent and in order.
+    items: Iterable[pytest.Item], variants_of: Callable[[pytest.Item], list[Variant]], equip: Callable[[Any], None]
+) -> list[pytest.Item]:
+    """Return the items with each test function replaced by its variants, adjacent and in order.
 
-    equip: gives a new item its hooks.  Coroutine tests and items of other plugins stay as they are.
+    variants_of: under which a test runs.  equip: gives a new item its hooks.  Coroutine tests and items of other
+    plugins stay as they are.
     """
-    result: list[pytest.Item | pytest.Collector] = []
-    for node in nodes:
-        kind = _JUDGED_KINDS.get(type(node))
-        if kind is None or _is_coroutine(node):
-            result.append(node)
-            continue
-        for variant in options.variants:
-            item = _variant_of(node, kind, variant)
-            equip(item)
+    result: list[pytest.Item] = []
+    for item in items:
+        kind = _JUDGED_KINDS.get(type(item))
+        if kind is None or _is_coroutine(item):
             result.append(item)
+            continue
+        for variant in variants_of(item):
+            clone = _variant_of(item, kind, variant)
+            equip(clone)
+            item.ihook.pytest_itemcollected(item=clone)
+            result.append(clone)
     return result
 
 
@@ -133,7 +138,7 @@ def _is_coroutine(item: Any) -> bool:
 
 def _variant_of(item: Any, kind: Any, variant: Variant) -> Any:
     spec = getattr(item, "callspec", None) or CallSpec()
-    spec = dataclasses.replace(spec, _idlist=[variant.label, *spec._idlist])
+    spec = dataclasses.replace(spec, _idlist=[*spec._idlist, variant.label])
     clone = kind.from_parent(
         item.parent,
         name=f"{item.originalname}[{spec.id}]",
@@ -171,20 +176,37 @@ def check_markers(items: Iterable[pytest.Item]) -> None:
         for name in ("compile_xfail", "compile_skip"):
             for mark in item.iter_markers(name):
                 _check_choice(item, mark)
+        for mark in item.iter_markers("compile_budget"):
+            _check_names(item, mark, {*LIMITS, *_WHERE})
+            check_budget(item, mark)
 
 
 def _check_choice(item: pytest.Item, mark: pytest.Mark) -> None:
-    allowed = {"reason", "backend", "compiler"} | ({"strict"} if mark.name == "compile_xfail" else set())
-    for unknown in mark.kwargs.keys() - allowed:
-        why = f"available: {', '.join(sorted(allowed))}"
-        raise UserError(f"{mark.name} has no {unknown!r}", where=item.nodeid, why=why, hint="see pytest --markers")
+    _check_names(item, mark, {"reason", *_WHERE} | ({"strict"} if mark.name == "compile_xfail" else set()))
     if len(mark.args) > 1 or (mark.args and not isinstance(mark.args[0], str)):
         hint = f"write @pytest.mark.{mark.name}('why', backend='inductor')"
         raise UserError(f"{mark.name} takes a reason and names", where=item.nodeid, hint=hint)
 
 
+_WHERE = ("backend", "compiler", "torch")
+
+
+def _check_names(item: pytest.Item, mark: pytest.Mark, allowed: set[str]) -> None:
+    for unknown in mark.kwargs.keys() - allowed:
+        hint = "see pytest --markers"
+        raise unknown_name(f"argument of {mark.name}", unknown, tuple(sorted(allowed)), where=item.nodeid, hint=hint)
+    try:
+        SpecifierSet(str(mark.kwargs.get("torch", "")))
+    except InvalidSpecifier as error:
+        hint = f'write @pytest.mark.{mark.name}(torch="<2.16")'
+        what = f"{mark.name} names no versions of torch"
+        raise UserError(what, where=item.nodeid, why=str(error), hint=hint) from None
+
+
 def applies(mark: pytest.Mark, variant: Variant) -> bool:
-    """Return whether a compile_xfail or compile_skip mark means this variant; names or lists of names."""
+    """Return whether a mark means this variant and this version of torch; names or lists of names."""
+    if not SpecifierSet(str(mark.kwargs.get("torch", ""))).contains(torch.__version__, prereleases=True):
+        return False
     return all(
         choice is None or name == choice or (isinstance(choice, (list, tuple, set)) and name in choice)
         for choice, name in (

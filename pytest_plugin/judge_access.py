@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from plumbline.oracle.comparison.aspects import aspect_names
 from plumbline.oracle.harness.boundary import JudgedCall
-from plumbline.oracle.harness.compilers import CompileStatistics
+from plumbline.oracle.harness.compilers import CompileRequest, CompileStatistics
 from plumbline.oracle.harness.known_compilers import available_compilers
 from plumbline.oracle.harness.session import JudgeSession
 from plumbline.oracle.judge_options import JudgeOptions
@@ -28,10 +28,17 @@ __all__ = [
 ]
 
 
-def open_session(variant: Variant, *, boundary: str, options: JudgeOptions, targets: tuple[str, ...]) -> JudgeSession:
+def open_session(
+    variant: Variant, *, boundary: str, options: JudgeOptions, targets: tuple[str, ...], request: CompileRequest
+) -> JudgeSession:
     """Return a session for one test body; it judges once entered, boundaries as their author wrote them."""
     session = JudgeSession(
-        compiler=variant.compiler, backend=variant.backend, boundary=boundary, options=options, targets=targets
+        compiler=variant.compiler,
+        backend=variant.backend,
+        boundary=boundary,
+        options=options,
+        targets=targets,
+        request=request,
     )
     session.prepare = as_written
     return session

@@ -2,12 +2,15 @@
 
 import bdb
 import contextlib
+import functools
 import io
+import re
 import time
 import unittest
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +19,13 @@ from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.verdict import VerdictKind
 
 from .current import session_is
-from .decision import Decision, Expectation, decide, with_stage
+from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
 from .judge_access import JudgeSession, StateScope, open_session, take_state
+from .limits.budget import over_budget
+from .limits.known_failures import KnownFailures
+from .limits.last_words import LastWords
+from .limits.time_limit import OutOfTime, at_most
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
@@ -26,6 +33,11 @@ from .variants import Variant
 
 RERUN_SECONDS = 120.0
 """A body that took longer is not run again to find the first wrong backend."""
+
+_NOT_JUDGED = (
+    "the test passes with reference values, although no judged call explains it: it depends on something that is not "
+    "judged, such as time, the identity of objects or whether code runs compiled"
+)
 
 STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, pytest.exit.Exception, bdb.BdbQuit)
 SKIPS: tuple[type[BaseException], ...] = (pytest.skip.Exception, unittest.SkipTest)
@@ -58,9 +70,18 @@ class ItemRuns:
     available: each compiler's backends.  keep_frames: keep the user's frames, for the debugger.
     """
 
-    def __init__(self, options: PluginOptions, available: Mapping[str, tuple[str, ...]], *, keep_frames: bool) -> None:
+    def __init__(
+        self,
+        options: PluginOptions,
+        available: Mapping[str, tuple[str, ...]],
+        *,
+        keep_frames: bool,
+        known: KnownFailures,
+    ) -> None:
         self.options = options
         self.available = available
+        self.known = known
+        self.last_words: LastWords | None = None
         self.keep_frames = keep_frames
         self._shared: SharedState | None = None
         self._wrong: dict[tuple[str, Variant], bool] = {}
@@ -95,8 +116,10 @@ class ItemRuns:
             boundary=self.options.boundary,
             options=self._judge_options(item),
             targets=self.options.targets,
+            request=self.options.request,
         )
         session.mode = mode
+        session.counts_outside = counts_outside(item)
         if progress.trial is None:
             progress.session = session
             progress.before_body = take_state(all_roots(item))
@@ -106,11 +129,31 @@ class ItemRuns:
         seed_test(item.test_id)
         started = time.perf_counter()
         try:
-            with session_is(session), session:
+            with self._time_limit(), session_is(session), session:
                 body()
         finally:
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
+        if progress.trial is None and session.learned and not session.calls:
+            self._judge_what_was_learned(item, progress)
+
+    @contextlib.contextmanager
+    def _time_limit(self) -> Iterator[None]:
+        seconds = self.options.timeout
+        ends = self.last_words.at_most(seconds) if self.last_words is not None else contextlib.nullcontext()
+        with ends, at_most(seconds):
+            yield
+
+    def _judge_what_was_learned(self, item: Any, progress: Progress) -> None:
+        """Run a body once more that has shown which of its calls compute; the first run counts if that fails."""
+        first = progress.session
+        if not _can_run_again(item, progress):
+            return
+        ended, again = self._run_again(item, progress, item.variant, "judge")
+        if again is not None and again.calls and (ended or any(call.verdict.failed for call in again.calls)):
+            progress.session = again
+        else:
+            progress.session = first
 
     def finish(self, item: Any, raised: BaseException | None) -> Decision | None:
         """Return the decision for an item whose body has run, None when it was not judged at all."""
@@ -119,27 +162,50 @@ class ItemRuns:
             return None
         progress.own = own = raised if raised is not None else unittest_ending(item)
         calls, statistics = progress.session.calls, progress.session.statistics()
+        expectation = self._expectation(item)
+        if isinstance(own, OutOfTime):
+            decision = progress.decision = out_of_time(str(own), expectation)
+            return decision
         decision = decide(
             calls,
             statistics,
             ended=own is None,
-            expectation=_expectation(item),
+            expectation=expectation,
             require=self.options.require == 1.0,
         )
+        for mark in item.iter_markers("compile_budget"):
+            over = over_budget(mark.kwargs, statistics) if applies(mark, item.variant) else ""
+            if over and decision.outcome in ("passed", "vacuous"):
+                decision = replace(decision, outcome="failed", reason=f"over its compile_budget: {over}")
         self._wrong[item.test_id, item.variant] = decision.kind.fails
         if decision.kind.fails:
             decision = with_stage(decision, *self._first_wrong(item, progress))
         elif own is not None and calls and _is_failure(item, own):
-            decision = self._own_failure(item, progress, decision)
+            decision = self._own_failure(item, progress, decision, own)
         progress.decision = decision
         return decision
 
-    def _own_failure(self, item: Any, progress: Progress, decision: Decision) -> Decision:
+    def _expectation(self, item: Any) -> Expectation | None:
+        for mark in item.iter_markers("compile_xfail"):
+            if applies(mark, item.variant):
+                return Expectation(reason_of(mark), bool(mark.kwargs.get("strict", True)))
+        known = None if self.options.update_known else self.known.reason(item.test_id, item.variant.label)
+        return Expectation(known, True) if known is not None else None
+
+    def _own_failure(self, item: Any, progress: Progress, decision: Decision, own: BaseException) -> Decision:
         """Tell a test whose own tolerance is too tight from one that fails without a compiler."""
         if not _can_run_again(item, progress):
             return replace(decision, note="not re-run with reference values")
+        calls = progress.session.calls if progress.session is not None else []
+        differs = any(call.verdict.kind not in (VerdictKind.EQUAL, VerdictKind.EAGER_FAILED) for call in calls)
         ended, _ = self._run_again(item, progress, item.variant, "reference")
-        return replace(decision, kind=VerdictKind.SENSITIVE if ended else VerdictKind.EAGER_FAILED)
+        if ended and decision.kind is VerdictKind.DESIGN and decision.worst is not None:
+            return replace(decision, outcome="xfailed", reason=f"DESIGN: {decision.worst.verdict.sentence}")
+        if not ended:
+            return replace(decision, kind=VerdictKind.EAGER_FAILED)
+        if differs and isinstance(own, AssertionError):
+            return replace(decision, kind=VerdictKind.SENSITIVE)
+        return replace(decision, note=_NOT_JUDGED)
 
     def _first_wrong(self, item: Any, progress: Progress) -> tuple[str | None, str]:
         """Return the first wrong backend of the ladder, and, if it is unknown, why."""
@@ -184,6 +250,25 @@ class ItemRuns:
         return replace(self.options.judge, ignore=self.options.judge.ignore | marked)
 
 
+_COMPILES_ITSELF = re.compile(r"\btorch\.(?:export|onnx|fx|jit|_dynamo|_inductor|_functorch)\b|\bmake_fx\b")
+
+
+def counts_outside(item: Any) -> bool:
+    """Return whether operations outside of boundaries are counted: not where a test compiles something itself.
+
+    Counting takes a torch function mode, which other compilers than those under test would try to capture.
+    """
+    return _names_no_compiler(str(item.path))
+
+
+@functools.lru_cache(maxsize=64)
+def _names_no_compiler(path: str) -> bool:
+    try:
+        return _COMPILES_ITSELF.search(Path(path).read_text("utf-8", "replace")) is None
+    except OSError:
+        return False
+
+
 def unittest_ending(item: Any) -> BaseException | None:
     """Return the first exception that a unittest case has recorded instead of raising it."""
     recorded = getattr(item, "_excinfo", None)
@@ -201,13 +286,6 @@ def _exchange_endings(item: Any, endings: list[Any]) -> list[Any]:
     if before or endings:
         item._excinfo = list(endings)
     return before
-
-
-def _expectation(item: Any) -> Expectation | None:
-    for mark in item.iter_markers("compile_xfail"):
-        if applies(mark, item.variant):
-            return Expectation(reason_of(mark), bool(mark.kwargs.get("strict", True)))
-    return None
 
 
 def _is_failure(item: Any, own: BaseException) -> bool:

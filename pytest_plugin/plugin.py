@@ -4,6 +4,8 @@ pytest loads this file in every session, so it imports neither torch nor anythin
 with `--compile-backends` is imported inside the hooks.
 """
 
+from collections.abc import Generator
+
 import pytest
 
 from .fixtures import compiled, declare_markers
@@ -26,6 +28,16 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         install_import_interception()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """Ask for a worker before pytest-xdist looks whether anybody has."""
+    if is_on(config):
+        from .limits.worker_deaths import isolate
+
+        isolate(config)
+    return (yield)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Check every setting; with backends chosen, bring in the half of the plugin that works."""
@@ -37,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from .active import activate
 
         activate(config)
+    elif config.getoption("lf", False) or config.getoption("failedfirst", False):
+        from .variant_ids import last_failed, name_tests_alone
+
+        name_tests_alone(last_failed(config) or {})  # what failed in a judged run runs again without the judge
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.compiler.base.errors import UserError
+from plumbline.oracle.harness.compilers import CompileRequest
 from plumbline.oracle.harness.targets import find_target
 from plumbline.oracle.judge_options import BOUNDARIES, JudgeOptions
 from plumbline.reports.places import DEFAULT_DATABASE, database_place
@@ -21,25 +22,41 @@ from .settings import (
     BOUNDARY,
     COMPILERS,
     DATABASE,
+    DYNAMIC,
     GRAD,
     IGNORE,
+    ISOLATE,
+    KNOWN,
     MINIFY,
+    MODE,
+    PROFILE,
+    PROFILES_INI,
     REPORT,
     REQUIRE,
     RNG,
+    SETTINGS,
     TARGET,
+    TIMEOUT,
     TOLD,
+    UPDATE_KNOWN,
     Setting,
+    profile_words,
+    profiles,
     setting_value,
 )
-from .variants import Variant, select_variants
+from .variants import Variant, select_variants, unknown_name
+
+MODES_OF_STOCK = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginOptions:
     """The checked settings of a session.
 
-    variants: under which every test runs, in order.  boundary: one of BOUNDARIES.
+    variants: under which every test runs, in order.  boundary: some of BOUNDARIES, joined by commas.
+    request: what is asked of the compiler.  timeout: seconds a test may take, None without a limit.
+    isolate: tests run in a process of their own.  known: file of known failures, None without one.
+    update_known: it is written anew.
     targets: import paths, all of which import.  judge: how a call is judged.
     require: None, or the least share (0 to 1) of tests in which something must be compiled; 1.0 fails each
     vacuous test by itself.
@@ -56,6 +73,11 @@ class PluginOptions:
     database: str
     report: Path | None
     plan: RunPlan = field(default_factory=RunPlan)
+    request: CompileRequest = field(default_factory=CompileRequest)
+    timeout: float | None = None
+    isolate: bool = False
+    known: Path | None = None
+    update_known: bool = False
 
 
 def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]) -> PluginOptions:
@@ -63,11 +85,12 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
 
     Raises UserError for the first bad value; nothing is written then.
     """
+    _check_profile(config)
     backends = setting_value(config, BACKENDS)
     targets = tuple(setting_value(config, TARGET))
     options = PluginOptions(
         variants=select_variants(backends, setting_value(config, COMPILERS), compilers),
-        boundary=_one_of(config, BOUNDARY, BOUNDARIES),
+        boundary=_some_of(config, BOUNDARY, BOUNDARIES),
         targets=targets,
         judge=JudgeOptions(
             gradients=_one_of(config, GRAD, ("auto", "off")) == "auto",
@@ -80,7 +103,18 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
         database=_database(config),
         report=_report_directory(config),
         plan=read_run_plan(config),
+        request=CompileRequest(
+            dynamic={"auto": None, "yes": True, "no": False}[_one_of(config, DYNAMIC, ("auto", "yes", "no"))],
+            mode=None if setting_value(config, MODE) is None else _one_of(config, MODE, MODES_OF_STOCK),
+        ),
+        timeout=_seconds(setting_value(config, TIMEOUT)),
+        isolate=_one_of(config, ISOLATE, ("no", "yes")) == "yes",
+        known=_known_file(config),
+        update_known=_one_of(config, UPDATE_KNOWN, ("no", "yes")) == "yes",
     )
+    if options.update_known and options.known is None:
+        hint = f"write {KNOWN.option}=known-failures.toml {UPDATE_KNOWN.option}"
+        raise UserError("no file of known failures is named", where=UPDATE_KNOWN.option, hint=hint)
     for target in targets:
         check_target(target)
     if options.report is not None:
@@ -92,12 +126,7 @@ def read_aspects(names: tuple[object, ...], *, where: str) -> frozenset[str]:
     """Return the aspects that are named; raises UserError for one that does not exist."""
     for name in names:
         if name not in aspect_names():
-            raise UserError(
-                f"unknown aspect {name!r}",
-                where=where,
-                why=f"available: {', '.join(aspect_names())}",
-                hint="name aspects from that list",
-            )
+            raise unknown_name("aspect", name, tuple(aspect_names()), where=where, hint="name aspects from that list")
     return frozenset(str(name) for name in names)
 
 
@@ -134,13 +163,51 @@ def _one_of(config: pytest.Config, setting: Setting, allowed: tuple[str, ...]) -
     if value is None:
         return allowed[0]
     if value not in allowed:
-        raise UserError(
-            f"unknown {setting.name} {value!r}",
-            where=setting.option,
-            why=f"available: {', '.join(allowed)}",
-            hint=f"write {setting.option}={allowed[0]}",
-        )
+        raise unknown_name(setting.name, value, allowed, where=setting.option, hint=f"write {setting.option}={{}}")
     return str(value)
+
+
+def _some_of(config: pytest.Config, setting: Setting, allowed: tuple[str, ...]) -> str:
+    """Return the names that are given, joined by commas; the first that is allowed where none is."""
+    names = _names(setting_value(config, setting)) or (allowed[0],)
+    for name in names:
+        if name not in allowed:
+            raise unknown_name(setting.name, name, allowed, where=setting.option, hint=f"write {setting.option}={{}}")
+    return ",".join(map(str, names))
+
+
+def _check_profile(config: pytest.Config) -> None:
+    name = setting_value(config, PROFILE)
+    known = profiles(config)
+    if name is not None and name not in known:
+        hint = f"write a line into {PROFILES_INI} of the ini file: `{name}: --compile-backends=all`"
+        raise unknown_name("profile", name, tuple(known), where=PROFILE.option, hint=hint)
+    options = tuple(setting.option for setting in SETTINGS)
+    for word in profile_words(config):
+        if word.partition("=")[0] not in options:
+            where = f"{PROFILES_INI}, {name}"
+            raise unknown_name("option", word, options, where=where, hint="a profile has options of plumbline alone")
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        hint = f"write {TIMEOUT.option}=300"
+        raise UserError(f"{text!r} is not a number of seconds", where=TIMEOUT.option, hint=hint)
+    return seconds
+
+
+def _known_file(config: pytest.Config) -> Path | None:
+    place = setting_value(config, KNOWN)
+    if place == "":
+        raise UserError("no file named", where=KNOWN.option, hint=f"write {KNOWN.option}=known-failures.toml")
+    typed = getattr(config.option, KNOWN.dest, None) is not None
+    return None if place is None else Path(_from(config, place, typed=typed))
 
 
 def _names(text: str | None) -> tuple[object, ...]:

@@ -1,5 +1,6 @@
 """The results of a run, collected on the controller: from serial runs and from xdist workers."""
 
+import os
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -12,17 +13,21 @@ from plumbline.reports.atomic_file import write_whole
 from plumbline.reports.page import render_page, write_page
 from plumbline.reports.places import page_file
 from plumbline.reports.provenance import cache_state, describe_run
-from plumbline.reports.rows import CaseRow, RunRow, utc_now
+from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 
+from .limits.known_failures import read_known, updated, write_known
 from .minifying import minify
 from .plugin_options import PluginOptions
 from .recording.result_recorder import ResultRecorder
 from .recording.run_plan import partial_reason
-from .result_rows import rows_of_run
-from .summary import summary_lines
+from .reporting.compile_summary import compile_lines
+from .reporting.github_annotations import annotations
+from .reporting.junit_results import skip_in_junit
+from .reporting.result_rows import ROWS, rows_of_run
+from .reporting.summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
-ROWS = "plumbline_rows"
+JUDGED = "plumbline_judged"
 
 
 class Results:
@@ -33,6 +38,7 @@ class Results:
         self.cases: list[CaseRow] = []
         self.trouble = ""  # why the report is not written
         self.page = ""
+        self.known_lines: list[str] = []
         self._recorder = ResultRecorder(options.database, config.rootpath, options.plan)
         self._cache = cache_state()  # before anything is compiled
         self._run: RunRow | None = None
@@ -44,12 +50,16 @@ class Results:
         """Count the tests that were chosen not to run."""
         self._deselected += len(items)
 
+    @pytest.hookimpl(trylast=True)  # after the writer of JUnit's XML
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take the rows of a finished item; one that is run again in this session (by a plugin) is a retry."""
+        if getattr(report, VACUOUS_MARK, False) and report.when == "call":
+            skip_in_junit(self._config, report, f"VACUOUS: {getattr(report, JUDGED, 'nothing was compiled')}")
         data = getattr(report, ROWS, None)
-        if data is None:
-            return
-        case, calls = rows_of_run(data, self._begun().run_id)
+        if data is not None:
+            self._take(*rows_of_run(data, self._begun().run_id))
+
+    def _take(self, case: CaseRow, calls: list[CallRow]) -> None:
         attempt = self.options.plan.attempt + self._attempts[case.case_id]
         self._attempts[case.case_id] += 1
         if attempt > 1:
@@ -61,7 +71,10 @@ class Results:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, object] | None:
         """Show a vacuous test as such, and not among the passed."""
         if getattr(report, VACUOUS_MARK, False) and report.when == "call":
-            return "vacuous", "V", ("VACUOUS", {"yellow": True})
+            return "vacuous", "V", (f"VACUOUS {getattr(report, JUDGED, '')}".strip(), {"yellow": True})
+        judged = getattr(report, JUDGED, "")
+        if judged and report.passed and report.when == "call" and not hasattr(report, "wasxfail"):
+            return "passed", ".", (f"PASSED {judged}", {"green": True})
         return None
 
     @pytest.hookimpl(tryfirst=True)
@@ -71,6 +84,7 @@ class Results:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._run is None:
             return
+        self._update_known()
         finished, partial = utc_now() if ran_to_its_end(session) else None, self._partial(session)
         self._recorder.finish(self._run, finished, partial)
         if self.options.report is not None:
@@ -85,8 +99,12 @@ class Results:
         if not lines:
             return
         terminalreporter.section("compiled code, judged by plumbline")
-        for line, markup in lines:
+        for line, markup in [*lines, *compile_lines(self.cases)]:
             terminalreporter.line(line, **markup)
+        for annotation in annotations(self.cases, os.environ, str(self._config.rootpath)):
+            terminalreporter.line(annotation)
+        for line in self.known_lines:
+            terminalreporter.line(line)
         place = self.trouble or f"results: {self._recorder.place}"
         terminalreporter.line(place, **({"yellow": True} if self.trouble else {}))
         if self.page:
@@ -123,6 +141,18 @@ class Results:
         config = self._config
         typed = [str(arg) for arg in config.args] if config.args_source is config.ArgsSource.ARGS else []
         return partial_reason(vars(config.option), self.options.plan, typed, deselected=self._deselected)
+
+    def _update_known(self) -> None:
+        place = self.options.known
+        if place is None or not self.options.update_known:
+            return
+        entries = updated(read_known(place, update=True), self.cases)
+        try:
+            write_known(place, entries)
+        except OSError as error:
+            self.trouble = f"the known failures were not written: {error}"
+        else:
+            self.known_lines = [f"known failures: {len(entries)} in {place}"]
 
     def _write_page(self, finished: str | None) -> None:
         assert self._run is not None

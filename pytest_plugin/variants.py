@@ -1,5 +1,6 @@
 """A variant: the compiler and backend under which one copy of a test runs."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -72,22 +73,22 @@ def _split(text: str, option: str, example: str) -> tuple[str, ...]:
 
 def _check_compiler(name: str, available: Mapping[str, tuple[str, ...]]) -> None:
     if name not in available:
-        known = ", ".join(available)
-        raise UserError(
-            f"unknown compiler {name!r}",
-            where="--compile-compilers",
-            why=f"available: {known}",
-            hint=f"write --compile-compilers={next(iter(available))}",
-        )
+        hint = "write --compile-compilers={}"
+        raise unknown_name("compiler", name, tuple(available), where="--compile-compilers", hint=hint)
 
 
 def _checked(compiler: str, backend: str, available: Mapping[str, tuple[str, ...]]) -> Variant:
     if backend not in available[compiler]:
-        known = ", ".join(available[compiler])
-        raise UserError(
-            f"unknown backend {backend!r}",
-            where="--compile-backends",
-            why=f"available for {compiler}: {known}",
-            hint="write --compile-backends=all or names from that list",
-        )
+        hint = "write --compile-backends=all or names from that list"
+        raise unknown_name("backend", backend, available[compiler], where="--compile-backends", hint=hint)
     return Variant(compiler, backend)
+
+
+def unknown_name(kind: str, name: object, known: tuple[str, ...], *, where: str, hint: str) -> UserError:
+    """Return the error for a name that does not exist, with the nearest that does; `{}` in the hint stands for it."""
+    near = difflib.get_close_matches(str(name), known, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    why = f"available: {', '.join(known) or 'none'}{meant}"
+    return UserError(
+        f"unknown {kind} {name!r}", where=where, why=why, hint=hint.replace("{}", (near or known or ("none",))[0])
+    )

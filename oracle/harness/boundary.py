@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from ..judge import Judgement, judge_call, with_findings
 from ..judge_options import JudgeOptions
@@ -170,6 +171,8 @@ def call_signature(reached: Walk) -> object:
 
 def _specialised(visit: Visit) -> object:
     kind, value = visit.kind, visit.value
+    if kind == "tensor" and (value.is_nested or is_lazy(value)):  # it has no sizes that could be asked for
+        return type(value), value.dtype, value.requires_grad, str(value.device)
     if kind == "tensor":
         stride = tuple(value.stride()) if value.layout == torch.strided else None
         return tuple(value.shape), stride, value.dtype, value.requires_grad, str(value.device)

@@ -27,11 +27,12 @@ from .compilers import CompileRequest
 class CallTaker(Protocol):
     """An open session, as interception sees it.
 
-    boundary: which calls count, one of BOUNDARIES.  thread: the only thread whose calls it takes.
+    takes_modules: whether calls of modules count that the user has not compiled.
+    thread: the only thread whose calls it takes.
     inside: it is judging a call at this moment.
     """
 
-    boundary: str
+    takes_modules: bool
     thread: int
     inside: bool
 
@@ -128,7 +129,7 @@ def _module_call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     compiled = compiled_module(module)
     if compiled is not None:
         return session.call(compiled[0], compiled[1], args, kwargs)
-    if session.boundary != "module" or _compiled_inside(module):
+    if not session.takes_modules or _compiled_inside(module):
         return STOCK_MODULE_CALL(module, *args, **kwargs)
     return session.call(module, CompileRequest(), args, kwargs)
 

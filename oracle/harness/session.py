@@ -1,9 +1,11 @@
 """A session: judges the calls of every boundary that one test body makes on its thread, and collects the verdicts."""
 
+import contextlib
 import logging
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -19,6 +21,7 @@ from .boundary import Boundary, JudgedCall
 from .boundary_function import boundary_function, set_inside
 from .compilers import CompileRequest, CompileStatistics
 from .known_compilers import find_compiler
+from .outside_operations import OutsideOperations
 from .targets import Target, find_target
 
 # Stock writes its structured trace to this logger; a test runner's handlers would show it under every failing test.
@@ -31,6 +34,9 @@ class JudgeSession:
     mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
     prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
+    boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
+    request: what is asked of the compiler where the program asks for nothing itself.
+    counts_outside: count the operations that run outside every boundary; asked when the session is entered.
     """
 
     def __init__(
@@ -41,12 +47,19 @@ class JudgeSession:
         boundary: str = "module",
         options: JudgeOptions | None = None,
         targets: tuple[str, ...] = (),
+        request: CompileRequest | None = None,
     ) -> None:
-        if boundary not in BOUNDARIES:
-            raise UserError(f"unknown boundary {boundary!r}", hint=f"choose from {', '.join(BOUNDARIES)}")
+        self.kinds = frozenset(boundary.split(","))
+        for kind in self.kinds - frozenset(BOUNDARIES):
+            raise UserError(f"unknown boundary {kind!r}", hint=f"choose from {', '.join(BOUNDARIES)}")
         self.compiler = find_compiler(compiler, backend)
         self.backend = backend
-        self.boundary = boundary
+        self.request = request or CompileRequest()
+        self.takes_modules = bool(self.kinds & {"auto", "module"})
+        self.learned = False  # set by who stands at the call sites: another run of the body would judge more
+        self.outside = OutsideOperations()
+        self.counts_outside = True
+        self._counting = contextlib.ExitStack()
         self.options = options or JudgeOptions()
         self.mode = "judge"
         self.keep_frames = False
@@ -70,9 +83,12 @@ class JudgeSession:
         for target in self._targets:
             target.replace(self._target_function)
         interception.open_to(self)
+        if self.counts_outside:
+            self._counting.enter_context(self.outside)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._counting.close()
         interception.close_to(self)
         for handler in self._silenced:
             _TRACE_LOG.addHandler(handler)
@@ -96,11 +112,15 @@ class JudgeSession:
 
     def _explicit(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def boundary(*args: Any, **kwargs: Any) -> Any:
-            if not interception.takes_calls(self):
-                return fn(*args, **kwargs)
-            return self.call(fn, CompileRequest(), args, kwargs)
+            return self.offer(fn, args, kwargs)
 
         return boundary
+
+    def offer(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run one call of `fn`, judged where this session takes calls at this moment."""
+        if not interception.takes_calls(self):
+            return fn(*args, **kwargs)
+        return self.call(fn, CompileRequest(), args, kwargs)
 
     def _target_function(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         def otherwise(*args: Any, **kwargs: Any) -> Any:
@@ -119,20 +139,31 @@ class JudgeSession:
         set_inside(True)
         interception.watch_modules(False)
         try:
-            if self.mode == "reference":
-                return target(*args, **kwargs)
-            boundary = self._boundary_of(target, request)
-            judgement = boundary.call(args, kwargs)
-            if judgement is None:
-                return boundary.run_unjudged(args, kwargs)
-            self._record_verdict(boundary, judgement)
-            return judgement.unwrap()
+            with self.outside.paused():
+                return self._run(target, request, args, kwargs)
         finally:
             self.inside = False
             set_inside(False)
             interception.watch_modules(interception.is_open_to(self))
 
+    def _run(
+        self, target: Callable[..., Any], request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if self.mode == "reference":
+            return target(*args, **kwargs)
+        boundary = self._boundary_of(target, request)
+        judgement = boundary.call(args, kwargs)
+        if judgement is None:
+            return boundary.run_unjudged(args, kwargs)
+        self._record_verdict(boundary, judgement)
+        return judgement.unwrap()
+
     def _boundary_of(self, target: Callable[..., Any], request: CompileRequest) -> Boundary:
+        request = replace(
+            request,
+            dynamic=self.request.dynamic if request.dynamic is None else request.dynamic,
+            mode=request.mode or (None if request.options else self.request.mode),
+        )
         key = (_identity(target), request.fullgraph, request.dynamic, request.mode, repr(request.options))
         if key not in self._boundaries:
             self._keep.append(target)

@@ -64,9 +64,14 @@ class Node:
         return {node.path: node.value for node in self.tensors()}
 
 
-def _ranges(snapshot: Snapshot, known: Mapping[int, int]) -> dict[range, int]:
-    """Return the addresses of memory that existed before the call, with its numbers: storages first, then arrays."""
-    storages = [(saved.storage, known[key]) for key, saved in snapshot.storages.items() if saved.storage.nbytes()]
+def _ranges(snapshot: Snapshot, stand_ins: StandIns, known: Mapping[int, int]) -> dict[range, int]:
+    """Return the addresses of memory that existed before the call, with its numbers: storages first, then arrays.
+
+    A stand-in's memory has the number of what it replaces.
+    """
+    every = [saved.storage for saved in snapshot.storages.values()]
+    every += [pair.passed.untyped_storage() for pair in stand_ins.pairs]
+    storages = [(one, known[one._cdata]) for one in every if one.nbytes() and one._cdata in known]
     ranges = {range(one.data_ptr(), one.data_ptr() + one.nbytes()): number for one, number in storages}
     for number, array in enumerate(snapshot.arrays):
         start = _address_of(array)
@@ -104,7 +109,7 @@ class Describer:
             before = known.get(pair.original.untyped_storage()._cdata)
             if before is not None:
                 known[pair.passed.untyped_storage()._cdata] = before
-        self.ranges = _ranges(snapshot, known)
+        self.ranges = _ranges(snapshot, stand_ins, known)
         self.tensors = TensorRecorder(known, self.ranges if snapshot.arrays else {})
         self.alive: list[object] = []  # described objects must stay alive: identities would be reused
 

@@ -1,64 +1,123 @@
-"""The `call` boundary at run time: which callee of a test file is judged, and with which arguments."""
+"""The boundary at run time: which calls that a test file makes are judged, and with which arguments."""
 
 import functools
 import inspect
 import sysconfig
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from ..current import current_session
+from .held_tensors import holds_module, holds_tensor, is_plain, is_tensors
 
 # Their functions are parts of programs, not programs of the user.
-BUILDING_BLOCKS = frozenset({"torch", "numpy", "pytest", "_pytest", "pluggy", "plumbline", "hypothesis", "xdist"})
-DEPTH = 3  # how deep in lists, tuples and dicts a tensor argument is looked for
-WIDTH = 32  # how many entries of each are looked at
+BUILDING_BLOCKS = frozenset(
+    "hypothesis matplotlib numpy pandas parameterized pluggy plumbline scipy sklearn torch xdist".split()
+)
+DEPTH = 3  # how often a callable may be wrapped
 
 _STANDARD_LIBRARY = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")})
 _SITES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+
+# Functions of torch that call what they are given, often, and with nothing between that a compiler could see.
+_CALLERS = ("torch.autograd.gradcheck",)
 
 
 class CallBoundary:
     """Stands in front of every call in the test files; set up once per run.
 
     test_files: paths of the files whose calls are looked at; what is defined in them is not a callee.
+    kinds: some of BOUNDARIES.
     """
 
-    def __init__(self, test_files: frozenset[str]) -> None:
+    def __init__(self, test_files: frozenset[str], kinds: Iterable[str] = ("call",)) -> None:
         self._test_files = test_files
+        kinds = frozenset(kinds)
+        self._modules = bool(kinds & {"auto", "module"})
+        self._functions = bool(kinds & {"auto", "call"})
+        self._modules_first = "call" not in kinds
+        self._worth_judging: set[types.CodeType] = set()  # of functions that met no module, or made tensors of nothing
 
     def __call__(self, callee: Any) -> Any:
         """Return what the test file shall call in place of `callee`: itself, unless it may be judged."""
         session = current_session()
-        if session is None or not self.is_library_callee(callee):
+        if session is None or isinstance(callee, type):
             return callee
-        return _judged_with_tensors(session, callee)
+        if isinstance(callee, torch.nn.Module):
+            return self._module(session, callee)
+        owner = getattr(callee, "__self__", None)
+        if self._modules and isinstance(owner, torch.nn.Module) and self.is_programs_own(callee):
+            return functools.partial(_offer, session, callee)
+        if not self._functions:
+            return callee
+        if self.is_library_callee(callee):
+            transformed = isinstance(callee, types.FunctionType) and is_transformed(callee)
+            return functools.partial(self._function, session, _calling(callee) if transformed else callee)
+        return functools.partial(_hand_over, session, callee) if _calls_what_it_gets(callee) else callee
 
     def is_library_callee(self, callee: Any) -> bool:
         """Return whether a callee is a function, method or callable object from outside test files and libraries."""
         if isinstance(callee, (type, types.BuiltinFunctionType, types.MethodWrapperType)):
             return False
         function = underlying_function(callee)
-        if function is None or not self._is_library(function):
+        if function is None or function.__name__.startswith("assert"):  # an assertion compares, it is no program
             return False
-        plain = inspect.unwrap(function)
-        return not (
-            inspect.isgeneratorfunction(plain)
-            or inspect.iscoroutinefunction(plain)
-            or inspect.isasyncgenfunction(plain)
+        return is_transformed(function) or (
+            self.is_programs_own(callee) and self._written_in(function) not in self._test_files
         )
 
-    def _is_library(self, function: types.FunctionType) -> bool:
+    def is_programs_own(self, callee: Any) -> bool:
+        """Return whether a callee runs a function of a program, not of torch and its like, and comes back at once."""
+        function = underlying_function(callee)
+        if function is None:
+            return False
         plain = inspect.unwrap(function)
-        if not isinstance(plain, types.FunctionType):
+        if not isinstance(plain, types.FunctionType) or _returns_later(plain):
             return False
         name = (getattr(plain, "__module__", None) or "").partition(".")[0]
         path = plain.__code__.co_filename
-        if name in BUILDING_BLOCKS or path in self._test_files or path.startswith("<"):
+        if name in BUILDING_BLOCKS or name.startswith(("pytest", "_pytest")) or path.startswith("<"):
             return False
         return path.startswith(_SITES) or not path.startswith(_STANDARD_LIBRARY)
+
+    def _module(self, session: Any, module: torch.nn.Module) -> Any:
+        """Return what stands for a module: one that inherits its `__call__` is met when torch calls it."""
+        own = underlying_function(type(module).__call__)
+        called_by_torch = own is None or (own.__module__ or "").partition(".")[0] in BUILDING_BLOCKS
+        if called_by_torch and self._modules:
+            return module
+        if called_by_torch:
+            return functools.partial(self._function, session, module) if self.is_library_callee(module) else module
+        if not self._modules and not self.is_library_callee(module):
+            return module
+        return functools.partial(_offer, session, types.MethodType(type(module).__call__, module))
+
+    def _function(self, session: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of the library: as a boundary if it computes, and leaves modules to be boundaries."""
+        owner = getattr(callee, "__self__", callee)
+        given = (owner, args, kwargs)
+        has_tensor = holds_tensor(given)
+        if not has_tensor and not (owner is callee and is_plain((args, tuple(kwargs.values())))):
+            return callee(*args, **kwargs)  # builds things (models, configurations), or reads them
+        modules_first = self._modules_first and holds_module(given)
+        function = underlying_function(callee)
+        code = function.__code__ if function is not None else None
+        if code in self._worth_judging or (has_tensor and not modules_first):
+            return _offer(session, callee, *args, **kwargs)
+        calls, outside = len(session.calls), session.outside.count
+        result = callee(*args, **kwargs)
+        # With modules and without one call of theirs, or with numbers alone: whether it computes shows afterwards.
+        computed = session.outside.count > outside if has_tensor else is_tensors(result)
+        if code is not None and computed and len(session.calls) == calls and not session.inside:
+            self._worth_judging.add(code)
+            session.learned = True
+        return result
+
+    def _written_in(self, function: types.FunctionType) -> str:
+        plain = inspect.unwrap(function)
+        return plain.__code__.co_filename if isinstance(plain, types.FunctionType) else ""
 
 
 def underlying_function(callee: Any) -> types.FunctionType | None:
@@ -78,24 +137,50 @@ _WRAPPERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (  # what a callable 
 )
 
 
-def _judged_with_tensors(session: Any, callee: Any) -> Callable[..., Any]:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        # A call without a tensor builds things (models, configurations) or reads them: nothing to compile.
-        if _holds_tensor(getattr(callee, "__self__", callee)) or _holds_tensor(args) or _holds_tensor(kwargs):
-            return session.compiled(callee)(*args, **kwargs)
-        return callee(*args, **kwargs)
+def is_transformed(function: types.FunctionType) -> bool:
+    """Return whether this is what torch.func or torch.vmap made of a function that is not torch's."""
+    if not (function.__globals__.get("__name__") or "").startswith("torch._functorch"):
+        return False
+    inner = inspect.unwrap(function)
+    root = (getattr(inner, "__module__", None) or "").partition(".")[0]
+    return isinstance(inner, types.FunctionType) and inner is not function and root not in BUILDING_BLOCKS
 
+
+def _calling(transformed: types.FunctionType) -> Callable[..., Any]:
+    """Return a function that calls one of torch.func's: compilers capture that call, and not torch's own code."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return transformed(*args, **kwargs)
+
+    inner = inspect.unwrap(transformed)
+    call.__name__, call.__qualname__ = inner.__name__, inner.__qualname__
     return call
 
 
-def _holds_tensor(value: Any, depth: int = DEPTH) -> bool:
-    if isinstance(value, (torch.Tensor, torch.nn.Module)):
-        return True
-    if depth == 0 or isinstance(value, (str, bytes, type, types.ModuleType, types.FunctionType)):
-        return False
-    if isinstance(value, dict):
-        return any(_holds_tensor(each, depth - 1) for each in list(value.values())[:WIDTH])
-    if isinstance(value, (list, tuple)):
-        return any(_holds_tensor(each, depth - 1) for each in value[:WIDTH])
-    fields = getattr(value, "__dict__", None)
-    return isinstance(fields, dict) and _holds_tensor(fields, depth - 1)
+def _returns_later(function: types.FunctionType) -> bool:
+    return bool(
+        inspect.isgeneratorfunction(function)
+        or inspect.iscoroutinefunction(function)
+        or inspect.isasyncgenfunction(function)
+    )
+
+
+def _calls_what_it_gets(callee: Any) -> bool:
+    return isinstance(callee, types.FunctionType) and callee.__module__ in _CALLERS
+
+
+def _hand_over(session: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of torch with functions of the program as boundaries."""
+
+    def handed(value: Any) -> Any:
+        if not isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+            return value
+        function = underlying_function(value)
+        root = (getattr(function, "__module__", None) or "torch").partition(".")[0]
+        return value if root in BUILDING_BLOCKS else session.compiled(value)
+
+    return callee(*map(handed, args), **{name: handed(value) for name, value in kwargs.items()})
+
+
+def _offer(session: Any, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return session.compiled(callee)(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The `call` boundary at collection time: every call in the test files asks the boundary for its callee.
+"""The boundary at collection time: every call in the test files asks the boundary for its callee.
 
 `f(x)` becomes `boundary(f)(x)`: the call itself is still made by the user's frame, so that `super()`,
 `locals()` and friends see what they always see.  Functions get new code objects in place; no file is written.
@@ -17,6 +17,7 @@ from _pytest.assertion.rewrite import rewrite_asserts
 
 HELPER = "@plumbline_boundary"  # not an identifier, so that it cannot clash with a name of the user
 _PYTEST_NAMES = ("@pytest_ar", "@py_builtins")
+_FOLDER_NAMES = ("test", "tests", "testing", "unit_tests")
 _IMPLICIT = ("super", "locals", "globals", "vars", "dir", "isinstance", "len")  # never judged, and some look around
 
 
@@ -44,17 +45,18 @@ def _is_implicit(callee: ast.expr) -> bool:
 class CallRewriter:
     """Puts the boundary into the functions of test files, once per run, and removes it."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, kinds: Iterable[str]) -> None:
         self._config = config
+        self._kinds = frozenset(kinds)
         self._swapped: list[tuple[types.FunctionType, types.CodeType]] = []
         self._namespaces: list[dict[str, Any]] = []
 
     def rewrite(self, items: Iterable[pytest.Item]) -> None:
         """Rewrite the files of these items and all loaded conftests."""
-        from .call_boundary import CallBoundary  # imports torch, and only this boundary needs it
+        from .call_boundary import CallBoundary  # imports torch, which tests may import first
 
         modules = {module.__file__: module for module in self._test_modules(items) if module.__file__}
-        boundary = CallBoundary(frozenset(modules))
+        boundary = CallBoundary(frozenset(modules), self._kinds)
         functions = _functions_by_file(frozenset(modules))
         for path, module in modules.items():
             codes = self._new_codes(Path(path), module)
@@ -73,16 +75,22 @@ class CallRewriter:
         self._namespaces.clear()
 
     def _test_modules(self, items: Iterable[pytest.Item]) -> Iterator[types.ModuleType]:
+        folders = set[Path]()
         for item in items:
             module = getattr(item, "module", None)
             if isinstance(module, types.ModuleType):
+                folders |= set(_test_folders(Path(str(module.__file__))))
                 yield module
         patterns = self._config.getini("python_files")
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if not isinstance(path, str) or "site-packages" in path:
                 continue
-            if Path(path).name == "conftest.py" or any(Path(path).match(pattern) for pattern in patterns):
+            if (
+                Path(path).name == "conftest.py"
+                or any(Path(path).match(pattern) for pattern in patterns)
+                or not folders.isdisjoint(Path(path).parents)
+            ):
                 yield module
 
     def _new_codes(self, path: Path, module: types.ModuleType) -> dict[tuple[str, int], types.CodeType | None]:
@@ -112,6 +120,11 @@ class CallRewriter:
         ):
             self._swapped.append((function, old))
             function.__code__ = new
+
+
+def _test_folders(path: Path) -> list[Path]:
+    """Return the folders around a test file that are named for tests."""
+    return [folder for folder in path.parents if folder.name in _FOLDER_NAMES]
 
 
 def _functions_by_file(paths: frozenset[str]) -> dict[str, list[types.FunctionType]]:

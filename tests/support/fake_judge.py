@@ -8,7 +8,7 @@ import functools
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from plumbline.oracle.harness.compilers import CompileStatistics
@@ -37,8 +37,11 @@ def planned(fn: Callable[..., Any], *, value: Any = None, **kinds: str) -> Calla
 class FakeSession:
     opened: list["FakeSession"] = []  # noqa: RUF012 - shared on purpose: tests look at every session of a run
 
-    def __init__(self, variant: Any, *, boundary: str, options: Any, targets: tuple[str, ...]) -> None:
+    def __init__(
+        self, variant: Any, *, boundary: str, options: Any, targets: tuple[str, ...], request: Any = None
+    ) -> None:
         self.variant, self.boundary, self.options, self.targets = variant, boundary, options, targets
+        self.request, self.learned, self.inside, self.outside = request, False, False, SimpleNamespace(count=0)
         self.mode, self.keep_frames, self.calls = "judge", False, []
         self.active = False
         FakeSession.opened.append(self)

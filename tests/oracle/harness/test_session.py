@@ -9,6 +9,7 @@ import plumbline
 from plumbline.compiler.base.errors import UserError
 from plumbline.oracle import VerdictKind
 from plumbline.oracle.cotangents import gradients_of
+from plumbline.oracle.harness.compilers import CompileRequest
 from plumbline.oracle.harness.interception import start_intercepting, stop_intercepting
 from plumbline.oracle.harness.session import JudgeSession
 
@@ -225,7 +226,10 @@ class Op:
     [
         ({"compiler": "tensorflow", "backend": "eager"}, "unknown compiler 'tensorflow'; choose from"),
         ({"compiler": "torch", "backend": "fast"}, "compiler 'torch' has no backend 'fast'; choose from eager"),
-        ({"compiler": "torch", "backend": "eager", "boundary": "line"}, "unknown boundary 'line'; choose from module"),
+        (
+            {"compiler": "torch", "backend": "eager", "boundary": "line"},
+            "unknown boundary 'line'; choose from auto",
+        ),
         ({"compiler": "torch", "backend": "eager", "targets": ("no_such_thing:f",)}, "cannot be imported"),
         ({"compiler": "torch", "backend": "eager", "targets": ("json:nothing",)}, "does not exist"),
         ({"compiler": "torch", "backend": "eager", "targets": ("math:pi",)}, "is not callable"),
@@ -308,3 +312,51 @@ def test_a_boundary_inside_a_boundary_is_the_plain_program(compiler):
         assert outer(torch.ones(2)).tolist() == [4, 4]
     assert len(judge.calls) == 1
     assert judge.statistics().breaks == ()
+
+
+def test_an_array_over_the_memory_of_an_argument_in_a_graph_is_the_same_memory():
+    weight = torch.ones(3, requires_grad=True)
+    with session(boundary="explicit") as judge:
+        array = judge.compiled(lambda x: x.detach().cpu().numpy())(weight * 2)
+    assert array.tolist() == [2.0, 2.0, 2.0]
+    assert [call.verdict.kind.value for call in judge.calls] == ["EQUAL"], judge.calls
+
+
+def test_a_session_counts_what_runs_outside_of_boundaries_and_hides_its_counter_inside():
+    modes = []
+
+    def program(x):
+        modes.append(torch._C._len_torch_function_stack())
+        return x + 1
+
+    x = torch.ones(3)
+    with session(boundary="explicit") as judge:
+        y = x * 2 - 1
+        torch.testing.assert_close(judge.compiled(program)(y), y + 1)
+        with torch.device("cpu"):
+            judge.compiled(program)(y)
+    assert judge.outside.count == 3
+    assert set(modes) == {0, 1}  # that of the device block is the program's own
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_what_is_asked_for_the_run_holds_where_the_program_asks_nothing():
+    seen = []
+    with session(boundary="explicit", request=CompileRequest(dynamic=True, mode="max-autotune")) as judge:
+        compile_one = judge.compiler.compile
+        judge.compiler.compile = lambda *args, **kwargs: seen.append(args[2]) or compile_one(*args, **kwargs)
+        judge.compiled(torch.sin)(torch.ones(3))
+        judge.call(torch.cos, CompileRequest(dynamic=False, options={"a": 1}), (torch.ones(3),), {})
+    assert [(request.dynamic, request.mode) for request in seen[:1]] == [(True, "max-autotune")]
+    assert [(request.dynamic, request.mode) for request in seen[-1:]] == [(False, None)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [torch.nn.UninitializedParameter, lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])],
+    ids=["uninitialised", "nested"],
+)
+def test_arguments_without_sizes_cost_the_call_and_not_the_test(made):
+    with session(boundary="explicit") as judge:
+        assert judge.compiled(lambda x: type(x).__name__)(made()) in ("UninitializedParameter", "Tensor")
+    assert kinds(judge) == [VerdictKind.NO_REFERENCE]

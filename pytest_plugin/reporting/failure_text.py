@@ -13,23 +13,25 @@ from _pytest._code.code import ExceptionChainRepr, ReprEntry, ReprFileLocation, 
 
 from plumbline.oracle.verdict import ErrorStatistics, Finding, VerdictKind
 
-from .decision import Decision, JudgementError
-from .judge_access import JudgedCall
-from .settings import SETTINGS
-from .variants import LADDER, Variant
+from ..decision import Decision, JudgementError
+from ..judge_access import JudgedCall
+from ..settings import SETTINGS
+from ..variants import LADDER, Variant
 
 CONTEXT_LINES = 3  # of source before and after the user's line
 FINDINGS_SHOWN = 8
 
 _VACUOUS_HINT = (
-    "judge plain functions with --compile-boundary=call, name functions with --compile-target=package.module.function, "
-    "or wrap one with the compiled fixture"
+    "name functions with --compile-target=package.module.function, wrap one with the compiled fixture, or see "
+    "--compile-boundary=call"
 )
 
 
 def headline(decision: Decision, variant: Variant) -> str:
     """Return the line that stands for a failure in summaries and reports."""
-    if decision.kind is VerdictKind.VACUOUS:
+    if decision.kind is VerdictKind.CRASH and decision.worst is None:
+        return f"CRASH at {variant.backend}: {decision.reason}"
+    if decision.kind is VerdictKind.VACUOUS and not decision.reason:
         return f"VACUOUS at {variant.backend}: nothing was compiled"
     if not decision.kind.fails:
         return f"{decision.reason}: compiled code is right ({decision.kind.value}) at {variant.backend}"
@@ -101,6 +103,8 @@ def label_own_failure(report: pytest.TestReport, decision: Decision, item: Any, 
             crash.message = f"SENSITIVE at {item.variant.backend}: {crash.message}"
     elif decision.kind is VerdictKind.EAGER_FAILED:
         text = "EAGER_FAILED: the test fails with eager's own values too; compiled code is not the cause"
+    elif decision.note:
+        text = decision.note
     else:
         return
     margins = [call.verdict.margin for call in calls]

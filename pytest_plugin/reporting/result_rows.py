@@ -7,10 +7,14 @@ from plumbline.oracle.harness.compilers import CompileEvent
 from plumbline.oracle.verdict import ErrorStatistics, Verdict, VerdictKind
 from plumbline.reports.rows import CallRow, CaseRow, Measurements, field_types, identify_case
 
-from .decision import Decision
+from ..decision import Decision, unjudged_note
+from ..judge_access import JudgedCall, JudgeSession
+from ..variants import Variant
 from .failure_text import headline
-from .judge_access import JudgedCall, JudgeSession
-from .variants import Variant
+from .judged_share import judged_share
+
+ROWS = "plumbline_rows"
+"""Attribute of an item's last report that holds its rows."""
 
 # In rows until the controller, which alone knows the run, fills it in.
 NO_RUN = ""
@@ -59,7 +63,7 @@ def _verdict_fields(decision: Decision | None, variant: Variant, calls: Sequence
     if decision is None:
         return {}
     call = decision.worst
-    notes = [decision.note] if decision.note else []
+    notes = [note for note in (decision.note, unjudged_note(calls)) if note]
     notes += [note for each in calls for note in each.verdict.notes]
     fields: dict[str, Any] = {
         "verdict": decision.kind.value,
@@ -69,7 +73,8 @@ def _verdict_fields(decision: Decision | None, variant: Variant, calls: Sequence
         "judged_calls": len(calls),
     }
     if call is None:
-        return fields | {"sentence": headline(decision, variant) if decision.kind is VerdictKind.VACUOUS else ""}
+        said = decision.kind in (VerdictKind.VACUOUS, VerdictKind.CRASH)
+        return fields | {"sentence": headline(decision, variant) if said else ""}
     finding = call.verdict.worst
     return fields | {
         "sentence": finding.sentence if finding is not None else call.verdict.sentence,
@@ -103,8 +108,15 @@ def _compiler_fields(session: JudgeSession | None, calls: Sequence[JudgedCall]) 
         "compile_cpu": float(statistics.compile_cpu),
         "eager_seconds": float(sum(call.verdict.reference_seconds for call in calls)),
         "compiled_seconds": float(sum(call.verdict.candidate_seconds for call in calls)),
-        "events": _event_rows(statistics.events),
+        "events": (*_event_rows(statistics.events), _judged_row(session)),
     }
+
+
+def _judged_row(session: JudgeSession) -> dict[str, Any]:
+    """Return what of the test was judged, as a row beside what the compiler did."""
+    judged = judged_share(session)
+    row = {"kind": "judged", "reason": judged.sentence, "captured": judged.captured}
+    return row if judged.outside is None else row | {"outside": judged.outside}
 
 
 def _event_rows(events: Sequence[CompileEvent]) -> tuple[dict[str, Any], ...]:
