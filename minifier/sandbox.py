@@ -1,7 +1,8 @@
 """A function called in a child process, where a crash, a hang or a huge allocation is a result and not the end.
 
 The child is a fork of this process, so torch is loaded and candidates need no copying; a query costs milliseconds
-more than one in this process.  It uses one thread: a forked OpenMP pool would never wake up.
+more than one in this process.  It uses one thread, as a forked OpenMP pool would never wake up, unless it is told that
+there is no pool yet.
 """
 
 import contextlib
@@ -35,9 +36,12 @@ class ChildOutcome(Generic[T]):
     site: str = ""
 
 
-def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> ChildOutcome[T]:
+def in_child(
+    question: Callable[[], T], seconds: float = QUERY_SECONDS, *, threads: int | None = 1
+) -> ChildOutcome[T]:
     """Run `question` in a forked child and return its picklable answer, or how the child died.
 
+    threads: of torch in the child; None leaves them, for a parent that never ran a kernel on several threads.
     Raises what the question raises; UserError where processes cannot fork.
     """
     if not hasattr(os, "fork"):
@@ -47,7 +51,7 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Child
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _answer(question, writer, traces)
+            _answer(question, writer, traces, threads)
         os.close(writer)
         data, late = _read_all(reader, time.monotonic() + seconds)
         if late:
@@ -66,11 +70,12 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Child
     return ChildOutcome(death=name, site=site)
 
 
-def _answer(question: Callable[[], object], writer: int, traces: IO[str]) -> None:
+def _answer(question: Callable[[], object], writer: int, traces: IO[str], threads: int | None) -> None:
     """Answer in the child and exit at once: no cleanup of the parent's objects, no second flush of its buffers."""
     code = 1
     try:
-        torch.set_num_threads(1)
+        if threads is not None:
+            torch.set_num_threads(threads)
         faulthandler.enable(traces)
         try:
             answer = pickle.dumps((question(), None))
