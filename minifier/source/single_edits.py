@@ -7,9 +7,10 @@ single edits gives a program that no longer fails in the same way.
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from .source_case import Replacement, SourceCase, edited, numbered
+from .source_case import Replacement, SourceCase, blocks, edited, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,19 @@ def _parts(node: Any) -> list[ast.expr]:
             found = [node.left, *node.comparators]
         case ast.IfExp():
             found = [node.body, node.orelse]
+        case ast.Call(ast.Name("next"), [ast.Call(ast.Name("iter"), [ast.List(elts=[first, *_])])]):
+            found = [first]
         case ast.Call():
             of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
             found = [*of, *node.args, *(keyword.value for keyword in node.keywords)]
-        case ast.Attribute() | ast.Subscript() | ast.Starred() | ast.NamedExpr() | ast.Await():
+        case ast.Attribute() | ast.Subscript():
+            found = [node.value, ast.Constant(1)]
+        case ast.Starred() | ast.NamedExpr() | ast.Await():
             found = [node.value]
         case ast.Tuple() | ast.List() if len(node.elts) == 1:
             found = node.elts
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+            found = [ast.List([node.elt], ast.Load())]
         case _:
             found = []
     return [part for part in found if not isinstance(part, ast.Starred)]
@@ -273,6 +280,74 @@ def base_edits(case: SourceCase) -> list[SingleEdit]:
 
 _PLAIN_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
 
+def variable_edits(case: SourceCase) -> list[SingleEdit]:
+    """Put what a variable holds in the place of the variable, where the next statement reads it once, or it is a name."""
+    tree = case.tree()
+    nodes = numbered(tree)
+    numbers = {id(node): number for number, node in enumerate(nodes)}
+    edits = []
+    for block in (part for node in nodes for part in blocks(node)):
+        for here, after in pairwise(block):
+            if not (isinstance(here, ast.Assign) and len(here.targets) == 1 and isinstance(here.targets[0], ast.Name)):
+                continue
+            everywhere = isinstance(here.value, ast.Name | ast.Constant)
+            reads = _reads(tree if everywhere else after, here.targets[0].id)
+            if reads and (everywhere or len(reads) == 1):
+                change = _standing_for(here.value)
+                edits.append(SingleEdit(((numbers[id(here)], _gone), *((numbers[id(read)], change) for read in reads))))
+    return edits
+
+
+def _reads(node: ast.AST, name: str) -> list[ast.Name]:
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part.id == name]
+    return [part for part in names if isinstance(part.ctx, ast.Load)]
+
+
+def _standing_for(value: ast.expr) -> Callable[[Any], Replacement]:
+    text = ast.unparse(value)
+    return lambda _: ast.parse(text, mode="eval").body
+
+
+def call_edits(case: SourceCase) -> list[SingleEdit]:
+    """Put what a function of one expression gives in the place of its call, and take the function out."""
+    tree = case.tree()
+    nodes = numbered(tree)
+    edits = []
+    for number, node in enumerate(nodes):
+        match node:
+            case ast.FunctionDef(body=[ast.Return(value=ast.expr())], decorator_list=[]):
+                names = [one.arg for one in node.args.args]
+                uses = [at for at, part in enumerate(nodes) if isinstance(part, ast.Name) and part.id == node.name]
+                calls = [at for at, part in enumerate(nodes) if _is_plain_call(part, node.name, len(names))]
+                if len(uses) == len(calls) == 1:
+                    edits.append(SingleEdit(((number, _gone), (calls[0], _result(node, names)))))
+    return edits
+
+
+def _is_plain_call(node: ast.AST, name: str, count: int) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=called), args=args, keywords=[]):
+            return called == name and len(args) == count and not any(isinstance(arg, ast.Starred) for arg in args)
+    return False
+
+
+def _result(function: ast.FunctionDef, names: list[str]) -> Callable[[Any], Replacement]:
+    (returned,) = function.body
+    text = ast.unparse(returned).removeprefix("return ")
+
+    def change(call: ast.Call) -> ast.expr:
+        passed = dict(zip(names, call.args, strict=True))
+
+        class Passing(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return passed.get(node.id, node)
+
+        result: ast.expr = Passing().visit(ast.parse(text, mode="eval").body)
+        return result
+
+    return change
+
+
 SINGLE_EDITS: dict[str, EditsOf] = {
     "statements": statement_edits,
     "blocks": block_edits,
@@ -280,6 +355,8 @@ SINGLE_EDITS: dict[str, EditsOf] = {
     "parameters": parameter_edits,
     "base classes": base_edits,
     "expressions": expression_edits,
+    "variables": variable_edits,
+    "calls of one expression": call_edits,
     "constants": constant_edits,
 }
 """All kinds of single edits by what they take out, in the order in which they remove most."""

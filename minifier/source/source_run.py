@@ -39,6 +39,7 @@ class SourceSettings:
     compiler, backend: under test.  seed: of every random generator.  folder: where the program's own modules are.
     threads: of torch's kernels, None as the machine has them.  seconds: until a run is called a hang.
     memory: bytes that one run may have.  sought: a failure to pass others by for.  trace: note the lines that run.
+    warm: the run finds the caches on disk as an equal run before it left them; else they are empty.
     repeat: runs of one candidate, until one fails.  preload: packages that the warm process imports once.
     """
 
@@ -51,6 +52,7 @@ class SourceSettings:
     memory: int = 0
     sought: FailureSignature | None = None
     trace: bool = False
+    warm: bool = False
     repeat: int = 1
     preload: tuple[str, ...] = ()
 

@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -115,7 +116,7 @@ def serve() -> None:
             if settings.compiler not in warmed:
                 warmed.add(settings.compiler)
                 _load(settings)
-            _send(answers, _answered(folder, text, settings))
+            _send(answers, answered(folder, text, settings))
 
 
 def _question(pipe: IO[bytes]) -> tuple[str, SourceSettings]:
@@ -142,16 +143,38 @@ def _tiny(x: torch.Tensor) -> torch.Tensor:
     return (x.sin() + 1).sum()
 
 
-def _answered(folder: str, text: str, settings: SourceSettings) -> RunReport:
-    """Run a program as often as the settings say, until it fails."""
+def answered(folder: str, text: str, settings: SourceSettings) -> RunReport:
+    """Run a program, in children of this process, as often as the settings say and until it fails.
+
+    folder: for its file and its caches; nothing is left there.
+    """
     file = Path(folder) / PROGRAM_FILE
     file.write_text(text, encoding="utf-8")
-    report = _answered_once(str(file), settings)
-    for _ in range(settings.repeat - 1):
+    report = RunReport(None, "not run")
+    for _ in range(settings.repeat):
+        with _empty_caches(folder):
+            report = _answered_once(str(file), settings)
+            if settings.warm and report.signature is None:
+                report = _answered_once(str(file), settings)
         if report.signature is not None or report.own_error:
             break
-        report = _answered_once(str(file), settings)
     return report
+
+
+CACHE_VARIABLES = ("PLUMBLINE_CACHE_DIRECTORY", "TORCHINDUCTOR_CACHE_DIR")
+"""Where the compilers keep what they built."""
+
+
+@contextlib.contextmanager
+def _empty_caches(folder: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in CACHE_VARIABLES}
+    with tempfile.TemporaryDirectory(prefix="caches-", dir=folder, ignore_cleanup_errors=True) as caches:
+        os.environ.update(dict.fromkeys(CACHE_VARIABLES, caches))
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 def _answered_once(file: str, settings: SourceSettings) -> RunReport:
