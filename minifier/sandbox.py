@@ -14,7 +14,7 @@ import select
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Generic, TypeVar
 
@@ -26,6 +26,20 @@ T = TypeVar("T")
 QUERY_SECONDS = 300.0
 """A query that takes longer is called a hang; compiling one graph with stock inductor takes 10 s to 60 s."""
 
+TOO_LATE = "exit 1"
+"""How a child ends that was `not_longer_than` a limit and took longer."""
+
+
+@contextlib.contextmanager
+def not_longer_than(seconds: float) -> Iterator[None]:
+    """End this process, a child, unless the block ends in time; nothing in the process can stop that."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome(Generic[T]):
@@ -36,9 +50,7 @@ class ChildOutcome(Generic[T]):
     site: str = ""
 
 
-def in_child(
-    question: Callable[[], T], seconds: float = QUERY_SECONDS, *, threads: int | None = 1
-) -> ChildOutcome[T]:
+def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS, *, threads: int | None = 1) -> ChildOutcome[T]:
     """Run `question` in a forked child and return its picklable answer, or how the child died.
 
     threads: of torch in the child; None leaves them, for a parent that never ran a kernel on several threads.

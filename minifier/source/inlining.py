@@ -126,7 +126,11 @@ def _taken_apart(case: SourceCase, one: ImportedName) -> SourceCase | None:
     for attribute, name in attributes.found.items():
         part = f"{one.module}.{attribute}"
         is_module = isinstance(getattr(module, attribute, None), ModuleType) and _spec(part) is not None
-        new = ast.Import([ast.alias(part, name)]) if is_module else ast.ImportFrom(one.module, [ast.alias(attribute, name)], 0)
+        new = (
+            ast.Import([ast.alias(part, name)])
+            if is_module
+            else ast.ImportFrom(one.module, [ast.alias(attribute, name)], 0)
+        )
         tree.body.insert(0, new)
     if not attributes.left:
         _remove_import(tree, one)
@@ -203,7 +207,11 @@ def _binds_alike(statement: ast.stmt, source: ast.Import | ast.ImportFrom) -> bo
     """Return whether a statement at the top already binds what an import would bind."""
     if type(statement) is not type(source):
         return False
-    if isinstance(statement, ast.ImportFrom) and isinstance(source, ast.ImportFrom) and statement.module != source.module:
+    if (
+        isinstance(statement, ast.ImportFrom)
+        and isinstance(source, ast.ImportFrom)
+        and statement.module != source.module
+    ):
         return False
     wanted = source.names[0]
     assert isinstance(statement, ast.Import | ast.ImportFrom)
@@ -282,7 +290,7 @@ def _definition(module: str, name: str) -> tuple[str, list[ast.stmt]] | None:
     for _ in range(20):  # re-exports of re-exports
         found = _bindings(module).get(name, ())
         if found and not any(isinstance(statement, ast.Import | ast.ImportFrom) for statement in found):
-            return module, [statement for statement in found]
+            return module, list(found)
         source = next((s for s in found if isinstance(s, ast.ImportFrom)), None)
         if source is None:
             return _by_object(module, name)
@@ -349,8 +357,14 @@ def _names_bound_by(statement: ast.stmt) -> Iterator[str]:
             yield (one.asname or one.name).split(".")[0]
     elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        yield from {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        yield from {
+            n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
     elif isinstance(statement, ast.If | ast.Try | ast.With | ast.For):
-        parts = [*getattr(statement, "body", []), *getattr(statement, "orelse", []), *getattr(statement, "finalbody", [])]
+        parts = [
+            *getattr(statement, "body", []),
+            *getattr(statement, "orelse", []),
+            *getattr(statement, "finalbody", []),
+        ]
         parts += [inner for handler in getattr(statement, "handlers", []) for inner in handler.body]
         yield from dict.fromkeys(name for part in parts for name in _names_bound_by(part))

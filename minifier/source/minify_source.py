@@ -147,8 +147,9 @@ def _written(
     script = source_script(*parts, replace(history, proofs=proof.count), options.out.name)
     ScriptFile(options.out, script).put_in_place()
     limit = "" if reduction.complete else " (budget used up: not minimal)"
+    sort = reduction.signature.sentence()
     sentence = (
         f"REPRODUCES {proof.count}/{options.proofs}: {reduction.lines_before} -> {len(reduction.case)} lines in "
-        f"{reduction.queries} runs{limit}, stage {options.compiler}:{stage}, {reduction.signature.sentence()}: {options.out}"
+        f"{reduction.queries} runs{limit}, stage {options.compiler}:{stage}, {sort}: {options.out}"
     )
     return SourceResult(options.out, reduction, stage, sentence)

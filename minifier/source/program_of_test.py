@@ -1,4 +1,4 @@
-"""A pytest test as a plain program: its module, and at the end the call of the test with its parameters and fixtures."""
+"""A pytest test as a plain program: its module, then the call with its parameters and fixtures."""
 
 import ast
 import contextlib
@@ -86,7 +86,12 @@ _BUILT_IN = {
 
 def _call_lines(item: Any) -> list[str]:
     """Return the statements that do what pytest does for this test: fixtures, setup, the call."""
-    lines = ["import pytest", "", "def _plain(fixture):", "    return getattr(fixture, '__wrapped__', None) or getattr(fixture, '_fixture_function', fixture)"]
+    lines = [
+        "import pytest",
+        "",
+        "def _plain(fixture):",
+        "    return getattr(fixture, '__wrapped__', None) or getattr(fixture, '_fixture_function', fixture)",
+    ]
     lines += ["def _value(made):", "    return next(made) if hasattr(made, '__next__') else made"]
     known: dict[str, str] = {}
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -139,7 +144,9 @@ def _fixture(item: Any, name: str, known: dict[str, str]) -> str:
     function = definition.func.__name__
     owner = "" if "." not in definition.func.__qualname__ else "_test."
     if "request" in definition.argnames:
-        value = repr(item.callspec.params[name]) if hasattr(item, "callspec") and name in item.callspec.params else "None"
+        value = (
+            repr(item.callspec.params[name]) if hasattr(item, "callspec") and name in item.callspec.params else "None"
+        )
         request = f"request=type('Request', (), {{'param': {value}}})"
         given = f"{given}, {request}" if given else request
     return f"_value(_plain({owner}{function})({given}))"

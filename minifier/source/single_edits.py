@@ -94,11 +94,13 @@ def _first_round(loop: ast.For) -> list[ast.stmt]:
 def expression_edits(case: SourceCase) -> list[SingleEdit]:
     """Put a part of an expression in the place of the whole, outer expressions first."""
     nodes = numbered(case.tree())
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     edits = []
     for number, node in enumerate(nodes):
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-            count = len(_parts(node))
-            edits += [_edit(number, lambda whole, place=place: _parts(whole)[place]) for place in range(count)]
+            for place, part in enumerate(_parts(node)):
+                if not (id(node) in called and isinstance(part, ast.Constant)):
+                    edits.append(_edit(number, lambda whole, place=place: _parts(whole)[place]))
     return edits
 
 
@@ -192,7 +194,11 @@ def parameter_edits(case: SourceCase) -> list[SingleEdit]:
         for place, parameter in enumerate(node.args.args):
             if parameter.arg not in read and not (method and place == 0):
                 passed = place - int(method)
-                calls = [(at, _passing_less(passed, parameter.arg)) for at, call in enumerate(nodes) if _is_call(call, called)]
+                calls = [
+                    (at, _passing_less(passed, parameter.arg))
+                    for at, call in enumerate(nodes)
+                    if _is_call(call, called)
+                ]
                 edits.append(SingleEdit(((number, _taking_less(place)), *calls)))
         edits += [_edit(number, _without_default) for _ in node.args.defaults[:1]]
         for kind in ("vararg", "kwarg"):
@@ -258,7 +264,14 @@ def plainer(value: object) -> list[Any]:
     if isinstance(value, int) and value >= 0:
         return [small for small in dict.fromkeys((0, 1, 2, 3, value // 2)) if small < value]
     if isinstance(value, float):
-        ranked = [0.0, 1.0, 2.0, float(round(value)) if abs(value) < 1e9 else value, round(value, 1), float(f"{value:.2g}")]
+        ranked = [
+            0.0,
+            1.0,
+            2.0,
+            float(round(value)) if abs(value) < 1e9 else value,
+            round(value, 1),
+            float(f"{value:.2g}"),
+        ]
         return list(dict.fromkeys(ranked[: ranked.index(value)] if value in ranked else ranked))
     if isinstance(value, str) and value:
         return [""]
@@ -267,7 +280,9 @@ def plainer(value: object) -> list[Any]:
 
 def base_edits(case: SourceCase) -> list[SingleEdit]:
     """Let a class derive from `torch.nn.Module` instead of a module class of a library."""
-    if not any(isinstance(node, ast.Import) and any(a.name == "torch" for a in node.names) for node in case.tree().body):
+    if not any(
+        isinstance(node, ast.Import) and any(a.name == "torch" for a in node.names) for node in case.tree().body
+    ):
         return []
     module = "torch.nn.Module"
     nodes = numbered(case.tree())
@@ -280,8 +295,9 @@ def base_edits(case: SourceCase) -> list[SingleEdit]:
 
 _PLAIN_BASES = (["torch.nn.Module"], ["nn.Module"], ["Module"])
 
+
 def variable_edits(case: SourceCase) -> list[SingleEdit]:
-    """Put what a variable holds in the place of the variable, where the next statement reads it once, or it is a name."""
+    """Put what a variable holds in its place, where the next statement reads it once, or it is a name."""
     tree = case.tree()
     nodes = numbered(tree)
     numbers = {id(node): number for number, node in enumerate(nodes)}

@@ -5,6 +5,7 @@ nodes by their number in `ast.walk` order and is applied to a fresh tree: edits 
 """
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,9 @@ def case_of_tree(tree: ast.Module) -> SourceCase:
 def is_program(case: SourceCase) -> bool:
     """Return whether the text is Python that compiles; `return` outside a function, for example, does not."""
     try:
-        compile(case.text, "<candidate>", "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a candidate may call a number
+            compile(case.text, "<candidate>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError):
         return False
     return True
@@ -94,7 +97,11 @@ class _Plain(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 node.body = node.body[1:] or ([] if isinstance(node, ast.Module) else [ast.Pass()])
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None

@@ -24,7 +24,7 @@ class DropWhatDidNotRun:
         if not lines:
             return
         unused = _not_run(problem.current, lines)
-        if not unused or problem.attempt(edited(problem.current, {number: _nothing for number in unused})):
+        if not unused or problem.attempt(edited(problem.current, dict.fromkeys(unused, _nothing))):
             return
         # A compiler may run what eager did not: then half of it, and half of that.
         self._halves(problem, unused)
@@ -32,7 +32,7 @@ class DropWhatDidNotRun:
     def _halves(self, problem: SourceProblem, unused: list[int]) -> None:
         middle = len(unused) // 2
         for half in (unused[:middle], unused[middle:]):
-            if half and problem.attempt(edited(problem.current, {number: _nothing for number in half})):
+            if half and problem.attempt(edited(problem.current, dict.fromkeys(half, _nothing))):
                 return
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from plumbline.oracle.comparison.aspects import aspect_names
-from plumbline.oracle.harness.compilers import Candidate, CompilerUnderTest, CompileRequest, CompileStatistics
+from plumbline.oracle.harness.compilers import Candidate, CompileRequest, CompilerUnderTest, CompileStatistics
 from plumbline.oracle.harness.session import JudgeSession
 from plumbline.oracle.judge_options import JudgeOptions
 from plumbline.oracle.state.scope import seed_everything
@@ -215,9 +215,9 @@ def run_source(file: str, settings: SourceSettings, phase: Phase) -> RunReport:
     own = ""
     nowhere = io.StringIO()
     try:
-        with session, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-            with _traced(file, lines) if settings.trace else contextlib.nullcontext():
-                runpy.run_path(file, run_name=PROGRAM_NAME)
+        watched = _traced(file, lines) if settings.trace else contextlib.nullcontext()
+        with session, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), watched:
+            runpy.run_path(file, run_name=PROGRAM_NAME)
     except FailureFound:
         pass
     except SystemExit as ending:
