@@ -47,7 +47,8 @@ def _complain(line: str, status: int) -> None:
 
 
 def _from_environment(name: str, option: str | None) -> str | None:
-    return option if option is not None else os.environ.get(name) or None
+    own = name.replace("TORCHDYNAMO_", "PLUMBLINE_")
+    return option if option is not None else os.environ.get(own) or os.environ.get(name) or None
 
 
 _AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"

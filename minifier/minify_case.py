@@ -32,17 +32,15 @@ def minify_case(
 
     Raises UserError when nothing fails or the case fails by itself, NotMinified when no script could be made.
     """
-    reason = ""
     if by != "source":
         answer = _by_graph(case, compiler, backend, options, progress)
         if isinstance(answer, MinifyResult):
             return answer
         if by == "graph" or not _source_may_help(answer):
             raise _for_users(answer)
-        reason = answer.one_line()
         if not (isinstance(answer, NotMinified) and answer.reason == NOTHING_FAILS):
             progress(f"no graph by itself: {answer.what}; the program is reduced instead")
-    return _by_source(case, compiler, backend, options, progress, reason)
+    return _by_source(case, compiler, backend, options, progress)
 
 
 def _source_may_help(error: PlumblineError) -> bool:
@@ -120,9 +118,7 @@ def _nothing_called(case: str) -> str:
     return "compile something with torch.compile, or call an nn.Module"
 
 
-def _by_source(
-    case: str, compiler: str, backend: str, options: MinifyOptions, progress: Progress, reason: str
-) -> MinifyResult:
+def _by_source(case: str, compiler: str, backend: str, options: MinifyOptions, progress: Progress) -> MinifyResult:
     """Reduce the case's program; raises UserError when it does not fail there either."""
     chosen = SourceOptions(
         out=options.out,
@@ -138,7 +134,7 @@ def _by_source(
         found = minify_source(program_of_case(case), _origin(case), chosen, progress)
     except NothingFails as error:
         what = "nothing to minify: no call fails in a fresh process, with warm caches, or in repeated runs"
-        raise UserError(what, where=case, why=reason or error.what, hint=_ANOTHER) from error
+        raise UserError(what, where=case, why=error.what, hint=_ANOTHER) from error
     except DoesNotReproduce as error:
         raise NotMinified("DOES_NOT_REPRODUCE", error.what, why=error.why, hint=error.hint) from error
     lines = len(found.reduction.case)

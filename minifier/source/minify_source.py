@@ -80,7 +80,9 @@ def minify_source(program: Program, origin: str, options: SourceOptions, progres
         conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
         if conditions is None:
             report = warm.ask(case.text, settings)
-            raise NothingFails(report.sentence, where=origin, hint="name another --backend or --compiler")
+            raise NothingFails(
+                report.own_error or report.sentence, where=origin, hint="name another --backend or --compiler"
+            )
         progress(f"{conditions.report.sentence}{'; ' * bool(conditions.sentence)}{conditions.sentence}")
         quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, options.seconds))
         budget = options.budget if options.level > 1 else Budget(0, 0.0)

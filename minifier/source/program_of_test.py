@@ -96,7 +96,7 @@ def _call_lines(item: Any) -> list[str]:
     known: dict[str, str] = {}
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     for name in item.fixturenames:
-        if name in parameters and name not in item._fixtureinfo.name2fixturedefs:
+        if name in parameters and _is_direct(item, name):
             known[name] = _parameter(item, name, parameters[name])
         elif name != "request":
             known[name] = _fixture(item, name, known)
@@ -107,6 +107,12 @@ def _call_lines(item: Any) -> list[str]:
         return [*lines, f"{item.cls.__qualname__}({item.originalname!r}).debug()"]
     setup = [f"_test.setup_method({item.originalname})"] if hasattr(item.cls, "setup_method") else []
     return [*lines, f"_test = {item.cls.__qualname__}()", *setup, f"_test.{item.originalname}({arguments})"]
+
+
+def _is_direct(item: Any, name: str) -> bool:
+    """Return whether a parameter goes to the test itself and not to a fixture of this name."""
+    definitions = item._fixtureinfo.name2fixturedefs.get(name)
+    return not definitions or str(definitions[-1].func.__module__).startswith("_pytest")
 
 
 def _parameter(item: Any, name: str, value: object) -> str:
@@ -136,10 +142,9 @@ def _parameter(item: Any, name: str, value: object) -> str:
 def _fixture(item: Any, name: str, known: dict[str, str]) -> str:
     if name in _BUILT_IN:
         return _BUILT_IN[name]
-    definitions = item._fixtureinfo.name2fixturedefs.get(name)
-    if not definitions or "_pytest" in definitions[-1].func.__module__:
-        return "None"
-    definition = definitions[-1]
+    if _is_direct(item, name):
+        return "None"  # a fixture of pytest's own, which the program may not need
+    definition = item._fixtureinfo.name2fixturedefs[name][-1]
     given = ", ".join(f"{one}={known[one]}" for one in definition.argnames if one in known)
     function = definition.func.__name__
     owner = "" if "." not in definition.func.__qualname__ else "_test."

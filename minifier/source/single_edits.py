@@ -7,6 +7,7 @@ single edits gives a program that no longer fails in the same way.
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -100,8 +101,12 @@ def expression_edits(case: SourceCase) -> list[SingleEdit]:
         if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
             for place, part in enumerate(_parts(node)):
                 if not (id(node) in called and isinstance(part, ast.Constant)):
-                    edits.append(_edit(number, lambda whole, place=place: _parts(whole)[place]))
+                    edits.append(_edit(number, partial(_part_at, place=place)))
     return edits
+
+
+def _part_at(whole: ast.expr, place: int) -> ast.expr:
+    return _parts(whole)[place]
 
 
 def _parts(node: Any) -> list[ast.expr]:
@@ -141,7 +146,7 @@ def element_edits(case: SourceCase) -> list[SingleEdit]:
     for number, node in enumerate(numbered(case.tree())):
         for name in _LISTS.get(type(node), ()):
             for place in reversed(range(len(getattr(node, name)))):
-                edits.append(_edit(number, lambda part, name=name, place=place: _without(part, name, place)))
+                edits.append(_edit(number, partial(_without, name=name, place=place)))
     return edits
 
 
@@ -203,7 +208,7 @@ def parameter_edits(case: SourceCase) -> list[SingleEdit]:
         edits += [_edit(number, _without_default) for _ in node.args.defaults[:1]]
         for kind in ("vararg", "kwarg"):
             if getattr(node.args, kind) is not None and getattr(node.args, kind).arg not in read:
-                edits.append(_edit(number, lambda part, kind=kind: _with(part, args=_with(part.args, **{kind: None}))))
+                edits.append(_edit(number, partial(_without_star, kind=kind)))
         if node.args.kwonlyargs:
             edits.append(_edit(number, _without_keyword_only))
     return edits
@@ -237,6 +242,11 @@ def _passing_less(place: int, name: str) -> Callable[[Any], Replacement]:
     return change
 
 
+def _without_star(function: ast.FunctionDef, kind: str) -> ast.FunctionDef:
+    setattr(function.args, kind, None)
+    return function
+
+
 def _without_default(function: ast.FunctionDef) -> ast.FunctionDef:
     function.args.defaults = function.args.defaults[1:]
     return function
@@ -253,8 +263,12 @@ def constant_edits(case: SourceCase) -> list[SingleEdit]:
     for number, node in enumerate(numbered(case.tree())):
         if isinstance(node, ast.Constant):
             for value in plainer(node.value):
-                edits.append(_edit(number, lambda _, value=value: ast.Constant(value)))
+                edits.append(_edit(number, partial(_constant, value=value)))
     return edits
+
+
+def _constant(_node: ast.Constant, value: Any) -> ast.Constant:
+    return ast.Constant(value)
 
 
 def plainer(value: object) -> list[Any]:

@@ -37,7 +37,9 @@ def source_case(text: str) -> SourceCase:
 
     Raises SyntaxError for text that is not Python.
     """
-    return case_of_tree(_Plain().visit(ast.parse(text)))
+    tree = ast.parse(text)
+    _Plain().visit(tree)
+    return case_of_tree(tree)
 
 
 def case_of_tree(tree: ast.Module) -> SourceCase:

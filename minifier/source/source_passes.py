@@ -45,7 +45,8 @@ def _not_run(case: SourceCase, lines: frozenset[int]) -> list[int]:
     for number, node in enumerate(numbered(case.tree())):
         if not isinstance(node, ast.stmt) or isinstance(node, _NO_CODE):
             continue
-        last = node.body[0].lineno - 1 if getattr(node, "body", None) else node.end_lineno or node.lineno
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         if not any(line in lines for line in range(first, max(first, last) + 1)):
             found.append(number)

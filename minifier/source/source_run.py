@@ -173,7 +173,7 @@ class SourceSession(JudgeSession):
                 name = error.partition("(")[0].partition(":")[0].strip()
                 signature = FailureSignature(VerdictKind.CRASH.value, "exceptions", f"compile ({stage})", name)
                 return RunReport(signature, event.what, calls=len(self.calls))
-            if event.kind == "ran_eagerly" and "recompile" in event.what:
+            if event.kind == "ran_eagerly" and event.what.startswith("limit"):
                 signature = FailureSignature(VerdictKind.CRASH.value, STORM)
                 return RunReport(signature, event.what, calls=len(self.calls))
         return None
@@ -252,4 +252,4 @@ def _traced(file: str, lines: set[int]) -> Any:
         yield
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]  # None turns it off
+        threading.settrace(None)

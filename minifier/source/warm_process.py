@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Self, cast
 
 import torch
 
@@ -120,8 +120,8 @@ def serve() -> None:
 
 
 def _question(pipe: IO[bytes]) -> tuple[str, SourceSettings]:
-    question: Any = _receive(pipe)
-    return question
+    text, settings = cast("tuple[str, SourceSettings]", _receive(pipe))
+    return text, settings
 
 
 def _load(settings: SourceSettings) -> None:
