@@ -16,7 +16,7 @@ RATE_RUNS = 20
 """Runs from which the rate of a failure that comes now and then is estimated."""
 MISSED = 1e-3
 """Chance that a candidate which fails half as often as the program is taken for one that does not fail."""
-MOST_REPEATS = 40
+MOST_REPEATS = 100
 
 
 @dataclass(frozen=True, slots=True)

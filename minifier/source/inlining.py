@@ -62,24 +62,27 @@ def inlined(case: SourceCase, one: ImportedName) -> SourceCase | None:
     home = _definition(one.module, one.attribute)
     if home is None:
         return None
-    module, statements = home
+    module, name, statements = home
     if module != one.module and (not statements or sum(_lines(part) for part in statements) > LARGEST):
-        return _redirected(case, one, module)
+        return _redirected(case, one, module, name)
     if not statements or sum(_lines(part) for part in statements) > LARGEST:
         return None
-    return _with_definition(case, one, module, statements)
+    return _with_definition(case, one, (module, name), statements)
 
 
 def _lines(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def _with_definition(case: SourceCase, one: ImportedName, module: str, statements: list[ast.stmt]) -> SourceCase | None:
+def _with_definition(
+    case: SourceCase, one: ImportedName, home: tuple[str, str], statements: list[ast.stmt]
+) -> SourceCase | None:
+    module, attribute = home
     tree = case.tree()
     taken = _bound_names(tree) - {one.name}
-    renamed: dict[str, str] = {} if one.attribute == one.name else {one.attribute: one.name}
+    renamed: dict[str, str] = {} if attribute == one.name else {attribute: one.name}
     imports: list[ast.stmt] = []
-    for name in sorted(_read_from_module(statements) - {one.attribute}):
+    for name in sorted(_read_from_module(statements) - {attribute}):
         source = _import_of(module, name)
         if source is None:
             continue
@@ -104,10 +107,10 @@ def _futures_first(tree: ast.Module) -> None:
     tree.body = [*futures, *(s for s in tree.body if s not in futures)]
 
 
-def _redirected(case: SourceCase, one: ImportedName, module: str) -> SourceCase:
+def _redirected(case: SourceCase, one: ImportedName, module: str, name: str) -> SourceCase:
     tree = case.tree()
     _remove_import(tree, one)
-    tree.body.insert(0, ast.ImportFrom(module, [ast.alias(one.attribute, one.name)], 0))
+    tree.body.insert(0, ast.ImportFrom(module, [ast.alias(name, one.name)], 0))
     _futures_first(tree)
     return case_of_tree(tree)
 
@@ -285,29 +288,29 @@ def _absolute(module: str, statement: ast.ImportFrom) -> str:
     return f"{package}.{statement.module}" if statement.module else package
 
 
-def _definition(module: str, name: str) -> tuple[str, list[ast.stmt]] | None:
-    """Return where a name is really defined, and its statements there; no statements: only imported from there."""
+def _definition(module: str, name: str) -> tuple[str, str, list[ast.stmt]] | None:
+    """Return the module and name of a definition, and its statements there; none where it cannot be copied."""
     for _ in range(20):  # re-exports of re-exports
         found = _bindings(module).get(name, ())
         if found and not any(isinstance(statement, ast.Import | ast.ImportFrom) for statement in found):
-            return module, list(found)
+            return module, name, list(found)
         source = next((s for s in found if isinstance(s, ast.ImportFrom)), None)
         if source is None:
             return _by_object(module, name)
         (alias,) = [a for a in source.names if (a.asname or a.name) == name][:1]
         module, name = _absolute(module, source), alias.name
         if not can_be_copied(module):
-            return (module, []) if alias.asname in (None, alias.name) else None
+            return module, name, []
     return None
 
 
-def _by_object(module: str, name: str) -> tuple[str, list[ast.stmt]] | None:
+def _by_object(module: str, name: str) -> tuple[str, str, list[ast.stmt]] | None:
     """Return the home of a name that no statement binds: star imports, and packages that load their parts late."""
     value = getattr(_import(module), name, None)
     home = getattr(value, "__module__", None)
     if not isinstance(home, str) or home == module or getattr(value, "__qualname__", "") != name:
         return None
-    return (home, _bindings(home).get(name, [])) if can_be_copied(home) else None
+    return (home, name, _bindings(home).get(name, [])) if can_be_copied(home) else None
 
 
 def _import(module: str) -> ModuleType | None:

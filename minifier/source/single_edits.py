@@ -126,7 +126,7 @@ def _parts(node: Any) -> list[ast.expr]:
             found = [first]
         case ast.Call():
             of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-            found = [*of, *node.args, *(keyword.value for keyword in node.keywords)]
+            found = [*of, *node.args, *(keyword.value for keyword in node.keywords)] or [ast.Constant(0)]
         case ast.Attribute() | ast.Subscript():
             found = [node.value, ast.Constant(1)]
         case ast.Starred() | ast.NamedExpr() | ast.Await():

@@ -73,7 +73,7 @@ class RunReport:
     calls: int = 0
 
 
-class Phase:
+class CompiledMark:
     """One byte that outlives the child: whether it was inside compiled code when it died."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class _WatchedCompiler:
 class SourceSession(JudgeSession):
     """Judges every call of a program, like others or not, and ends it at the first failure that is sought."""
 
-    def __init__(self, settings: SourceSettings, phase: Phase) -> None:
+    def __init__(self, settings: SourceSettings, phase: CompiledMark) -> None:
         super().__init__(compiler=settings.compiler, backend=settings.backend, options=_only(settings.sought))
         self.compiler = _WatchedCompiler(self.compiler, self)
         self.settings = settings
@@ -199,7 +199,7 @@ def _counts(finding: Finding) -> bool:
     return finding.kind.fails and finding.aspect != "exceptions"
 
 
-def run_source(file: str, settings: SourceSettings, phase: Phase) -> RunReport:
+def run_source(file: str, settings: SourceSettings, phase: CompiledMark) -> RunReport:
     """Run a program file as `python file` would, each compiled call judged; for a child process.
 
     What it prints is discarded.  Nothing that it changes is undone.

@@ -109,7 +109,7 @@ _JUDGED_ONLY = '''
 def judged():
     """Return (exit status, sentence) of the judge."""
     try:
-        from plumbline.minifier.source.replay import replay
+        from plumbline.minifier.source.script_replay import replay
     except ImportError as error:
         return 125, f"cannot test: {error}; install plumbline, which is the compiler at fault"
     return replay(__file__, EXPECTED, SETTINGS)
@@ -119,7 +119,7 @@ _ALONE = '''
 def judged():
     """Return (exit status, sentence): of the judge, or without plumbline of torch alone."""
     try:
-        from plumbline.minifier.source.replay import replay
+        from plumbline.minifier.source.script_replay import replay
     except ImportError:
         return alone()
     return replay(__file__, EXPECTED, SETTINGS)

@@ -2,7 +2,7 @@
 
 The command's own process is no place to fork from: it has run the user's program, and pools of threads that no child
 would have.  This one has run one tiny program of ours on one thread, so that nothing is imported twice, and a candidate
-finds what it would find in `python candidate.py`.
+finds what it would find in a fresh interpreter.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from plumbline.oracle.verdict import VerdictKind
 from ..cases.failing_calls import failing_call
 from ..failure_signature import FailureSignature
 from ..sandbox import in_child
-from .source_run import Phase, RunReport, SourceSettings, run_source
+from .source_run import CompiledMark, RunReport, SourceSettings, run_source
 
 _SERVE = "from plumbline.minifier.source.warm_process import serve; serve()"
 PROGRAM_FILE = "program.py"
@@ -178,7 +178,7 @@ def _empty_caches(folder: str) -> Iterator[None]:
 
 
 def _answered_once(file: str, settings: SourceSettings) -> RunReport:
-    phase = Phase()
+    phase = CompiledMark()
     try:
         outcome = in_child(lambda: run_source(file, settings, phase), settings.seconds, threads=settings.threads)
     except RuntimeError as error:
