@@ -14,12 +14,14 @@ from pathlib import Path
 import click
 
 from plumbline.compiler.base.errors import PlumblineError, UserError
+from plumbline.reports.atomic_file import write_whole
 
 from .cases.case_run import check_case, split_variant
 from .graphs.graph_compilers import LEVELS, find_graph_compiler
 from .minify import MinifyOptions, NotMinified
 from .minify_case import BY, minify_case
 from .reduce.problem import Budget
+from .repro.issue_text import issue_text
 from .repro.proof import check_place
 
 
@@ -59,6 +61,7 @@ _LEVEL = (
 _COMPILER = "torch or plumbline.  [default: as the test id says, else plumbline, as in the plugin]"
 _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
 _BY = "Reduce a graph of the case, its Python source, or (auto) the source where no graph fails by itself."
+_ISSUE = "Also write the text of an upstream issue: program, verdict, what is known, versions."
 _RUN_SECONDS = "Time after which one run is called a hang."
 _PROOFS = "Fresh processes in which the script has to reproduce."
 
@@ -77,6 +80,7 @@ _PROOFS = "Fresh processes in which the script has to reproduce."
 @click.option("--proofs", default=5, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
 @click.option("--by", type=click.Choice(BY), default="auto", show_default=True, help=_BY)
 @click.option("--run-seconds", default=300.0, show_default=True, metavar="S", help=_RUN_SECONDS)
+@click.option("--issue", type=click.Path(path_type=Path), metavar="FILE", help=_ISSUE)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str,
@@ -90,6 +94,7 @@ def repro_minify(
     proofs: int,
     by: str,
     run_seconds: float,
+    issue: Path | None,
     as_json: bool,
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
@@ -114,6 +119,8 @@ def repro_minify(
         if as_json:
             print(json.dumps({"path": None, "reproduces": False, "reason": error.reason, "sentence": error.one_line()}))
         raise
+    if issue is not None and result.path is not None:
+        write_whole(issue, issue_text(result.path))
     print(json.dumps({**asdict(result), "path": str(result.path)}) if as_json else result.sentence)
     return 0
 
