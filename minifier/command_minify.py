@@ -1,4 +1,4 @@
-"""The command `repro-minify CASE`: reduce a failing script or test to the few operators that cause the failure.
+"""The command `repro-minify CASE`: reduce a failing script or test to the few operators or lines that cause it.
 
 Exit status: 0 a script was written and reproduces, 2 a wrong argument or nothing fails, 3 no script could be
 written, with the reason.
@@ -14,12 +14,14 @@ from pathlib import Path
 import click
 
 from plumbline.compiler.base.errors import PlumblineError, UserError
+from plumbline.reports.atomic_file import write_whole
 
-from .cases.case_run import check_case, run_node, run_script, split_variant
-from .cases.failing_calls import FailingCall, FailureSession
+from .cases.case_run import check_case, split_variant
 from .graphs.graph_compilers import LEVELS, find_graph_compiler
-from .minify import MinifyOptions, MinifyResult, NotMinified, minify_failing
+from .minify import MinifyOptions, NotMinified
+from .minify_case import BY, minify_case
 from .reduce.problem import Budget
+from .repro.issue_text import issue_text
 from .repro.proof import check_place
 
 
@@ -47,7 +49,8 @@ def _complain(line: str, status: int) -> None:
 
 
 def _from_environment(name: str, option: str | None) -> str | None:
-    return option if option is not None else os.environ.get(name) or None
+    own = name.replace("TORCHDYNAMO_", "PLUMBLINE_")
+    return option if option is not None else os.environ.get(own) or os.environ.get(name) or None
 
 
 _AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
@@ -57,6 +60,9 @@ _LEVEL = (
 )
 _COMPILER = "torch or plumbline.  [default: as the test id says, else plumbline, as in the plugin]"
 _BACKEND = "inductor, aot_eager or eager.  [default: as the test id says, else inductor]"
+_BY = "Reduce a graph of the case, its Python source, or (auto) the source where no graph fails by itself."
+_ISSUE = "Also write the text of an upstream issue: program, verdict, what is known, versions."
+_RUN_SECONDS = "Time after which one run is called a hang."
 _PROOFS = "Fresh processes in which the script has to reproduce."
 
 
@@ -71,8 +77,11 @@ _PROOFS = "Fresh processes in which the script has to reproduce."
 )
 @click.option("--queries", default=400, show_default=True, metavar="N", help="Maximum number of judgements.")
 @click.option("--seconds", default=3600.0, show_default=True, metavar="S", help="Maximum time in seconds.")
-@click.option("--proofs", default=3, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
 @click.option("--bisect/--no-bisect", default=True, help="Also name what plumbline did wrong.  [default: --bisect]")
+@click.option("--proofs", default=5, show_default=True, type=click.IntRange(1, 100), metavar="N", help=_PROOFS)
+@click.option("--by", type=click.Choice(BY), default="auto", show_default=True, help=_BY)
+@click.option("--run-seconds", default=300.0, show_default=True, metavar="S", help=_RUN_SECONDS)
+@click.option("--issue", type=click.Path(path_type=Path), metavar="FILE", help=_ISSUE)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def repro_minify(
     case: str,
@@ -85,6 +94,9 @@ def repro_minify(
     seconds: float,
     proofs: int,
     bisect: bool,
+    by: str,
+    run_seconds: float,
+    issue: Path | None,
     as_json: bool,
 ) -> int:
     """Minimize the first failing compiled call of CASE, a Python script or a pytest node id, and write a script."""
@@ -96,6 +108,7 @@ def repro_minify(
         proofs=proofs,
         budget=Budget(queries, seconds),
         bisect=bisect,
+        seconds=run_seconds,
         command=f"repro-minify {shlex.join(sys.argv[1:])}",
     )
     check_case(node_id)
@@ -103,11 +116,14 @@ def repro_minify(
     chosen = compiler or named_compiler or "plumbline"
     find_graph_compiler(chosen)
     try:
-        result = minify_case(node_id, chosen, backend or named_backend or "inductor", options, quiet=as_json)
+        wanted = backend or named_backend or "inductor"
+        result = minify_case(node_id, chosen, wanted, options, by=by, progress=_silent if as_json else _told)
     except NotMinified as error:
         if as_json:
             print(json.dumps({"path": None, "reproduces": False, "reason": error.reason, "sentence": error.one_line()}))
         raise
+    if issue is not None and result.path is not None:
+        write_whole(issue, issue_text(result.path))
     if as_json:
         print(json.dumps({**asdict(result), "path": str(result.path)}))
     else:
@@ -115,35 +131,12 @@ def repro_minify(
     return 0
 
 
-def minify_case(case: str, compiler: str, backend: str, options: MinifyOptions, *, quiet: bool) -> MinifyResult:
-    """Run the case to its first failing call and minify that; raises UserError when nothing fails."""
-    results: list[MinifyResult] = []
-
-    def progress(line: str) -> None:
-        if not quiet:
-            print(f"repro-minify: {line}", file=sys.__stderr__, flush=True)
-
-    def on_failure(call: FailingCall) -> None:
-        results.append(minify_failing(call, options, progress))
-
-    session = FailureSession(compiler, backend, on_failure, isolated=options.isolated)
-    run = run_node if "::" in case else run_script
-    run(case, session)
-    if session.trouble is not None:
-        raise session.trouble
-    if not results:
-        hint = _ANOTHER if session.judged else _nothing_called(case)
-        raise UserError(f"nothing to minify: {session.what_happened()}", where=case, hint=hint)
-    return results[0]
+def _told(line: str) -> None:
+    print(f"repro-minify: {line}", file=sys.__stderr__, flush=True)
 
 
-_ANOTHER = "the case is fine under this backend; name another with --backend or --compiler"
-
-
-def _nothing_called(case: str) -> str:
-    if "::" not in case and Path(case).name.startswith("test_"):
-        return f"name a test in it: {case}::test_..."
-    return "compile something with torch.compile, or call an nn.Module"
+def _silent(_line: str) -> None:
+    """Tell nothing: the answer is JSON."""
 
 
 def _default_name(case: str) -> str:

@@ -34,6 +34,16 @@ class NotMinified(PlumblineError):
         super().__init__(f"{reason}: {what}", why=why, hint=hint)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """The reason crosses process borders too."""
+        return (_rebuilt, (self.reason, self.what, self.where, self.why, self.hint))
+
+
+def _rebuilt(reason: str, what: str, where: str, why: str, hint: str) -> "NotMinified":
+    error = NotMinified(reason, what.removeprefix(f"{reason}: "), why=why, hint=hint)
+    error.where = where
+    return error
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinifyOptions:
@@ -69,6 +79,7 @@ class MinifyResult:
     queries: judgements with a compile.  reproduces: every fresh process showed the same failure.
     sentence: one line for a person.  stage: first wrong backend.  reason: a word when nothing was written.
     culprit: what plumbline did wrong, some lines; empty for another compiler and where it was not looked for.
+    unit: what is counted, operators of a graph or lines of a program.
     """
 
     path: Path | None
@@ -80,6 +91,7 @@ class MinifyResult:
     stage: str = ""
     reason: str = ""
     culprit: str = ""
+    unit: str = "operators"
 
 
 Progress = Callable[[str], None]

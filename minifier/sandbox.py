@@ -1,7 +1,8 @@
 """A function called in a child process, where a crash, a hang or a huge allocation is a result and not the end.
 
 The child is a fork of this process, so torch is loaded and candidates need no copying; a query costs milliseconds
-more than one in this process.  It uses one thread: a forked OpenMP pool would never wake up.
+more than one in this process.  It uses one thread, as a forked OpenMP pool would never wake up, unless it is told that
+there is no pool yet.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import select
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Generic, TypeVar
 
@@ -25,6 +26,20 @@ T = TypeVar("T")
 QUERY_SECONDS = 300.0
 """A query that takes longer is called a hang; compiling one graph with stock inductor takes 10 s to 60 s."""
 
+TOO_LATE = "exit 1"
+"""How a child ends that was `not_longer_than` a limit and took longer."""
+
+
+@contextlib.contextmanager
+def not_longer_than(seconds: float) -> Iterator[None]:
+    """End this process, a child, unless the block ends in time; nothing in the process can stop that."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
 
 @dataclass(frozen=True, slots=True)
 class ChildOutcome(Generic[T]):
@@ -35,9 +50,10 @@ class ChildOutcome(Generic[T]):
     site: str = ""
 
 
-def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> ChildOutcome[T]:
+def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS, *, threads: int | None = 1) -> ChildOutcome[T]:
     """Run `question` in a forked child and return its picklable answer, or how the child died.
 
+    threads: of torch in the child; None leaves them, for a parent that never ran a kernel on several threads.
     Raises what the question raises; UserError where processes cannot fork.
     """
     if not hasattr(os, "fork"):
@@ -47,7 +63,7 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Child
         child = os.fork()
         if child == 0:
             os.close(reader)
-            _answer(question, writer, traces)
+            _answer(question, writer, traces, threads)
         os.close(writer)
         data, late = _read_all(reader, time.monotonic() + seconds)
         if late:
@@ -66,11 +82,12 @@ def in_child(question: Callable[[], T], seconds: float = QUERY_SECONDS) -> Child
     return ChildOutcome(death=name, site=site)
 
 
-def _answer(question: Callable[[], object], writer: int, traces: IO[str]) -> None:
+def _answer(question: Callable[[], object], writer: int, traces: IO[str], threads: int | None) -> None:
     """Answer in the child and exit at once: no cleanup of the parent's objects, no second flush of its buffers."""
     code = 1
     try:
-        torch.set_num_threads(1)
+        if threads is not None:
+            torch.set_num_threads(threads)
         faulthandler.enable(traces)
         try:
             answer = pickle.dumps((question(), None))

@@ -13,8 +13,9 @@ that a wrong one is never used for a right one.
 0.5
 """
 
+from plumbline.compiler.frontend.planted_capture import ignore_guards, replace_captured
 from plumbline.compiler.lowering import lower as _every_lowering  # noqa: F401  registers them all
 from plumbline.compiler.lowering.registry import lowering_of, replace_lowering
 from plumbline.compiler.schedule.schedule import replace_pass
 
-__all__ = ["lowering_of", "replace_lowering", "replace_pass"]
+__all__ = ["ignore_guards", "lowering_of", "replace_captured", "replace_lowering", "replace_pass"]

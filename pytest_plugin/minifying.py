@@ -15,6 +15,8 @@ MODES = ("off", "auto", "always")
 FEW = 3
 """How many failures `auto` minimizes; a broken compiler fails everywhere, and the first few show how."""
 SECONDS = 900.0
+REDUCING_SECONDS = 600.0
+"""Of those, how long the reduction itself may take; what it has then is proved and written."""
 FOLDER = Path(".plumbline") / "repros"
 _COMMAND = "from plumbline.minifier.command_minify import main; main()"
 
@@ -29,14 +31,11 @@ class Minified:
 
 
 def failures_to_minify(cases: Sequence[CaseRow], mode: str) -> list[CaseRow]:
-    """Return the failing cases worth a script: where the fault begins, each line of the user's once.
-
-    A fault of capture (stage eager) is not a fault of a graph, and has nothing that could be cut down.
-    """
+    """Return the failing cases worth a script: where the fault begins, each line of the user's once."""
     chosen: dict[tuple[object, ...], CaseRow] = {}
     for case in cases:
         failing = case.outcome == "failed" and case.verdict and VerdictKind(case.verdict).fails
-        if failing and case.stage in (None, case.backend) and case.backend != "eager":
+        if failing and case.stage in (None, case.backend):
             place = (case.compiler, case.test) if mode == "always" else (case.user_file, case.user_line)
             chosen.setdefault(place, case)
     failures = list(chosen.values())
@@ -52,7 +51,7 @@ def minify(cases: Sequence[CaseRow], mode: str, root: Path) -> Iterator[Minified
         script.parent.mkdir(parents=True, exist_ok=True)
         try:
             done = subprocess.run(
-                [*command, "--out", str(script), "--json"],
+                [*command, "--out", str(script), "--seconds", str(REDUCING_SECONDS), "--json"],
                 cwd=root,
                 capture_output=True,
                 text=True,

@@ -21,7 +21,7 @@ from plumbline.oracle.runs import CallRuns
 from plumbline.oracle.state.snapshot import Snapshot
 from plumbline.oracle.verdict import Finding, Verdict, VerdictKind
 
-from ..sandbox import ChildOutcome, in_child
+from ..sandbox import QUERY_SECONDS, ChildOutcome, in_child, not_longer_than
 
 
 class FailureFound(BaseException):
@@ -94,14 +94,22 @@ class FailureSession(JudgeSession):
     """A judge session that hands its first failing call to `on_failure` and then ends the program.
 
     isolated: every judgement happens in a forked child first; the program itself goes on with eager's results.
+    seconds: of one judgement, after which this process, a child, ends; 0 for no limit.
     """
 
     def __init__(
-        self, compiler: str, backend: str, on_failure: Callable[[FailingCall], None], *, isolated: bool
+        self,
+        compiler: str,
+        backend: str,
+        on_failure: Callable[[FailingCall], None],
+        *,
+        isolated: bool,
+        seconds: float = 0.0,
     ) -> None:
         super().__init__(compiler=compiler, backend=backend)
         self.on_failure = on_failure
         self.isolated = isolated
+        self.seconds = seconds
         self.failure: FailingCall | None = None
         self.trouble: BaseException | None = None
         self.judged = 0
@@ -116,8 +124,10 @@ class FailureSession(JudgeSession):
         if self.isolated:
             return self._call_in_child(target, request, args, kwargs, before)
         count = len(self.calls)
+        limit = not_longer_than(self.seconds) if self.seconds else contextlib.nullcontext()
         try:
-            return super().call(target, request, args, kwargs)
+            with limit:
+                return super().call(target, request, args, kwargs)
         finally:
             self.judged += len(self.calls) - count
             failed = next((call for call in self.calls[count:] if call.verdict.failed), None)
@@ -139,7 +149,7 @@ class FailureSession(JudgeSession):
                 super(FailureSession, self).call(target, request, args, kwargs)
             return self.calls[-1].verdict
 
-        verdict = verdict_of(in_child(judge))
+        verdict = verdict_of(in_child(judge, self.seconds or QUERY_SECONDS))
         self.judged += 1
         self.graphs, self.ops = max(self.graphs, verdict.graphs), max(self.ops, verdict.ops)
         if verdict.failed and self.failure is None:

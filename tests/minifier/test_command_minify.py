@@ -36,7 +36,7 @@ def test_a_script_that_cannot_be_minified_is_one_line(monkeypatch, capsys, tmp_p
     if text:
         (tmp_path / "case.py").write_text(text)
     before = sorted(tmp_path.iterdir())
-    status, out, err = run(monkeypatch, capsys, tmp_path, "case.py", "--backend", "eager")
+    status, out, err = run(monkeypatch, capsys, tmp_path, "case.py", "--backend", "eager", "--by", "graph")
     assert status == 2
     assert said in err
     assert err.count("\n") == 1
@@ -106,7 +106,9 @@ def test_a_test_that_cannot_be_minified_is_one_line(monkeypatch, capsys, tmp_pat
         "def test_own(): assert torch.nn.Linear(1, 1)(torch.ones(1)) is None\n"
         "def test_fine(): torch.nn.Linear(1, 1)(torch.ones(1))\n"
     )
-    status, _, err = run(monkeypatch, capsys, tmp_path, node.replace("test_x.py", file), "--backend", "eager")
+    status, _, err = run(
+        monkeypatch, capsys, tmp_path, node.replace("test_x.py", file), "--backend", "eager", "--by", "graph"
+    )
     assert (status, err.count("\n")) == (2, 1)
     assert said.replace("test_x.py", file) in err
 
@@ -162,6 +164,35 @@ def test_levels(monkeypatch, capsys, tmp_path, level, status):
         assert [file.name for file in tmp_path.iterdir()] == ["case.py"]
     else:
         assert result["ops"] == 1
+
+
+CAPTURE = """
+import torch, plumbline
+from plumbline.testing import replace_captured
+
+def program(x):
+    y = x.cos() * 2
+    for _ in range(2):
+        y = torch.relu(y) + 1
+    return y.exp()
+
+with replace_captured(torch.relu, torch.sin):
+    plumbline.compile(program)(torch.randn(4, 4))
+"""
+
+
+@pytest.mark.slow
+def test_a_fault_of_capture_is_reduced_to_the_lines_that_show_it(monkeypatch, capsys, tmp_path):
+    (tmp_path / "case.py").write_text(CAPTURE)
+    options = ("--backend", "eager", "--proofs", "1", "--json")
+    status, out, err = run(monkeypatch, capsys, tmp_path, "case.py", *options)
+    assert status == 0, err
+    found = json.loads(out)
+    assert (found["unit"], found["stage"], found["reproduces"]) == ("lines", "eager", True)
+    script = (tmp_path / "repro_case.py").read_text()
+    assert "cos" not in script
+    assert "for _" not in script
+    assert "1-minimal:   yes" in script
 
 
 STOCK = """

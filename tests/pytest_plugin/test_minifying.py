@@ -40,14 +40,14 @@ CASES = [
 ]
 
 
-def test_auto_takes_the_first_few_places_where_a_fault_begins_in_a_graph() -> None:
-    assert [found.test for found in failures_to_minify(CASES, "auto")] == ["traced", "built 0", "built 1"]
+def test_auto_takes_the_first_few_places_where_a_fault_begins() -> None:
+    assert [found.test for found in failures_to_minify(CASES, "auto")] == ["capture", "traced", "built 0"]
     assert len(failures_to_minify(CASES, "auto")) == FEW
 
 
 def test_always_takes_every_test() -> None:
     found = [each.test for each in failures_to_minify(CASES, "always")]
-    assert found == ["traced", "same line", *(f"built {n}" for n in range(5))]
+    assert found == ["capture", "traced", "same line", *(f"built {n}" for n in range(5))]
 
 
 def test_the_commands_last_line_is_what_is_told() -> None:

@@ -1,0 +1,157 @@
+"""From a failing program to a script of a few lines, for failures that no single graph shows."""
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plumbline.compiler.base.errors import PlumblineError
+from plumbline.oracle.harness.compilers import LADDER
+
+from ..reduce.problem import Budget
+from ..repro.proof import ScriptFile, prove
+from .failure_conditions import FailureConditions, find_conditions
+from .inlining import can_be_copied
+from .program_of_test import Program
+from .source_case import SourceCase, source_case
+from .source_reduction import SourceReduction, reduce_source
+from .source_run import SourceSettings
+from .source_script import SourceHistory, source_script
+from .warm_process import WarmProcess
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How a program is minified.
+
+    out: the script.  level: 1 writes the whole program.  proofs: fresh processes that must reproduce.
+    seconds: of one run before it is a hang.  culprit: names the part of the compiler at fault in a failing program,
+    as a sentence, when it can.
+    """
+
+    out: Path
+    compiler: str
+    backend: str
+    level: int = 4
+    proofs: int = 5
+    budget: Budget = Budget()  # noqa: RUF009 - frozen, so that one default serves all
+    seconds: float = 120.0
+    command: str = ""
+    culprit: Callable[[str, SourceSettings], str] = lambda _text, _settings: ""
+
+
+class NothingFails(PlumblineError):
+    """The program does not fail under the judge, at any of the conditions that were tried."""
+
+
+class DoesNotReproduce(PlumblineError):
+    """The reduced program fails in the warm process and not as a script in fresh ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceResult:
+    """The end of it.  lines: of the script's program.  operators: zero, nothing is counted here."""
+
+    path: Path
+    reduction: SourceReduction
+    stage: str
+    sentence: str
+
+
+def minify_source(program: Program, origin: str, options: SourceOptions, progress: Progress) -> SourceResult:
+    """Run a program, reduce it, prove its script and write it.
+
+    Raises NothingFails, or DoesNotReproduce when the script fails to fail.
+    """
+    case = source_case(program.text)
+    sys.path.insert(0, program.folder)  # inlining reads the sources of the program's own modules
+    settings = SourceSettings(
+        compiler=options.compiler,
+        backend=options.backend,
+        seed=program.seed,
+        folder=program.folder,
+        seconds=options.seconds,
+        preload=_packages(case),
+    )
+    with WarmProcess() as warm:
+        conditions = find_conditions(lambda chosen: warm.ask(case.text, chosen), settings)
+        if conditions is None:
+            report = warm.ask(case.text, settings)
+            raise NothingFails(
+                report.own_error or report.sentence, where=origin, hint="name another --backend or --compiler"
+            )
+        progress(f"{conditions.report.sentence}{'; ' * bool(conditions.sentence)}{conditions.sentence}")
+        quicker = replace(conditions.settings, seconds=_hang_seconds(conditions, options.seconds))
+        budget = options.budget if options.level > 1 else Budget(0, 0.0)
+        reduction = reduce_source(case, conditions.report, warm, quicker, budget, progress)
+        stage = _first_wrong_stage(reduction, warm, quicker)
+        culprit = options.culprit(reduction.case.text, quicker)
+    return _written(origin, options, reduction, quicker, conditions, stage, culprit)
+
+
+def _hang_seconds(conditions: FailureConditions, seconds: float) -> float:
+    """A hang costs the whole limit at each run; ten seconds are many times what a small program takes."""
+    signature = conditions.report.signature
+    return min(seconds, 10.0) if signature is not None and signature.exception == "hang" else seconds
+
+
+def _packages(case: SourceCase) -> tuple[str, ...]:
+    """Return the installed packages that a program imports, to be loaded once."""
+    found: list[str] = []
+    for node in ast.walk(case.tree()):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append(node.module)
+    return tuple(dict.fromkeys(name for name in found if can_be_copied(name) or name.startswith("plumbline.testing")))
+
+
+def _first_wrong_stage(reduction: SourceReduction, warm: WarmProcess, settings: SourceSettings) -> str:
+    """Climb the ladder with the reduced program: the first backend that fails in the same way."""
+    sought = replace(settings, sought=reduction.signature)
+    lower = LADDER[: LADDER.index(settings.backend)] if settings.backend in LADDER else ()
+    for backend in lower:
+        found = warm.ask(reduction.case.text, replace(sought, backend=backend)).signature
+        if found is not None and reduction.signature.matches(found):
+            return backend
+    return settings.backend
+
+
+def _written(
+    origin: str,
+    options: SourceOptions,
+    reduction: SourceReduction,
+    settings: SourceSettings,
+    conditions: FailureConditions,
+    stage: str,
+    culprit: str,
+) -> SourceResult:
+    history = SourceHistory(
+        origin=origin,
+        lines_before=reduction.lines_before,
+        queries=reduction.queries,
+        tried=reduction.tried,
+        conditions=conditions.sentence,
+        command=options.command,
+        stage=stage,
+        culprit=culprit,
+    )
+    chosen = replace(settings, preload=())
+    parts = (reduction.case, reduction.report, reduction.signature, chosen)
+    draft = ScriptFile(options.out, source_script(*parts, history, options.out.name))
+    proof = prove(draft, options.proofs, reduction.signature)
+    if not proof.holds:
+        hint = "the failure depends on more than the program; see the conditions in docs/tutorial-minimizing.md"
+        raise DoesNotReproduce(proof.sentence, why=reduction.report.sentence, hint=hint)
+    script = source_script(*parts, replace(history, proofs=proof.count), options.out.name)
+    ScriptFile(options.out, script).put_in_place()
+    limit = "" if reduction.complete else " (budget used up: not minimal)"
+    sort = reduction.signature.sentence()
+    sentence = (
+        f"REPRODUCES {proof.count}/{options.proofs}: {reduction.lines_before} -> {len(reduction.case)} lines in "
+        f"{reduction.queries} runs{limit}, stage {options.compiler}:{stage}, {sort}: {options.out}"
+    )
+    return SourceResult(options.out, reduction, stage, sentence)

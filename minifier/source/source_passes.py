@@ -1,0 +1,114 @@
+"""Passes over programs: what never ran, what nobody reads, statements in runs, and then every single edit."""
+
+import ast
+from collections.abc import Callable
+
+from ..reduce.problem import Pass, Problem
+from .single_edits import SINGLE_EDITS, EditsOf, statement_edits
+from .source_case import SourceCase, case_of_tree, edited, numbered
+from .source_run import RunReport
+
+SourceProblem = Problem[SourceCase, RunReport]
+SourcePass = Pass[SourceCase, RunReport]
+
+
+class DropWhatDidNotRun:
+    """Look first: run once with every line watched, and take out in one step all statements that did not run."""
+
+    def __init__(self, executed: Callable[[SourceCase], frozenset[int]]) -> None:
+        self.executed = executed
+
+    def __call__(self, problem: SourceProblem) -> None:
+        """Take out what did not run, of the whole program or else of each function alone."""
+        lines = self.executed(problem.current)
+        if not lines:
+            return
+        unused = _not_run(problem.current, lines)
+        if not unused or problem.attempt(edited(problem.current, dict.fromkeys(unused, _nothing))):
+            return
+        # A compiler may run what eager did not: then half of it, and half of that.
+        self._halves(problem, unused)
+
+    def _halves(self, problem: SourceProblem, unused: list[int]) -> None:
+        middle = len(unused) // 2
+        for half in (unused[:middle], unused[middle:]):
+            if half and problem.attempt(edited(problem.current, dict.fromkeys(half, _nothing))):
+                return
+
+
+def _nothing(_node: object) -> None:
+    return None
+
+
+def _not_run(case: SourceCase, lines: frozenset[int]) -> list[int]:
+    found = []
+    for number, node in enumerate(numbered(case.tree())):
+        if not isinstance(node, ast.stmt) or isinstance(node, _NO_CODE):
+            continue
+        body = getattr(node, "body", None)
+        last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        if not any(line in lines for line in range(first, max(first, last) + 1)):
+            found.append(number)
+    return found
+
+
+_NO_CODE = (ast.Global, ast.Nonlocal, ast.Pass)
+"""Statements that leave no instruction to be seen running."""
+
+
+def drop_unread_names(problem: SourceProblem) -> None:
+    """Take out, in one step, every import and definition at the top whose name nothing reads."""
+    tree = problem.current.tree()
+    while True:
+        read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        kept = [statement for statement in tree.body if _is_needed(statement, read)]
+        if len(kept) == len(tree.body):
+            break
+        tree.body = kept
+    problem.attempt(case_of_tree(tree))
+
+
+def _is_needed(statement: ast.stmt, read: set[str]) -> bool:
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        statement.names = [one for one in statement.names if (one.asname or one.name).split(".")[0] in read]
+        return bool(statement.names)
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        inside = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        return statement.name in read and not (statement.name in inside and read == {statement.name})
+    return True
+
+
+def drop_runs_of_statements(problem: SourceProblem) -> None:
+    """Take out many statements that stand one after the other, then half as many, down to two."""
+    length = len(statement_edits(problem.current))
+    while length > 2:
+        length = (length + 1) // 2
+        start = 0
+        while start < len(edits := statement_edits(problem.current)):
+            changes = dict(change for edit in edits[start : start + length] for change in edit.changes)
+            if not problem.attempt(edited(problem.current, changes)):
+                start += length
+
+
+class EachSingleEdit:
+    """Try every single edit of one kind, one after the other."""
+
+    def __init__(self, name: str, edits_of: EditsOf) -> None:
+        self.__name__ = name
+        self.edits_of = edits_of
+
+    def __call__(self, problem: SourceProblem) -> None:
+        """Go on from the same place after a success: what stood before it was refused already."""
+        place = 0
+        while place < len(edits := self.edits_of(problem.current)):
+            if not problem.attempt(edits[place].applied(problem.current)):
+                place += 1
+
+
+EACH_EDIT: tuple[SourcePass, ...] = tuple(EachSingleEdit(name, edits_of) for name, edits_of in SINGLE_EDITS.items())
+
+
+def quick_passes(executed: Callable[[SourceCase], frozenset[int]]) -> tuple[SourcePass, ...]:
+    """Return the passes that remove most for the fewest questions."""
+    return (DropWhatDidNotRun(executed), drop_unread_names, drop_runs_of_statements)
