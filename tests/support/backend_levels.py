@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 import torch
 
 from plumbline.compiler.base.options import Options
+from plumbline.compiler.codegen.triton.interpreted import run_interpreted
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.kernel_levels import acceptance
 from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph
+from plumbline.compiler.runtime.triton_interpreter import why_unavailable
 from plumbline.compiler.schedule.schedule import schedule
 
 STRICT = Options(strict=True, verify="run")
@@ -27,7 +29,10 @@ def run_levels(
     gm = trace(function, inputs)
     program = verify(lower_graph(gm), "lowering")
     results = {"lowered": interpret_program(program, inputs)}
-    results["fused"] = interpret_program(schedule(program, options), inputs)
+    fused = schedule(program, options)
+    results["fused"] = interpret_program(fused, inputs)
+    if not why_unavailable():
+        results["triton"] = run_interpreted(fused, inputs)
     if native:
         results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results
