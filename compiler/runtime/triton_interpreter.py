@@ -3,8 +3,8 @@
 Four things of the interpreter are replaced while a kernel runs.  libdevice has no meaning there, so its functions are
 given by whoever asks (`meanings`).  A cast to bfloat16 truncates there and rounds on a GPU.  Its fused multiply-add
 rounds twice.  A reduction by a function of one's own is a Python loop per element; here it is a tree of halves, which
-is also what a GPU does.  What it cannot show: races, layouts, shared memory, registers, a mask that is missing but stays
-inside the allocation.
+is also what a GPU does.  What it cannot show: races, layouts, shared memory, registers, and a mask that is missing but
+stays inside the allocation.
 
 The interpreter is a private part of Triton (3.2 to 3.9 tried); `available` says in words why it cannot be used.
 """
@@ -38,9 +38,8 @@ def why_unavailable() -> str:
         interpreter = importlib.import_module("triton.runtime.interpreter")
     except ImportError as error:
         return f"triton cannot be imported: {error}"
-    missing = [
-        name for name in ("_patch_lang", "_implicit_cvt", "interpreter_builder") if not hasattr(interpreter, name)
-    ]
+    needed = ("_patch_lang", "_implicit_cvt", "interpreter_builder")
+    missing = [name for name in needed if not hasattr(interpreter, name)]
     return f"this triton has no {missing[0]} in its interpreter" if missing else ""
 
 

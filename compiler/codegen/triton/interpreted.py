@@ -41,9 +41,8 @@ class InterpretedProgram:
         self.kernels: dict[str, TritonKernel] = {}
         for step in program.steps:
             if isinstance(step, Loop) and all(symbol.size for symbol in step.kept):
-                self.kernels[step.name] = write_triton_kernel(
-                    step, program.buffers, device or DeviceFacts(multiprocessors=1)
-                )
+                facts = device or DeviceFacts(multiprocessors=1)  # few and large programs are interpreted faster
+                self.kernels[step.name] = write_triton_kernel(step, program.buffers, facts)
 
     def __call__(self, *inputs: object) -> tuple[object, ...]:
         """Run the program; raises IndexError and ZeroDivisionError as the loop interpreter does."""

@@ -85,9 +85,9 @@ def crossing_variable(loop: Loop, kept: tuple[Symbol, ...]) -> Symbol | None:
         return None
     for symbol in reversed(kept[:-1]):
         plain = all(coefficient(access.index[0], symbol) is not None for access in accesses_of(loop))
-        if hint_of(symbol.size) >= LEAST_TILED and plain:
-            if any(crosses(load.access, symbol, across) for load in loop.loads()):
-                return symbol
+        crossed = any(crosses(load.access, symbol, across) for load in loop.loads())
+        if hint_of(symbol.size) >= LEAST_TILED and plain and crossed:
+            return symbol
     return None
 
 

@@ -168,9 +168,9 @@ class _KernelWriter:
         buffer = text.buffers[store.access.buffer]
         offset = text.index(store.access.index[0], {})
         for axis in ("py", "px", "pr"):  # a pointer for every lane of the mask, which there may be one point for
-            if axis in axes and axis in self.shape.axes and self.shape.is_ragged(axis):
-                if axis not in axes_of_access(store.access):
-                    offset += f" + 0 * {axis}"
+            masked = axis in axes and axis in self.shape.axes and self.shape.is_ragged(axis)
+            if masked and axis not in axes_of_access(store.access):
+                offset += f" + 0 * {axis}"
         kind = HALF.get(buffer.dtype, VALUE[buffer.dtype])
         present = axes & frozenset(self.shape.axes)
         mask = text.masked_argument(present)
