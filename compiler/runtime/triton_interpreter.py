@@ -16,7 +16,7 @@ import importlib.util
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -43,6 +43,18 @@ def why_unavailable() -> str:
     return f"this triton has no {missing[0]} in its interpreter" if missing else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of an element, as an argument of a kernel."""
+
+    address: int
+    dtype: torch.dtype
+
+    def data_ptr(self) -> int:
+        """Return the address; Triton asks tensors by this name."""
+        return self.address
+
+
 class InterpretedKernels:
     """Runs the texts of kernels; meanings: of the functions of libdevice and of `fma`, on torch tensors by name."""
 
@@ -55,12 +67,12 @@ class InterpretedKernels:
         self._meanings = meanings
         self._functions = lru_cache(maxsize=512)(self._function)
 
-    def run(self, text: str, arguments: Sequence[torch.Tensor | int], programs: int) -> None:
+    def run(self, text: str, arguments: Sequence[Pointer | int], programs: int) -> None:
         """Run so many programs of a kernel, one after the other; text: library functions and a function `kernel`."""
         function = self._functions(text)
         builder = self._interpreter.interpreter_builder
         with _LOCK, self._patched(function), numpy.errstate(all="ignore"):
-            given = [self._interpreter._implicit_cvt(each) for each in map(_as_seen, arguments)]
+            given = [self._interpreter._implicit_cvt(each) for each in arguments]
             builder.set_grid_dim(programs, 1, 1)
             for program in range(programs):
                 builder.set_grid_idx(program, 0, 0)
@@ -167,10 +179,6 @@ _TORCH: dict[str, torch.dtype] = {
     "uint8": torch.uint8,
     "int1": torch.bool,
 }
-
-
-def _as_seen(argument: torch.Tensor | int) -> torch.Tensor | int:
-    return argument.detach() if isinstance(argument, torch.Tensor) else argument
 
 
 def _to_torch(data: numpy.ndarray[Any, Any], kind: str) -> torch.Tensor:

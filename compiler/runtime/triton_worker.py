@@ -1,8 +1,8 @@
 """The process that compiles Triton kernels: one request a line in, one answer a line out.
 
-Run as a script, by path, and imports neither torch nor plumbline: starting it costs what `import triton` costs.  It calls
-the stages of Triton's back end one by one, because `triton.compile` hashes the whole library once per process first
-(about half a second of CPU); where the stages are not as they are known here, it calls that after all.
+Run as a script, by path, and imports neither torch nor plumbline: starting it costs what `import triton` costs.  It
+calls the stages of Triton's back end one by one, because `triton.compile` hashes the whole library once per process
+first (about half a second of CPU); where the stages are not as they are known here, it calls that after all.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C."""
+"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C, Triton interpreted."""
 
 from collections.abc import Callable, Sequence
 
 import torch
 
 from plumbline.compiler.base.options import Options
-from plumbline.compiler.codegen.triton.interpreted import run_interpreted
 from plumbline.compiler.graph.tracer import trace
 from plumbline.compiler.kernel_levels import acceptance
 from plumbline.compiler.loops.loop_interpreter import interpret_program
@@ -29,10 +28,9 @@ def run_levels(
     gm = trace(function, inputs)
     program = verify(lower_graph(gm), "lowering")
     results = {"lowered": interpret_program(program, inputs)}
-    fused = schedule(program, options)
-    results["fused"] = interpret_program(fused, inputs)
+    results["fused"] = interpret_program(schedule(program, options), inputs)
     if not why_unavailable():
-        results["triton"] = run_interpreted(fused, inputs)
+        results["triton"] = compile_graph(gm, inputs, options.replace(kernel_language="triton"))(*inputs)
     if native:
         results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results
