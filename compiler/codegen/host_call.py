@@ -99,7 +99,7 @@ def _guarded(
     calls = [step for step in program.steps if isinstance(step, Extern)]
     repeats = all(map(_can_repeat, calls))
     draws = repeats and any(is_random(step.target) for step in calls)
-    generator, op_by_op = torch.default_generator, rescue.op_by_op
+    generator, op_by_op = generator_of(program.device), rescue.op_by_op
 
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
@@ -128,6 +128,14 @@ def _guarded(
         return result  # type: ignore[return-value]  # generated text returns a tuple
 
     return call
+
+
+def generator_of(device: torch.device) -> torch.Generator:
+    """Return the random generator that draws on a device take their numbers from."""
+    if device.type == "cpu":
+        return torch.default_generator
+    generators: tuple[torch.Generator, ...] = torch.cuda.default_generators
+    return generators[device.index or 0]
 
 
 def _can_repeat(step: Extern) -> bool:

@@ -141,7 +141,12 @@ def _built_by_workers(requests: Sequence[KernelRequest]) -> list[dict[str, Any]]
         answers = {answer["number"]: answer for share in pool.map(_one_worker, shares) for answer in share}
     for number, request in enumerate(requests):
         if "error" in answers[number]:
-            raise BuildError("Triton refuses a kernel", why=answers[number]["error"], where=request.text[-500:])
+            raise BuildError(
+                "Triton refuses a kernel",
+                why=answers[number]["error"],
+                where=request.text[-500:],
+                hint="report the graph",
+            )
     return [answers[number] for number in range(len(requests))]
 
 

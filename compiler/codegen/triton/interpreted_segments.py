@@ -19,7 +19,7 @@ from .launch_table import Launch, LaunchTable
 from .tiles import DeviceFacts
 from .triton_library import LIBRARY
 
-INTERPRETED = DeviceFacts(multiprocessors=1)  # few and large programs are interpreted faster
+INTERPRETED = DeviceFacts(multiprocessors=1, stops_at_zero=True)  # few and large programs are interpreted faster
 
 
 @cache

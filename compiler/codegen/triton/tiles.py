@@ -24,14 +24,23 @@ ROW_STEP = 2048  # points of a longer row read at once: 32 registers at 8 warps
 WHOLE_COLUMN = 64  # a column no longer than this is held at once
 COLUMN_TILE = (32, 64)  # contiguous columns by rows read at once; 48 registers
 POINTS_PER_THREAD = 32  # more of a row held by one thread spills registers
+MANY_VALUES = 20  # with more, a thread holds few points: BERT's dropout and norm, 24 values, spills at 8 points
+FEW_POINTS_PER_THREAD = 4
+LONGEST_WHOLE_ROW_OF_MANY = 4096
+ROWS_OF_MANY = 16  # of a column read at once: batch norm backward with 16 tensors took 216 registers at 64
 LEAST_TILED = 16  # a side shorter than half a cache line is not worth a tile
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What a choice depends on besides the loop; multiprocessors: of the device (132 on an H100 or H200)."""
+    """What a kernel depends on besides the loop.
+
+    multiprocessors: of the device (132 on an H100 or H200).  stops_at_zero: whether eager raises there for a whole
+    number divided by zero, as it does on a CPU.
+    """
 
     multiprocessors: int = 132
+    stops_at_zero: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +102,20 @@ def crossing_variable(loop: Loop, kept: tuple[Symbol, ...]) -> Symbol | None:
 
 def _reducing(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...], points: int) -> Tiling:
     length: Extent = product(symbol.size for symbol in reduced)
+    many = sum(1 for _ in loop.scalars()) > MANY_VALUES
     if _reads_columns(loop, kept, reduced):
         x = min(COLUMN_TILE[0], power_of_two(points))
-        if isinstance(length, int) and length <= WHOLE_COLUMN:
+        rows = ROWS_OF_MANY if many else COLUMN_TILE[1]
+        if isinstance(length, int) and length <= min(rows, WHOLE_COLUMN):
             return Tiling("column", x, 1, power_of_two(length), whole=True, warps=4)
-        return Tiling("column", x, 1, COLUMN_TILE[1], whole=False, warps=4)
-    if isinstance(length, int) and length <= LONGEST_WHOLE_ROW:
+        return Tiling("column", x, 1, rows, whole=False, warps=4)
+    longest, held = (
+        (LONGEST_WHOLE_ROW_OF_MANY, FEW_POINTS_PER_THREAD) if many else (LONGEST_WHOLE_ROW, POINTS_PER_THREAD)
+    )
+    if isinstance(length, int) and length <= longest:
         block = power_of_two(length)
         x = max(1, POINTS // block)
-        warps = min(16, max(4, x * block // (32 * POINTS_PER_THREAD)))
+        warps = min(16, max(4, x * block // (32 * held)))
         return Tiling("row", x, 1, block, whole=True, warps=warps)
     return Tiling("row", 1, 1, ROW_STEP, whole=False, warps=8)
 

@@ -45,9 +45,9 @@ class TritonKernel:
 def write_triton_kernel(loop: Loop, buffers: Mapping[str, Buffer], device: DeviceFacts) -> TritonKernel:
     """Return a loop as a Triton kernel; the loop has points."""
     shape = shape_loop(loop, buffers, device)
-    writer = _KernelWriter(TritonText(shape, buffers))
+    writer = _KernelWriter(TritonText(shape, buffers, stops_at_zero=device.stops_at_zero))
     writer.write()
-    text = writer.text
+    text, head = writer.text, writer.head()
     parameters = [f"p{number}" for number in range(len(text.buffer_order))]
     signature = [f"*{ELEMENT[buffers[name].dtype]}" for name in text.buffer_order]
     parameters += [f"n{number}" for number in range(len(text.sizes))]
@@ -55,7 +55,7 @@ def write_triton_kernel(loop: Loop, buffers: Mapping[str, Buffer], device: Devic
     if text.needs_flag:
         parameters.append("flag")
         signature.append("*i32")
-    lines = ["@triton.jit", f"def kernel({', '.join(parameters)}):", *writer.head(), *text.lines]
+    lines = ["@triton.jit", f"def kernel({', '.join(parameters)}):", *head, *text.lines]
     return TritonKernel(
         "\n".join(lines) + "\n",
         tuple(signature),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
+
 from ...base.errors import Unsupported, UserError
 from ...base.events import Artifact, record, stage
 from ...base.options import Options
+from ...runtime.cuda_driver import CudaDriver
 from ...schedule.execution_plan import ExecutionPlan
+from .cuda_segments import Gpu, cuda_segments
 from .interpreted_segments import INTERPRETED, interpreted_segments
 from .launch_table import table_text, write_launch_table
+from .tiles import DeviceFacts
 
 LANGUAGES = ("c", "triton")
 
@@ -33,8 +38,27 @@ def triton_segments(plan: ExecutionPlan, options: Options) -> list[Callable[...,
     Raises Unsupported where there is no Triton, or no driver for the program's device, and BuildError for a refused
     kernel.
     """
-    del options
+    device = plan.program.device
+    gpu = None if device.type == "cpu" else gpu_of(device)
     with stage("codegen"):
-        table = write_launch_table(plan, INTERPRETED)
+        table = write_launch_table(plan, INTERPRETED if gpu is None else facts_of(device))
         record(Artifact("codegen", "graph.triton.py", "python", table_text(table)))
-    return interpreted_segments(plan, table)
+    if gpu is None:
+        return interpreted_segments(plan, table)
+    with stage("build"):
+        return cuda_segments(plan, table, gpu, options)
+
+
+def gpu_of(device: torch.device) -> Gpu:
+    """Return a device with its driver; raises Unsupported where this machine cannot use it."""
+    if not torch.cuda.is_available():
+        raise Unsupported(f"tensors on {device}, and no GPU that torch can use", hint="run doctor")
+    if torch.version.hip:
+        raise Unsupported("Triton kernels for AMD GPUs", hint="the graph runs op by op")
+    major, minor = torch.cuda.get_device_capability(device)
+    return Gpu(device, 10 * major + minor, CudaDriver())
+
+
+def facts_of(device: torch.device) -> DeviceFacts:
+    """Return what the choice of tiles depends on."""
+    return DeviceFacts(torch.cuda.get_device_properties(device).multi_processor_count)

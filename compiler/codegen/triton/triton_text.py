@@ -15,10 +15,11 @@ class TritonText:
     """One kernel while it is written.
 
     names: of values, by id.  buffer_order: the buffers, in the order in which the kernel takes them.  sizes: the open
-    sizes it is given, in order.  needs_flag: whether it reports faults.
+    sizes it is given, in order.  needs_flag: whether it reports faults; stops_at_zero: whether a
+    division by zero is one.
     """
 
-    def __init__(self, shape: TritonShape, buffers: Mapping[str, Buffer]) -> None:
+    def __init__(self, shape: TritonShape, buffers: Mapping[str, Buffer], *, stops_at_zero: bool) -> None:
         self.shape = shape
         self.buffers = buffers
         self.lines: list[str] = []
@@ -27,6 +28,7 @@ class TritonText:
         self.number = {id(scalar): number for number, scalar in enumerate(shape.loop.scalars())}
         self.buffer_order: list[str] = []
         self.sizes: list[Extent] = []
+        self.stops_at_zero = stops_at_zero
         self.needs_flag = False
         self.axes_of = _axes_of(shape)
 

@@ -125,9 +125,10 @@ class TritonValues:
         raise ValueError(f"no Triton is known for {scalar.name}")
 
     def _trunc_divide(self, scalar: Scalar, args: list[str], dtype: torch.dtype) -> str:
-        """Write integer division towards zero; a zero divisor is reported, the most negative number wraps."""
+        """Write integer division towards zero; a zero divisor may be reported, the most negative number wraps."""
         zero, one = self._number(0, dtype), self._number(1, dtype)
-        self.text.report(2, f"{args[1]} == {zero}", self.text.axes_of[id(scalar)])
+        if self.text.stops_at_zero:
+            self.text.report(2, f"{args[1]} == {zero}", self.text.axes_of[id(scalar)])
         if not dtype.is_signed:
             return f"{args[0]} // tl.where({args[1]} == {zero}, {one}, {args[1]})"
         minus = f"({args[1]} == {self._number(-1, dtype)})"
