@@ -105,7 +105,8 @@ def serve() -> None:
                 # Triton explains itself on many lines; the first of the last one says what is wrong
                 answer = {"number": request["number"], "error": f"{type(error).__name__}: {error}"[:2000]}
                 traceback.print_exc(limit=3)
-            print(json.dumps(answer), file=answers, flush=True)
+            answers.write(f"{json.dumps(answer)}\n")
+            answers.flush()
 
 
 if __name__ == "__main__":

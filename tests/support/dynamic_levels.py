@@ -21,9 +21,9 @@ from plumbline.compiler.loops.loop_interpreter import interpret_program
 from plumbline.compiler.loops.verify import verify
 from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph
-from plumbline.compiler.runtime.triton_interpreter import why_unavailable
 from plumbline.compiler.schedule.schedule import schedule
 from plumbline.compiler.symbolic.symbolic_sizes import assumptions
+from support.backend_levels import TRITON_LEVEL
 
 Shape = tuple[int | str, ...]
 STRICT = Options(strict=True, verify="run")
@@ -87,7 +87,7 @@ class DynamicProgram:
             if self.native is None:
                 self.native = compile_graph(self.gm, (), STRICT, acceptance(STRICT))
             results["c"] = self.native(*given)
-        if not why_unavailable():
+        if TRITON_LEVEL:
             if self.triton is None:
                 self.triton = compile_graph(self.gm, (), STRICT.replace(kernel_language="triton"))
             results["triton"] = self.triton(*given)

@@ -73,7 +73,7 @@ class CudaKernels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Segment:
+class _LaunchedSegment:
     """One segment: called with addresses, then dynamic sizes; launches, waits for nothing, and returns 0.
 
     flag: an int32 on the device that kernels set when an index is out of range.
@@ -123,6 +123,6 @@ def cuda_segments(plan: ExecutionPlan, table: LaunchTable, gpu: Gpu, options: Op
     kernels = CudaKernels(table, gpu, options)
     counts: Sequence[str] = plan.program.counts
     return [
-        _Segment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
+        _LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
         for segment, launches in zip(plan.segments, table.segments, strict=True)
     ]

@@ -12,7 +12,7 @@ from functools import cache
 import torch
 
 from ...loops.scalar_ops import SCALAR_OPS, Elementary
-from ...runtime.triton_interpreter import InterpretedKernels, Pointer
+from ...runtime.triton_interpreter import InterpretedKernels, Meaning, Pointer
 from ...schedule.execution_plan import ExecutionPlan
 from ...symbolic.symbolic_sizes import value_at
 from .launch_table import Launch, LaunchTable
@@ -25,13 +25,14 @@ INTERPRETED = DeviceFacts(multiprocessors=1, stops_at_zero=True)  # few and larg
 @cache
 def interpreted_kernels() -> InterpretedKernels:
     """Return what runs kernels; raises Unsupported where triton is not installed."""
-    meanings = {name: each.meaning for name, each in SCALAR_OPS.items() if isinstance(each.c, Elementary)}
-    others = {"fma": SCALAR_OPS["fma"].meaning, "copysign": torch.copysign, "rint": torch.round}
-    return InterpretedKernels({**meanings, **others})
+    functions = [name for name, each in SCALAR_OPS.items() if isinstance(each.c, Elementary)]
+    meanings: dict[str, Meaning] = {name: SCALAR_OPS[name].meaning for name in (*functions, "fma", "copysign")}
+    meanings["rint"] = torch.round
+    return InterpretedKernels(meanings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Segment:
+class _InterpretedSegment:
     """One segment: called with addresses, then dynamic sizes; returns 0, or the code of a fault."""
 
     table: LaunchTable
@@ -61,6 +62,6 @@ def interpreted_segments(plan: ExecutionPlan, table: LaunchTable) -> list[Callab
     kernels = interpreted_kernels()
     buffers, counts = plan.program.buffers, plan.program.counts
     return [
-        _Segment(table, launches, tuple(buffers[name].dtype for name in segment.parameters), counts, kernels)
+        _InterpretedSegment(table, launches, tuple(buffers[name].dtype for name in segment.parameters), counts, kernels)
         for segment, launches in zip(plan.segments, table.segments, strict=True)
     ]

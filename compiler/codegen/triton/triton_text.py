@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...loops.body import Access, Scalar
 from ...loops.ir import Buffer
-from ...symbolic.expr import Atom, Expr, Quotient, bounds, is_zero, symbols
+from ...symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, is_zero, symbols
 from ...symbolic.symbolic_sizes import Extent, same, surely_at_least
 from .triton_shape import TritonShape
 
@@ -66,7 +66,7 @@ class TritonText:
         return " + ".join(parts if tiled else ["zero", *parts])
 
     def _atom(self, atom: Atom, names: Mapping[str, str]) -> str:
-        if not isinstance(atom, Quotient) and not hasattr(atom, "divisor"):
+        if isinstance(atom, Symbol):
             return names.get(atom.name, atom.name)
         inner, divisor = self.index(atom.value, names), self.extent(atom.divisor)
         if surely_at_least(bounds(atom.value)[0], 0):  # Triton's own division rounds towards zero

@@ -1,12 +1,14 @@
 """The text of kernels: the precise functions, typed constants, guarded lanes."""
 
+from collections.abc import Callable
+
 import torch
 
 from support.triton_kernels import kernels_of
 
 
-def text_of(function: object, *inputs: torch.Tensor) -> str:
-    (kernel,) = kernels_of(function, *inputs)  # type: ignore[arg-type]
+def text_of(function: Callable[..., object], *inputs: torch.Tensor) -> str:
+    (kernel,) = kernels_of(function, *inputs)
     return kernel.text
 
 
