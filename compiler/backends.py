@@ -63,6 +63,12 @@ def run_compiled(graph: torch.fx.GraphModule, example_inputs: list[object], opti
     return compile_with_autograd(graph, example_inputs, compile_part, options, decompositions=rules, guarded=guarded)
 
 
+@named("triton")
+def run_as_triton(graph: torch.fx.GraphModule, example_inputs: list[object], options: Options) -> Callable[..., object]:
+    """Do as `inductor`, with Triton kernels on every device; on CPU tensors Triton's interpreter runs them."""
+    return run_compiled(graph, example_inputs, options.replace(kernel_language="triton"))
+
+
 def native_compiler(options: Options) -> Callable[..., Callable[..., Any]]:
     """Return what makes native code of one traced graph and its example inputs, and says when it may be used."""
     accept = acceptance(options)

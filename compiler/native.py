@@ -1,4 +1,4 @@
-"""compile_graph: a functional ATen graph becomes one callable that runs generated C.
+"""compile_graph: a functional ATen graph becomes one callable that runs generated C, or Triton.
 
 The way down is a list: lower, schedule, write, build, load.  Whatever cannot be compiled runs op by op through ATen
 with the reason recorded, so every graph has a right answer.  Who asks for a graph says what a compiled one goes through
@@ -19,9 +19,10 @@ from .base.events import Artifact, FellBack, is_recording, record, stage
 from .base.locks import ForkedLock
 from .base.options import Options
 from .base.torch_facts import OpOverload
-from .codegen.c_file import write_file
+from .codegen.c_segments import c_segments
 from .codegen.host import write_host
 from .codegen.host_call import Compiled, GraphFallback, bind
+from .codegen.triton.triton_segments import language_of, triton_segments
 from .dynamic_forms import compile_for_sizes
 from .graph.decompositions import Decomposition, default_decompositions
 from .graph.example_values import with_example_values
@@ -34,9 +35,6 @@ from .loops.program_text import program_text
 from .loops.verify import verify
 from .lowering.lower import lower_graph
 from .lowering.registry import Lowering, lowering_of, replaced_lowerings
-from .runtime.c_build import build
-from .runtime.cpu_features import cpu_features
-from .runtime.process_symbols import OfferedSymbols
 from .schedule.execution_plan import plan_execution
 from .schedule.schedule import Pass, passes_in_force, schedule
 
@@ -167,16 +165,13 @@ def _compile(
         plan = plan_execution(program, gate)
     with stage("codegen"):
         host = write_host(plan)
-        file = write_file(plan, OfferedSymbols(), cpu_features(), options.threads, gate)
         record(Artifact("codegen", "host.py", "python", host.text))
-        record(Artifact("codegen", "graph.c", "c", file.text))
-    with stage("build"):
-        library = build(file.text, file.addresses, "graph", len(file.kernels), options) if plan.segments else None
+    segments = c_segments(plan, options, gate) if language_of(plan, options) == "c" else triton_segments(plan, options)
 
     def report(error: Exception, inputs: Sequence[object]) -> None:
         report_graph_failure("compiled kernels", gm, inputs, error, "inductor", options)
 
-    compiled = bind(plan, host, library, GraphFallback(interpreted(gm), options.strict, report))
+    compiled = bind(plan, host, segments, GraphFallback(interpreted(gm), options.strict, report))
     return GraphStages(gm, lowered, program, compiled, sizes, replaced_lowerings(), passes_in_force(options))
 
 

@@ -318,7 +318,8 @@ def _triton(machine: Machine) -> CheckResult:
         ran = attempt([sys.executable, str(probe)], Path(place), environment, 4 * machine.seconds)
     version = installed_version("triton")
     if ran.good:
-        return CheckResult("Triton", OK, f"{version}, its interpreter works")
+        use = "CUDA tensors get Triton kernels" if gpu else "no GPU here: backend='triton' runs kernels in it"
+        return CheckResult("Triton", OK, f"{version}, its interpreter works; {use}")
     return CheckResult(
         "Triton", WARNING, f"{version}, its interpreter does not work: {ran.trouble}", "reinstall triton"
     )

@@ -54,6 +54,9 @@ class Options:
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")
     # code generation
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
+    kernel_language: str = option(
+        "", "'c' or 'triton' (its interpreter runs kernels on CPU tensors); empty: C on a CPU, Triton on a GPU"
+    )
     threads: int = option(0, "OpenMP threads of generated kernels; 0: as torch.get_num_threads()")
     compiler: str = option("", "C compiler to use; empty: search", environment="PLUMBLINE_CC")
     cache_directory: str = option("", "folder of built kernels; empty: the user's cache folder")

@@ -771,3 +771,14 @@ def fake_like_template(
 
 USED_UP = "Trying to backward through the graph a second time"
 """What the engine says where saved tensors were freed; without it a used-up history would be taken for a whole one."""
+
+
+def current_cuda_stream(device: torch.device) -> int:
+    """Return the address of the stream that is current for a CUDA device.
+
+    The private call costs a tenth of the public one, which makes an object; where it is gone the public one is used.
+    """
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    if raw is not None and device.index is not None:
+        return int(raw(device.index))
+    return int(torch.cuda.current_stream(device).cuda_stream)

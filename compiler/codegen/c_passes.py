@@ -12,7 +12,7 @@ from .c_reductions import ReductionWriter
 from .c_stores import StoreWriter
 from .c_types import REGISTER
 from .c_values import ValueWriter, offset_text
-from .kernel_shape import crosses
+from .flat_loops import crosses
 from .kernel_text import BLOCK, KernelText
 
 

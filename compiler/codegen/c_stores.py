@@ -8,7 +8,7 @@ from ..loops.ir import LoopStore
 from ..symbolic.expr import coefficient, substitute
 from .c_types import REGISTER
 from .c_values import ValueWriter, lane_names, lane_variable, offset_text
-from .kernel_shape import is_one
+from .flat_loops import is_one
 from .kernel_text import KernelText
 
 

@@ -62,6 +62,11 @@ def local(name: str) -> str:
     return f"v_{name}"
 
 
+def on_device(place: str, device: torch.device) -> str:
+    """Return the question whether a tensor is where the kernels are, as Python text that binds like a call."""
+    return f"{place}.is_cpu" if device.type == "cpu" else f"({place}.device == device)"
+
+
 def write_host(plan: ExecutionPlan) -> HostProgram:
     """Return the host function `run(<inputs>)` as text with everything it names."""
     program = plan.program
@@ -93,7 +98,7 @@ def write_host(plan: ExecutionPlan) -> HostProgram:
 def _allocation(buffer: Buffer) -> str:
     return (
         f"{local(buffer.name)} = empty_strided({buffer.shape}, {buffer.strides}, dtype=torch.{str(buffer.dtype)[6:]}, "
-        "device=cpu)"  # said: the default device may be another one
+        "device=device)"  # said: the default device may be another one
     )
 
 
@@ -131,10 +136,10 @@ def _write_check(builder: _HostBuilder, step: Extern, name: str, dtype: torch.dt
         strides = buffer.strides
         faults.append(f"{place}.stride() != {strides}")
         if not str(step.target).startswith("aten."):  # ATen stays on the device of its arguments
-            faults.append(f"not {place}.is_cpu")
+            faults.append(f"not {on_device(place, builder.program.device)}")
         if builder.reads_unknown(step):  # nothing but an imaginary part of a conjugate is negated lazily
             faults.append(f"{place}.is_neg()")
-    mended = f"as_promised({place}, {dtype}, {shape}, {strides}, {str(step.target)!r})"
+    mended = f"as_promised({place}, {dtype}, {shape}, {strides}, {str(step.target)!r}, device)"
     builder.lines.append(f"if {' or '.join(faults)}: {place} = {mended}")
 
 
@@ -146,7 +151,7 @@ def _write_segment(builder: _HostBuilder, segment: Segment, allocated: set[str])
             builder.lines.append(_allocation(builder.program.buffers[name]))
             allocated.add(name)
     if not isinstance(arena.arena_bytes, int) or arena.arena_bytes:
-        builder.lines.append(f"arena = empty({arena.arena_bytes}, dtype=torch.uint8, device=cpu)")
+        builder.lines.append(f"arena = empty({arena.arena_bytes}, dtype=torch.uint8, device=device)")
         builder.lines.append("base = arena.data_ptr()")
     elif arena.offsets:
         builder.lines.append("base = 0")  # tensors without elements

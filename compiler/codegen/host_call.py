@@ -6,7 +6,6 @@ op by op where that can be done without a trace: the random generator is put bac
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ..graph.promises import MetadataDeparture
 from ..loops.ir import Extern, LoopProgram
 from ..schedule.execution_plan import ExecutionPlan
 from ..symbolic.symbolic_sizes import FUNCTIONS
-from .host import HostProgram, local
+from .host import HostProgram, local, on_device
 
 Compiled = Callable[..., tuple[object, ...]]
 
@@ -45,28 +44,28 @@ class GraphFallback:
         return result
 
 
-def bind(plan: ExecutionPlan, host: HostProgram, library: ctypes.CDLL | None, rescue: GraphFallback) -> Compiled:
-    """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise."""
+def bind(
+    plan: ExecutionPlan, host: HostProgram, segments: Sequence[Callable[..., int]], rescue: GraphFallback
+) -> Compiled:
+    """Return the host function with its kernels; raises MetadataDeparture where an ATen call breaks its promise.
+
+    segments: one function per segment, of the addresses of its parameters and the dynamic sizes.
+    """
     program = plan.program
     scope: dict[str, object] = {
         "torch": torch,
         "empty": torch.empty,
         "empty_strided": torch.empty_strided,
         "as_promised": _as_promised,
-        "cpu": torch.device("cpu"),
+        "device": program.device,
         "on_failure": _KernelFailure,
         "math": math,
         **FUNCTIONS,
         **host.objects,
     }
-    for number, segment in enumerate(plan.segments):
-        if library is None:
-            raise InternalError("segments without a library", hint="report the graph")
-        function = library[f"segment_{number}"]
-        dynamic_sizes = [ctypes.c_longlong] * len(program.counts)
-        function.argtypes = [*([ctypes.c_void_p] * len(segment.parameters)), *dynamic_sizes]
-        function.restype = ctypes.c_int
-        scope[f"segment_{number}"] = function
+    if len(segments) != len(plan.segments):
+        raise InternalError("segments without code", hint="report the graph")
+    scope.update({f"segment_{number}": function for number, function in enumerate(segments)})
     exec(compile(host.text, "<plumbline host>", "exec"), scope)
     run = scope["run"]
     if not callable(run):
@@ -76,7 +75,7 @@ def bind(plan: ExecutionPlan, host: HostProgram, library: ctypes.CDLL | None, re
 
 def _fits(program: LoopProgram) -> Callable[..., object]:
     """Return the function of the inputs that says whether they are laid out as the code was written for."""
-    scope: dict[str, object] = {"torch": torch, **FUNCTIONS}
+    scope: dict[str, object] = {"torch": torch, "device": program.device, **FUNCTIONS}
     conditions = []
     for name in program.inputs:
         buffer = program.buffers.get(name)
@@ -87,7 +86,7 @@ def _fits(program: LoopProgram) -> Callable[..., object]:
             scope[f"layout_{name}"] = (buffer.shape, buffer.strides, buffer.dtype)
             layout = f"layout_{name}"
         conditions.append(f"({place}.shape, {place}.stride(), {place}.dtype) == {layout}")
-        conditions.append(f"{place}.is_cpu and not {place}.is_neg()")
+        conditions.append(f"{on_device(place, program.device)} and not {place}.is_neg()")
     parameters = ", ".join([*map(local, program.inputs), *program.sizes])
     fits: Callable[..., object] = eval(f"lambda {parameters}: {' and '.join(conditions) or True}", scope)
     return fits
@@ -100,7 +99,7 @@ def _guarded(
     calls = [step for step in program.steps if isinstance(step, Extern)]
     repeats = all(map(_can_repeat, calls))
     draws = repeats and any(is_random(step.target) for step in calls)
-    generator, op_by_op = torch.default_generator, rescue.op_by_op
+    generator, op_by_op = generator_of(program.device), rescue.op_by_op
 
     def call(*inputs: object) -> tuple[object, ...]:
         if not fits(*inputs):
@@ -129,6 +128,14 @@ def _guarded(
         return result  # type: ignore[return-value]  # generated text returns a tuple
 
     return call
+
+
+def generator_of(device: torch.device) -> torch.Generator:
+    """Return the random generator that draws on a device take their numbers from."""
+    if device.type == "cpu":
+        return torch.default_generator
+    generators: tuple[torch.Generator, ...] = torch.cuda.default_generators
+    return generators[device.index or 0]
 
 
 def _can_repeat(step: Extern) -> bool:
@@ -166,6 +173,7 @@ def _as_promised(
     shape: tuple[int, ...] | None,
     strides: tuple[int, ...] | None,
     call: str,
+    device: torch.device,
 ) -> torch.Tensor:
     """Return the result of an ATen call as it was promised, copied where only its memory layout is another.
 
@@ -173,7 +181,7 @@ def _as_promised(
     Raises MetadataDeparture where the result is another kind of tensor: its bytes mean something else.
     """
     is_kind = value.dtype is dtype and (shape is None or value.shape == shape)
-    if not is_kind or (strides is not None and not value.is_cpu):
+    if not is_kind or (strides is not None and value.device != device):
         promised = f"{dtype}" if shape is None else f"{dtype} {shape}"
         raise MetadataDeparture(call, promised, f"{value.dtype} {tuple(value.shape)} on {value.device}")
     if shape is None or strides is None:

@@ -15,7 +15,8 @@ from ..loops.scalar_ops import SCALAR_OPS
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import Extent, Size, floor_quotient, hint_of, larger
 from .c_types import REGISTER, WIDTH
-from .kernel_shape import KernelShape, depending_on, shape_kernel
+from .flat_loops import depending_on
+from .kernel_shape import KernelShape, shape_kernel
 
 COLUMNS = 1024  # columns whose accumulators are in memory together
 MOST_ROW_BYTES = 32 * 1024  # a stashed row should stay in the first-level cache

@@ -20,7 +20,7 @@ def at_sizes(program: LoopProgram, point: Mapping[str, float]) -> LoopProgram:
     buffers = {name: instance.buffer(buffer) for name, buffer in program.buffers.items()}
     steps = tuple(instance.step(step) for step in program.steps)
     outputs = tuple(instance.nested(output) for output in program.outputs)
-    return LoopProgram(program.inputs, buffers, steps, outputs, program.constants)
+    return LoopProgram(program.inputs, buffers, steps, outputs, program.constants, device=program.device)
 
 
 class _Instance:

@@ -151,6 +151,7 @@ def refs_in(value: object) -> Iterator[str]:
 
 
 Step = Loop | Extern
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +161,7 @@ class LoopProgram:
     outputs: nested as the graph's outputs were, with `Ref`s for tensors.
     constants: tensors that the graph holds itself, by name.
     sizes: the names of dynamic sizes, which are given behind the inputs in this order.  fractions: those that are
-    floats; no loop sees them.
+    floats; no loop sees them.  device: where the tensors are that loops read and write.
     """
 
     inputs: tuple[str, ...]
@@ -170,6 +171,7 @@ class LoopProgram:
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
     sizes: tuple[str, ...] = ()
     fractions: frozenset[str] = frozenset()
+    device: torch.device = CPU
 
     @property
     def counts(self) -> tuple[str, ...]:

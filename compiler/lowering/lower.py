@@ -42,16 +42,28 @@ def lower_graph(gm: fx.GraphModule, hints: Mapping[str, float] | None = None, ga
     return _Lowering(gm, hints or {}, gate).run()
 
 
-def loops_can_hold(value: object) -> bool:
-    """Return whether loops know this kind of tensor: dense, on the CPU, of a dtype they compute or store."""
+def loops_can_hold(value: object, device: torch.device) -> bool:
+    """Return whether loops know this kind of tensor: dense, on their device, of a dtype they compute or store."""
     return (
         isinstance(value, torch.Tensor)
-        and value.device.type == "cpu"
+        and value.device == device
         and value.layout == torch.strided
         and value.dtype in SUPPORTED
         and not value.is_conj()
         and not value.is_neg()
     )
+
+
+def device_of(gm: fx.GraphModule) -> torch.device:
+    """Return the device of a graph's loops: the first accelerator that one of its tensors is on, else the CPU.
+
+    What is on another device stays with ATen, numbers that the CPU holds for a GPU among it.
+    """
+    for node in gm.graph.nodes:
+        for fake in _tensors_of(node.meta.get("val")):
+            if fake.device.type == "cuda":
+                return fake.device
+    return torch.device("cpu")
 
 
 class _Lowering:
@@ -62,6 +74,7 @@ class _Lowering:
         self.gate = gate
         counts = {name: hint for name, hint in hints.items() if isinstance(hint, int)}
         self.read = SizeReader(counts, lowest_sizes(gm.graph))
+        self.device = device_of(gm)
         self.sizes: list[str] = []
         self.fractions: list[str] = []
         self.writer = LoopWriter()
@@ -90,7 +103,9 @@ class _Lowering:
                 raise Unsupported(f"node kind {node.op}", hint="trace to ATen first")
         writer = self.writer
         inputs, sizes, floats = tuple(self.inputs), tuple(self.sizes), frozenset(self.fractions)
-        return LoopProgram(inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes, floats)
+        return LoopProgram(
+            inputs, writer.buffers, tuple(writer.steps), self.outputs, self.constants, sizes, floats, self.device
+        )
 
     def _input(self, node: fx.Node) -> None:
         fake = value_of(node)
@@ -128,7 +143,7 @@ class _Lowering:
 
     def _whole(self, name: str, fake: torch.Tensor) -> object:
         """Return the value of a tensor that exists in memory under a name."""
-        if not loops_can_hold(fake):
+        if not loops_can_hold(fake, self.device):
             return Ref(name)
         try:
             shape, strides = self.read.sizes(fake.shape), self.read.sizes(fake.stride())
@@ -169,7 +184,7 @@ class _Lowering:
         if node.args and isinstance(node.args[0], fx.Node) and refuses(target, value_of(node.args[0])):
             return "eager has no kernel for these dtypes"
         fakes = _tensors_of(value_of(node))
-        if not all(loops_can_hold(fake) for fake in fakes):
+        if not all(loops_can_hold(fake, self.device) for fake in fakes):
             return "a result that loops cannot hold"
         for argument in node.all_input_nodes:
             if not _known_to_loops(self.values[argument]):

@@ -1,6 +1,6 @@
 """The disk cache of built kernels: content-addressed, replaced whole, checked before use.
 
-An entry is two files named by the key: the shared object and its checksum.  Both are written to a temporary name and
+An entry is two files named by the key: what was built and its checksum.  Both are written to a temporary name and
 renamed, the checksum last, so a reader sees a whole entry or none.  Nothing here raises for a broken folder: reading
 gives None and writing gives the reason.
 
@@ -24,16 +24,17 @@ VERSION = "v1"
 
 @dataclass(frozen=True, slots=True)
 class DiskCache:
-    """A folder of built kernels."""
+    """A folder of built kernels; suffix: of the file that holds one."""
 
     root: Path
+    suffix: str = ".so"
 
     def path(self, key: str) -> Path:
-        """Return where the shared object of a key stands."""
-        return self.root / VERSION / key[:2] / f"{key}.so"
+        """Return where what was built for a key stands."""
+        return self.root / VERSION / key[:2] / f"{key}{self.suffix}"
 
     def find(self, key: str) -> Path | None:
-        """Return the shared object of a key if it is there, whole, and nobody else's."""
+        """Return what was built for a key if it is there, whole, and nobody else's."""
         path = self.path(key)
         checksum = path.with_suffix(".sha256")
         try:
@@ -47,9 +48,16 @@ class DiskCache:
 
     def keep(self, key: str, built: Path) -> tuple[Path | None, str]:
         """Copy a built file into the cache; returns (its place, "") or (None, the reason it is not kept)."""
-        path = self.path(key)
         try:
             content = built.read_bytes()
+        except OSError as error:
+            return None, f"{built}: {error.strerror or error}"
+        return self.keep_content(key, content)
+
+    def keep_content(self, key: str, content: bytes) -> tuple[Path | None, str]:
+        """Put what was built into the cache; returns as `keep`."""
+        path = self.path(key)
+        try:
             for folder in self._folders(path):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if reason := self.refusal(path):

@@ -49,7 +49,9 @@ class PlumblineGraphs:
     ) -> GraphProgram:
         """Compile one graph with a named backend; raises what the compiler raises."""
         options = options_of(request)
-        if after == "aot" and backend == "inductor":
+        if backend == "triton":
+            options = options.replace(kernel_language="triton")
+        if after == "aot" and backend in ("inductor", "triton"):
             with torch.no_grad():
                 return compile_graph(graph, inputs, options, acceptance(options))
         if after == "aot":

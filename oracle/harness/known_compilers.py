@@ -16,17 +16,20 @@ def _stock() -> CompilerUnderTest:
 
 _KNOWN: Mapping[str, Callable[[], CompilerUnderTest]] = {"plumbline": OwnCompiler, "torch": _stock}
 """Ours first.  Every one has the three backends of the ladder."""
+_BESIDE_THE_LADDER: Mapping[str, tuple[str, ...]] = {"plumbline": ("triton",)}
+"""Backends that are tried where they are asked for by name."""
 
 
 def available_compilers() -> Mapping[str, tuple[str, ...]]:
     """Return the backends of each compiler that can be judged here; loads none of them."""
-    return dict.fromkeys(_KNOWN, LADDER)
+    return {name: (*LADDER, *_BESIDE_THE_LADDER.get(name, ())) for name in _KNOWN}
 
 
 def find_compiler(name: str, backend: str) -> CompilerUnderTest:
     """Return the compiler of this name; raises UserError for an unknown compiler or backend."""
     if name not in _KNOWN:
         raise UserError(f"unknown compiler {name!r}", hint=f"choose from {', '.join(sorted(_KNOWN))}")
-    if backend not in LADDER:
-        raise UserError(f"compiler {name!r} has no backend {backend!r}", hint=f"choose from {', '.join(LADDER)}")
+    backends = available_compilers()[name]
+    if backend not in backends:
+        raise UserError(f"compiler {name!r} has no backend {backend!r}", hint=f"choose from {', '.join(backends)}")
     return _KNOWN[name]()

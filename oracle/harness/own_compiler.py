@@ -106,10 +106,10 @@ def _place(origin: Origin | None) -> str:
 
 
 class OwnCompiler:
-    """plumbline with its three backends."""
+    """plumbline with the backends of the ladder, and `triton`."""
 
     name = "plumbline"
-    backends: tuple[str, ...] = LADDER
+    backends: tuple[str, ...] = (*LADDER, "triton")
     double_backward = True
 
     def compile(self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str) -> Candidate:

@@ -1,5 +1,6 @@
-"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C."""
+"""Run one function at every level of the backend: eager, loops interpreted, loops fused, C, Triton interpreted."""
 
+import os
 from collections.abc import Callable, Sequence
 
 import torch
@@ -14,6 +15,8 @@ from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
 
 STRICT = Options(strict=True, verify="run")
+# Twice the time of the other levels: on request. A slice is always run, tests/compiler/codegen/triton.
+TRITON_LEVEL = os.environ.get("TRITON_LEVEL") == "1"
 
 
 def as_tuple(value: object) -> tuple[object, ...]:
@@ -28,6 +31,8 @@ def run_levels(
     program = verify(lower_graph(gm), "lowering")
     results = {"lowered": interpret_program(program, inputs)}
     results["fused"] = interpret_program(schedule(program, options), inputs)
+    if TRITON_LEVEL:
+        results["triton"] = compile_graph(gm, inputs, options.replace(kernel_language="triton"))(*inputs)
     if native:
         results["c"] = compile_graph(gm, inputs, options, acceptance(options))(*inputs)
     return results

@@ -23,6 +23,7 @@ from plumbline.compiler.lowering.lower import lower_graph
 from plumbline.compiler.native import compile_graph
 from plumbline.compiler.schedule.schedule import schedule
 from plumbline.compiler.symbolic.symbolic_sizes import assumptions
+from support.backend_levels import TRITON_LEVEL
 
 Shape = tuple[int | str, ...]
 STRICT = Options(strict=True, verify="run")
@@ -42,6 +43,7 @@ class DynamicProgram:
     fits: Fits
     loops: list[tuple[Callable[..., object], LoopProgram, LoopProgram]] = field(default_factory=list)
     native: Callable[..., tuple[object, ...]] | None = None
+    triton: Callable[..., tuple[object, ...]] | None = None
     builds: int = 0
 
     @staticmethod
@@ -73,7 +75,7 @@ class DynamicProgram:
         return [*tensors, *(sizes[name] for name in self.names)]
 
     def levels(self, given: Sequence[object]) -> dict[str, tuple[object, ...]]:
-        """Return the outputs by level: the graph, lowered and fused loops interpreted, C."""
+        """Return the outputs by level: the graph, lowered and fused loops interpreted, C, Triton interpreted."""
         sizes = given[len(self.shapes) :]
         lowered, fused = self._loops(sizes)
         results = {
@@ -85,6 +87,10 @@ class DynamicProgram:
             if self.native is None:
                 self.native = compile_graph(self.gm, (), STRICT, acceptance(STRICT))
             results["c"] = self.native(*given)
+        if TRITON_LEVEL:
+            if self.triton is None:
+                self.triton = compile_graph(self.gm, (), STRICT.replace(kernel_language="triton"))
+            results["triton"] = self.triton(*given)
         self.builds += sum(isinstance(event, KernelBuilt) for event in events)
         return results
 

@@ -1,0 +1,128 @@
+"""The segments of a program as kernels on a GPU: built for its capability, loaded once, launched in order.
+
+Memory and streams are PyTorch's: the host allocates through its caching allocator, and each call launches on the stream
+that is current for the device, so that reuse is in stream order.  There are two variants of a kernel: one for addresses
+that are multiples of 16, which loads 16 bytes at once, and one for any, built when a call first needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from ...base.options import Options
+from ...base.torch_facts import current_cuda_stream
+from ...runtime.cuda_driver import CudaDriver, LoadedKernel
+from ...runtime.triton_build import KernelRequest, build_kernels
+from ...schedule.execution_plan import ExecutionPlan
+from ...symbolic.symbolic_sizes import value_at
+from .launch_table import Launch, LaunchTable
+from .triton_kernel import TritonKernel
+
+ALIGNMENT = 16  # bytes; the widest load of a thread
+
+
+class Stream(Protocol):
+    """What gives the address of the stream that is current for a device."""
+
+    def __call__(self, device: torch.device) -> int:
+        """Return the address; 0 is the default stream."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gpu:
+    """A device, how its kernels are loaded and launched, and what they are built for (90 for sm_90)."""
+
+    device: torch.device
+    capability: int
+    driver: CudaDriver
+    stream: Stream = current_cuda_stream
+
+
+def request_of(kernel: TritonKernel, capability: int, *, aligned: bool = True) -> KernelRequest:
+    """Return what is built of a kernel; aligned: for addresses that are multiples of 16."""
+    places = tuple(number for number, kind in enumerate(kernel.signature) if kind.startswith("*") and aligned)
+    return KernelRequest(kernel.module, kernel.signature, kernel.tiling.warps, places, capability)
+
+
+class CudaKernels:
+    """The kernels of one program on one device: the aligned ones loaded, the others when they are needed."""
+
+    def __init__(self, table: LaunchTable, gpu: Gpu, options: Options) -> None:
+        """Build and load the aligned kernels; raises BuildError where that fails."""
+        self._table, self._gpu, self._options = table, gpu, options
+        self._loaded: dict[bool, list[LoadedKernel]] = {True: self._load(aligned=True)}
+
+    def _load(self, *, aligned: bool) -> list[LoadedKernel]:
+        kernels = self._table.kernels
+        requests = [request_of(kernel, self._gpu.capability, aligned=aligned) for kernel in kernels]
+        built = build_kernels(requests, self._options)
+        return [
+            self._gpu.driver.load(each.cubin, each.name, 32 * kernel.tiling.warps, each.shared)
+            for kernel, each in zip(kernels, built, strict=True)
+        ]
+
+    def kernel(self, number: int, *, aligned: bool) -> LoadedKernel:
+        """Return a kernel of the table, loaded."""
+        if aligned not in self._loaded:
+            self._loaded[aligned] = self._load(aligned=aligned)
+        return self._loaded[aligned][number]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LaunchedSegment:
+    """One segment: called with addresses, then dynamic sizes; launches, waits for nothing, and returns 0.
+
+    flag: an int32 on the device that kernels set when an index is out of range.
+    """
+
+    kernels: CudaKernels
+    table: LaunchTable
+    launches: tuple[Launch, ...]
+    tensors: int
+    counts: tuple[str, ...]
+    gpu: Gpu
+    flag: list[torch.Tensor] = field(default_factory=list)
+
+    def __call__(self, *arguments: int) -> int:
+        addresses = arguments[: self.tensors]
+        point = dict(zip(self.counts, arguments[self.tensors :], strict=True))
+        stream = self.gpu.stream(self.gpu.device)
+        for launch in self.launches:
+            programs = value_at(launch.programs, point)
+            if not programs:  # the driver refuses an empty grid
+                continue
+            given = [addresses[slot] for slot in launch.slots]
+            aligned = all(address % ALIGNMENT == 0 for address in given)
+            given += launch.numbers(point)
+            if self.table.kernels[launch.kernel].needs_flag:
+                given.append(self._flag_address())
+            self.gpu.driver.launch(self.kernels.kernel(launch.kernel, aligned=aligned), programs, stream, given)
+        return self._fault()
+
+    def _flag_address(self) -> int:
+        if not self.flag:
+            self.flag.append(torch.zeros(1, dtype=torch.int32, device=self.gpu.device))
+        return self.flag[0].data_ptr()
+
+    def _fault(self) -> int:
+        """Return the code of a fault; only segments that look up places or divide whole numbers wait for the device."""
+        if not self.flag:
+            return 0
+        code = int(self.flag[0])
+        if code:
+            self.flag[0].zero_()
+        return code
+
+
+def cuda_segments(plan: ExecutionPlan, table: LaunchTable, gpu: Gpu, options: Options) -> list[Callable[..., int]]:
+    """Return the segments as functions of addresses; raises BuildError where a kernel is not built or loaded."""
+    kernels = CudaKernels(table, gpu, options)
+    counts: Sequence[str] = plan.program.counts
+    return [
+        _LaunchedSegment(kernels, table, launches, len(segment.parameters), tuple(counts), gpu)
+        for segment, launches in zip(plan.segments, table.segments, strict=True)
+    ]

@@ -1,0 +1,136 @@
+"""How a loop is cut into programs and tiles on a GPU: the table of heuristics.
+
+`choose_tiling` is pure, and this file is the whole table; docs/triton.md gives the measurements behind each row.  What
+changes the order of an addition (the block of the reduced variable, the warps of a row) depends on the row's length and
+never on the number of rows: the same row gives the same bits in every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...loops.ir import Buffer, Loop
+from ...symbolic.expr import Expr, Symbol, coefficient
+from ...symbolic.index_space import product
+from ...symbolic.symbolic_sizes import Extent, hint_of, same
+from ..flat_loops import accesses_of, crosses, is_one
+
+POINTS = 1024  # points of a pointwise program: 8 per thread of 4 warps, so that a 2-byte load is 16 bytes wide
+FEWEST_POINTS = 128  # one point per thread of 4 warps; smaller programs cost more to start than they run
+TILE = (64, 32)  # of transposed reads: both sides whole cache lines of 4-byte elements, 8 KB between them
+LONGEST_WHOLE_ROW = 16_384  # 16 warps and 64 registers; twice as long spills registers at 4 warps
+ROW_STEP = 2048  # points of a longer row read at once: 32 registers at 8 warps
+WHOLE_COLUMN = 64  # a column no longer than this is held at once
+COLUMN_TILE = (32, 64)  # contiguous columns by rows read at once; 48 registers
+POINTS_PER_THREAD = 32  # more of a row held by one thread spills registers
+MANY_VALUES = 20  # with more, a thread holds few points: BERT's dropout and norm, 24 values, spills at 8 points
+FEW_POINTS_PER_THREAD = 4
+LONGEST_WHOLE_ROW_OF_MANY = 4096
+ROWS_OF_MANY = 16  # of a column read at once: batch norm backward with 16 tensors took 216 registers at 64
+LEAST_TILED = 16  # a side shorter than half a cache line is not worth a tile
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What a kernel depends on besides the loop.
+
+    multiprocessors: of the device (132 on an H100 or H200).  stops_at_zero: whether eager raises there for a whole
+    number divided by zero, as it does on a CPU.
+    """
+
+    multiprocessors: int = 132
+    stops_at_zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """The choice for one loop.
+
+    kind: `pointwise`, `tiles`, `row` or `column`.  x: points of kept variables in a program, a power of two; y: rows of
+    a transposing tile, else 1; r: points of reduced variables read at once, 0 without any.  whole: whether r spans all
+    of them, so that later passes need not read again.  warps: of 32 threads.
+    """
+
+    kind: str
+    x: int
+    y: int
+    r: int
+    whole: bool
+    warps: int
+
+
+def power_of_two(number: int) -> int:
+    """Return the least power of two that is no less than a number, and at least one."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+def choose_tiling(
+    loop: Loop,
+    kept: tuple[Symbol, ...],
+    reduced: tuple[Symbol, ...],
+    buffers: Mapping[str, Buffer],
+    device: DeviceFacts,
+) -> Tiling:
+    """Return how a flattened loop is cut; kept, reduced: its variables, the most contiguous of each last."""
+    points = product(symbol.size for symbol in kept)
+    if reduced or loop.reduces:
+        return _reducing(loop, kept, reduced, hint_of(points))
+    if crossing_variable(loop, kept) is not None:
+        return Tiling("tiles", TILE[0], TILE[1], 0, whole=True, warps=4)
+    widest = max(buffers[access.buffer].dtype.itemsize for access in accesses_of(loop))
+    block = POINTS // 2 if widest == 8 else POINTS
+    while block > FEWEST_POINTS and hint_of(points) < 2 * device.multiprocessors * block:
+        block //= 2
+    return Tiling("pointwise", min(block, power_of_two(hint_of(points))), 1, 0, whole=True, warps=4)
+
+
+def crossing_variable(loop: Loop, kept: tuple[Symbol, ...]) -> Symbol | None:
+    """Return the variable along which some load is contiguous that is not contiguous where the stores are."""
+    if len(kept) < 2 or hint_of(kept[-1].size) < LEAST_TILED:
+        return None
+    across = kept[-1]
+    if not all(is_one(coefficient(store.access.index[0], across)) for store in loop.stores):
+        return None
+    for symbol in reversed(kept[:-1]):
+        plain = all(coefficient(access.index[0], symbol) is not None for access in accesses_of(loop))
+        crossed = any(crosses(load.access, symbol, across) for load in loop.loads())
+        if hint_of(symbol.size) >= LEAST_TILED and plain and crossed:
+            return symbol
+    return None
+
+
+def _reducing(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...], points: int) -> Tiling:
+    length: Extent = product(symbol.size for symbol in reduced)
+    many = sum(1 for _ in loop.scalars()) > MANY_VALUES
+    if _reads_columns(loop, kept, reduced):
+        x = min(COLUMN_TILE[0], power_of_two(points))
+        rows = ROWS_OF_MANY if many else COLUMN_TILE[1]
+        if isinstance(length, int) and length <= min(rows, WHOLE_COLUMN):
+            return Tiling("column", x, 1, power_of_two(length), whole=True, warps=4)
+        return Tiling("column", x, 1, rows, whole=False, warps=4)
+    longest, held = (
+        (LONGEST_WHOLE_ROW_OF_MANY, FEW_POINTS_PER_THREAD) if many else (LONGEST_WHOLE_ROW, POINTS_PER_THREAD)
+    )
+    if isinstance(length, int) and length <= longest:
+        block = power_of_two(length)
+        x = max(1, POINTS // block)
+        warps = min(16, max(4, x * block // (32 * held)))
+        return Tiling("row", x, 1, block, whole=True, warps=warps)
+    return Tiling("row", 1, 1, ROW_STEP, whole=False, warps=8)
+
+
+def _reads_columns(loop: Loop, kept: tuple[Symbol, ...], reduced: tuple[Symbol, ...]) -> bool:
+    """Whether neighbouring kept points, and not neighbouring reduced ones, are neighbours in memory."""
+    if not kept or not reduced or hint_of(kept[-1].size) < 4:
+        return False
+    down = across = 0
+    for load in loop.loads():
+        across += _steps_by_one(load.access.index[0], reduced[-1])
+        down += _steps_by_one(load.access.index[0], kept[-1])
+    return down > across
+
+
+def _steps_by_one(offset: Expr, symbol: Symbol) -> bool:
+    factor = coefficient(offset, symbol)
+    return factor is not None and same(factor, 1)
