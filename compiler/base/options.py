@@ -51,6 +51,7 @@ class Options:
         words=(RUN,),
     )
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")
+    ddp_stages: bool = option(True, "cut the backward where DistributedDataParallel sends a bucket of gradients")
     # code generation
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
     threads: int = option(0, "OpenMP threads of generated kernels; 0: as torch.get_num_threads()")
@@ -111,6 +112,7 @@ _STOCK_NAMES = {
     "guard_nn_modules": "modules are always guarded; delete the line",
     "log_level": "set the environment variable PLUMBLINE_LOGS",
     "max_autotune": "there is nothing to tune; delete the line",
+    "optimize_ddp": "it is called ddp_stages here",
     "output_code": "set the environment variable PLUMBLINE_LOGS=output_code",
     "repro_after": "run repro-minify with --after, or set TORCHDYNAMO_REPRO_AFTER",
     "repro_level": "run repro-minify with --level, or set TORCHDYNAMO_REPRO_LEVEL",

@@ -45,6 +45,7 @@ __all__ = [
     "StorageWeakRef",
     "TorchFunctionState",
     "WatchedFakeMode",
+    "active_distributed_wrapper",
     "annotate_graph",
     "any_autocast",
     "any_autocast_enabled",
@@ -65,6 +66,7 @@ __all__ = [
     "fake_like_template",
     "fake_mode_is_active",
     "fake_run_failure",
+    "first_bucket_bytes",
     "flex_attention_operator",
     "foreach_add_quotients",
     "forward_ad_is_active",
@@ -603,6 +605,16 @@ def running_gradient_number() -> int | None:
 def keeps_graph() -> bool:
     """Return whether the backward that runs now was told to keep what its steps have saved."""
     return bool(torch._C._autograd._get_current_graph_task_keep_graph())
+
+
+def active_distributed_wrapper() -> Any:
+    """Return the DistributedDataParallel whose forward runs now, None outside of one; its buckets cut backward."""
+    return torch.nn.parallel.DistributedDataParallel._active_ddp_module
+
+
+def first_bucket_bytes() -> int:
+    """Return the size of the first bucket of DistributedDataParallel where its user names none."""
+    return int(torch.distributed._DEFAULT_FIRST_BUCKET_BYTES) if torch.distributed.is_available() else 1 << 20
 
 
 def saved_one_by_one(step: Any) -> dict[int, torch.Tensor]:
