@@ -31,6 +31,7 @@ from .rule_tables import CALL_RULES, CallFamily, CallRule
 from .torch import (
     attention_calls,
     autograd_functions,
+    collective_calls,
     control_flow,
     distribution_calls,
     gradients,
@@ -85,6 +86,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.mark_on_sizes_rule,  # stock's marks that sizes stay as they are
     transforms.transformed_function_rule,  # what vmap(f), grad(f) gave outside the compiled code
     autograd_functions.native_apply_rule,  # `Function.apply` where torch has it in C
+    collective_calls.collective_rule,  # what functional collectives ask about groups
     numpy_calls.numpy_function_rule,  # NumPy's pure functions and ufuncs
     builtin_calls.dictionary_from_keys_rule,  # dict.fromkeys: a new object at every look-up
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up
