@@ -17,6 +17,7 @@ from .library import (
     functional_calls,
     itertools_calls,
     logging_calls,
+    numpy_arrays,
     numpy_calls,
     numpy_values,
     objects_by_content,
@@ -61,6 +62,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     modules,  # hooks of all modules
     stateless_calls,  # torch.func.functional_call
     distribution_calls,  # torch.distributions' lazy properties
+    numpy_arrays,  # NumPy arrays from outside
     numpy_values,  # NumPy scalars and arrays from outside
     numpy_calls,  # NumPy's functions, torch.tensor
     objects_by_content,  # matches, `list[int]`, finfo from outside
