@@ -13,8 +13,8 @@ from .values.library.numpy_calls import array_of_tensor, tensor_of_array
 def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn a function of NumPy arrays into a function of tensors; results are on the device of the inputs.
 
-    Compiled, the tensors themselves stand for the arrays: they stay on their device, and gradients pass. Uncompiled, and
-    between two graphs, NumPy runs on the CPU; where a gradient is asked for then, a UserError is raised.
+    Compiled, the tensors themselves stand for the arrays: they stay on their device, and gradients pass. Uncompiled,
+    and between two graphs, NumPy runs on the CPU; where a gradient is asked for then, a UserError is raised.
     Tensors and arrays inside tuples, lists and dicts are converted.
     """
 

@@ -6,6 +6,7 @@ Prints, for each, the loss after some steps, whether the parameters are eager's,
 gradients are sent other work is done.
 """
 
+import sys
 import tempfile
 from collections.abc import Callable
 
@@ -59,7 +60,8 @@ def run(rank: int, store: str) -> None:
         expected = expected or parameters
         distance = max((one - other).abs().max().item() for one, other in zip(parameters, expected, strict=True))
         if rank == 0:
-            print(f"{name:10} loss {loss:.6f}, parameters off by {distance:.1e}, {hidden:.0%} of sending hidden")
+            text = f"{name:10} loss {loss:.6f}, parameters off by {distance:.1e}, {hidden:.0%} of sending hidden\n"
+            sys.stdout.write(text)
     distributed.destroy_process_group()
 
 

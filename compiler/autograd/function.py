@@ -280,9 +280,7 @@ def _backward(
     return tuple(gradients_by_input)
 
 
-def laid_out_tangents(
-    pair: CompiledPair, sizes: Sizes, gradients: Sequence[torch.Tensor | None]
-) -> list[torch.Tensor]:
+def laid_out_tangents(pair: CompiledPair, sizes: Sizes, gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
     """Return the gradients of results that exist, as backward was compiled for them; gradients: one per result."""
     return [
         _laid_out(gradient, *layout)

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from ..base.torch_facts import saved_one_by_one
+from .backward_stages import BackwardStage
 from .call_wrappers import run_plain, without_base
 from .function import CompiledPair, laid_out_tangents, refuse_second
-from .backward_stages import BackwardStage
 
 Sizes = tuple[float, ...]
 Gradients = tuple[torch.Tensor | None, ...]
@@ -24,7 +24,7 @@ Gradients = tuple[torch.Tensor | None, ...]
 class CompiledStage:
     """call(kept values, tangents and handed values that `cut` names, sizes) -> gradients, then handed values.
 
-    targets: the inputs, by number, whose gradients it gives, in order.  owns: the inputs whose history it stands before.
+    targets: the inputs, by number, whose gradients it gives, in order.  owns: the inputs whose history is behind it.
     """
 
     cut: BackwardStage

@@ -42,6 +42,7 @@ class Options:
     )
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
+    trace_numpy: bool = option(True, "NumPy's functions of arrays become part of graphs where a table shows them equal")
     strict: bool = option(False, "raise the compiler's own errors instead of running the frame eagerly")
     guards_in_c: bool = option(True, "check guards by an evaluator in C where there is a C compiler")
     # graphs and gradients
@@ -120,7 +121,6 @@ _STOCK_NAMES = {
     "specialize_int": "set dynamic_shapes: True, False or None",
     "suppress_errors": "errors of plumbline's own never reach you; strict=True raises them",
     "trace": "set debug=True: every stage is written to a folder",
-    "trace_numpy": "NumPy code runs in NumPy between two graphs; delete the line",
     "triton": "there are no CUDA graphs here; delete the line",
     "verbose": "set the environment variable PLUMBLINE_LOGS=all",
 }

@@ -614,7 +614,7 @@ def active_distributed_wrapper() -> Any:
 
 def first_bucket_bytes() -> int:
     """Return the size of the first bucket of DistributedDataParallel where its user names none."""
-    return int(torch.distributed._DEFAULT_FIRST_BUCKET_BYTES) if torch.distributed.is_available() else 1 << 20
+    return int(getattr(torch.distributed, "_DEFAULT_FIRST_BUCKET_BYTES", 1 << 20))
 
 
 def saved_one_by_one(step: Any) -> dict[int, torch.Tensor]:

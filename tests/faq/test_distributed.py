@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from support.distributed_training import BACKENDS, LEAST, SETTINGS, WAYS, Net, everything, inputs, trained
 from support.gloo_ranks import run_ranks
 

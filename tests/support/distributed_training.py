@@ -76,7 +76,10 @@ def inputs(rank: int, setting: str, step: int) -> torch.Tensor:
 
 
 def trained(
-    rank: int, setting: str, make: Callable[[nn.Module], nn.Module], batch: Callable[[int, str, int], torch.Tensor] = inputs
+    rank: int,
+    setting: str,
+    make: Callable[[nn.Module], nn.Module],
+    batch: Callable[[int, str, int], torch.Tensor] = inputs,
 ) -> list[torch.Tensor]:
     """Return gradients, parameters and buffers of a net after training."""
     torch.manual_seed(0)

@@ -100,6 +100,7 @@ _WHOLE: dict[str, tuple[Callable[..., Any], int, bool]] = {
     "copy": (lambda x: np.copy(x), 1, False),
     "expand_dims": (lambda x: np.expand_dims(x, 0), 1, False),
     "moveaxis": (lambda x: np.moveaxis(x, 0, 1), 1, False),
+    "fix": (lambda x: np.fix(x), 1, False),
     "zeros_like": (lambda x: np.zeros_like(x), 1, False),
     "ones_like": (lambda x: np.ones_like(x), 1, False),
     "sort": (lambda x: np.sort(x), 1, False),
@@ -137,7 +138,9 @@ _WHOLE: dict[str, tuple[Callable[..., Any], int, bool]] = {
     "x[list]": (lambda x: x[[0, 1, 0]], 1, False),
 }
 _MATRICES = frozenset(
-    name for name in _WHOLE if name.startswith("linalg.") and name != "linalg.norm" or name in ("einsum", "operator @")
+    name
+    for name in _WHOLE
+    if (name.startswith("linalg.") and name != "linalg.norm") or name in ("einsum", "operator @")
 ) | {"matmul", "dot", "ndarray.dot", "trace"}
 
 

@@ -37,8 +37,8 @@ from ..guards.generated_function import MISS
 from ..guards.guard_rules import guard_words
 from ..guards.recompile_reasons import failing_guard, measured
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
-from .distributed_module import Distributed, view_with_compiled_module
 from .dispatch_template import DEFAULT, handing_over, make_template, parameter_names
+from .distributed_module import Distributed, view_with_compiled_module
 
 
 class _Frozen(threading.local):

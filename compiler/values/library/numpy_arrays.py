@@ -13,7 +13,7 @@ from ..operator_table import Unary
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
 from ..python.objects.instances import OpaqueValue
-from ..reasons import NUMPY, Break
+from ..reasons import NUMPY
 from ..rule_tables import wraps_type
 from ..source import Inject, Injected, Source
 from ..torch.tensor import TensorValue
@@ -205,7 +205,7 @@ class TensorArray(OverTensor):
     def _as_type(self, ctx: CaptureContext, wanted: Value) -> "TensorArray":
         """Return a copy in another dtype; of floating-point numbers only in another such: others may not fit."""
         try:
-            dtype = numpy.dtype(wanted.constant() if wanted.is_constant() else None)
+            dtype = _dtype_named(wanted)
         except TypeError:
             self.unsupported("astype", NUMPY)
         source = dtype_of(self.tensor.fake.dtype)
@@ -275,6 +275,11 @@ def _tensor(value: Value) -> TensorValue:
     return value
 
 
+def _dtype_named(wanted: Value) -> Any:
+    name: Any = wanted.constant() if wanted.is_constant() else ""
+    return numpy.dtype(name)
+
+
 def _are_numpys(*operands: Value) -> bool:
     return all(isinstance(value, ArrayValue | NumpyScalar | Constant) for value in operands)
 
@@ -302,11 +307,9 @@ def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
     if isinstance(source, Injected):
         return known_value(ctx, value)
     ctx.guards.add(source, GuardKind.TYPE, numpy.ndarray)
-    fits = value.dtype in DTYPES.values() and value.flags.writeable and value.dtype.isnative
+    fits = ctx.options.trace_numpy and value.dtype in DTYPES.values() and value.flags.writeable and value.dtype.isnative
     if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
         return OpaqueValue(value, source)
     tensor = ctx.realize(ctx.wrap(memory_of(value), ArrayMemory(source)))
     assert isinstance(tensor, TensorValue)
     return TensorArray(tensor, source, value)
-
-

@@ -17,6 +17,7 @@ from .numpy_operations import (
     call,
     cast,
     dtype_or_kind,
+    elementwise,
     finite_only,
     matrix_product,
     tensor_of,
@@ -45,10 +46,9 @@ def _where(ctx: CaptureContext, values: list[Value], kwargs: Keywords) -> Value:
     if len(values) != 3 or kwargs:
         raise _refuse("where")
     condition, *choices = values
-    asked = tensor_of(ctx, condition)
-    assert isinstance(asked, TensorValue)
-    if asked.fake.dtype != torch.bool:
-        asked = call(ctx, torch.ne, asked, Constant(0))  # type: ignore[assignment]  # a tensor of the graph
+    asked: Value = tensor_of(ctx, condition)
+    if _made(asked).fake.dtype != torch.bool:
+        asked = call(ctx, torch.ne, asked, Constant(0))
     dtype = numpy.result_type(*map(_operand_dtype, choices))
     parts = [_in_dtype(ctx, choice, dtype) for choice in choices]
     result = call(ctx, torch.where, asked, *parts)
@@ -91,7 +91,7 @@ def _product(function: Any) -> Rule:
     def rule(ctx: CaptureContext, values: list[Value], kwargs: Keywords) -> Value:
         if len(values) != 2 or kwargs:
             raise _refuse("a product")
-        return fresh(matrix_product(ctx, *values, function=function))
+        return fresh(matrix_product(ctx, values[0], values[1], function))
 
     return rule
 
@@ -114,7 +114,7 @@ def _joined(function: Any, axis: int | None) -> Rule:
         tensors = [cast(ctx, tensor_of(ctx, part), dtype) for part in parts]
         if any(isinstance(part, TensorNumber) for part in parts):
             raise Break(NUMPY, "joining numbers")
-        settings = {} if axis is None else {"dim": given}
+        settings: dict[str, Value] = {} if axis is None else {"dim": given}
         return fresh(ctx.graph.call("call_function", function, [TupleValue(tensors)], settings))
 
     return rule
@@ -203,7 +203,8 @@ def _of_matrices(function: Any, count: int, norm: bool = False) -> Rule:
         floats = all(value.tensor.fake.dtype in FLOATS and value.tensor.fake.numel() for value in arrays)
         if len(arrays) != count or len(values) != count or kwargs or not floats:
             raise _refuse("linear algebra")
-        if not norm and any(value.tensor.fake.dim() != 2 for value in arrays):
+        dimensions = [value.tensor.fake.dim() for value in arrays]
+        if not norm and (dimensions[0] != 2 or not all(1 <= count <= 2 for count in dimensions)):
             raise _refuse("linear algebra")
         if len({value.tensor.fake.dtype for value in arrays}) != 1:
             raise _refuse("linear algebra")
@@ -240,7 +241,14 @@ def _sorted(x: torch.Tensor, axis: int) -> torch.Tensor:
     return torch.sort(x, dim=axis).values
 
 
+def _fix(ctx: CaptureContext, values: list[Value], kwargs: Keywords) -> Value:
+    if kwargs or len(values) != 1:
+        raise _refuse("fix")
+    return fresh(elementwise(ctx, numpy.trunc, values))
+
+
 ARRAY_FUNCTIONS: Mapping[Any, Rule] = {
+    numpy.fix: _fix,
     numpy.where: _where,
     numpy.clip: _clip,
     numpy.matmul: _product(torch.matmul),

@@ -226,9 +226,7 @@ def fold(ctx: CaptureContext, function: Any, array: OverTensor, args: Arguments,
     return cast(ctx, result, given)
 
 
-def _along_one(
-    ctx: CaptureContext, row: FoldRow, operand: Value, axis: object, given: Any, *, keepdims: bool
-) -> Value:
+def _along_one(ctx: CaptureContext, row: FoldRow, operand: Value, axis: object, given: Any, *, keepdims: bool) -> Value:
     if axis is None:
         operand, axis = ctx.graph.call("call_method", "reshape", [operand, Constant(-1)], {}), 0
         if keepdims:

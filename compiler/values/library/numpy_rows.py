@@ -201,6 +201,5 @@ for _name, _of in (("amax", "max"), ("amin", "min")):
     FOLDS[getattr(numpy, _name)] = FOLDS[getattr(numpy, _of)]  # type: ignore[index]  # filled here, read-only elsewhere
 
 METHODS: Mapping[str, object] = {
-    name: getattr(numpy, name)
-    for name in "sum mean prod var std max min any all argmax argmin cumsum cumprod".split()
+    name: getattr(numpy, name) for name in "sum mean prod var std max min any all argmax argmin cumsum cumprod".split()
 }

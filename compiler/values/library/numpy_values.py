@@ -1,7 +1,5 @@
 """NumPy values: scalars and arrays that are known while capturing, and arrays that lie over the memory of a tensor."""
 
-import math
-import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +11,13 @@ from ..constant import Constant, Known, MethodOf
 from ..guard import GuardKind
 from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.tuples import TupleValue
-from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
 from ..rule_tables import wraps_type
-from ..source import Inject, Injected, Source
+from ..source import Injected, Source
 from ..torch.tensor import TensorValue
-from ..type_attributes import require_attribute, type_attribute
+from ..type_attributes import require_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .numpy_warnings import FloatWarnings, error_settings
+from .numpy_warnings import error_settings
 
 _LARGEST = 1 << 14  # elements of a known array that becomes part of the code
 SCALARS = (

@@ -29,7 +29,9 @@ _CHECK_OF: "WeakKeyDictionary[Value, Value]" = WeakKeyDictionary()  # a result -
 class FloatWarnings:
     """What the operands of an operation excuse, noted before it runs: it may overwrite one of them."""
 
-    def __init__(self, ctx: CaptureContext, operands: list[Value], axes: tuple[int, ...] | None = None, *, sums: bool = False) -> None:
+    def __init__(
+        self, ctx: CaptureContext, operands: list[Value], axes: tuple[int, ...] | None = None, *, sums: bool = False
+    ) -> None:
         """Note it.
 
         axes: those that the operation folds, each gone or 1 in the result; () for all elements at once.  sums: what is
@@ -58,11 +60,11 @@ class FloatWarnings:
         if self.behind is not None:
             self._demand_finite(quiet)
             return
-        if self.nan is not None:
+        if self.nan is not None and self.nan is not True:
             quiet = self._call(torch.logical_or, quiet, self.nan)
         if self.infinite is not None:
             grown = self._call(torch.isinf, result)
-            if isinstance(self.infinite, Value):
+            if self.infinite is not True:
                 grown = self._call(torch.logical_and, grown, self.infinite)
             quiet = self._call(torch.logical_or, quiet, grown)
         if not self.ctx.graph.assume_no_warning(quiet):

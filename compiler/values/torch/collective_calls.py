@@ -4,6 +4,7 @@ What they ask of a process group, its name and its size, are constants; the grou
 """
 
 import types
+from typing import Any
 
 import torch
 
@@ -42,7 +43,8 @@ def _group_size(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     name = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(name, Constant) or not isinstance(name.value, str):
         raise Break(UNKNOWN_CALLEE, "the size of a process group that is not known")
-    size = torch.distributed.distributed_c10d._get_group_size_by_name(name.value)
+    ask: Any = torch.distributed.distributed_c10d._get_group_size_by_name
+    size = ask(name.value)
     ctx.guards.add(None, GuardKind.STATE, (_world, _world()))
     return Constant(int(size))
 
