@@ -42,19 +42,19 @@ from ..graph.node_values import outputs, placeholders, tensor_of
 from ..graph.passes import SIMPLIFY, run_passes
 from ..graph.promises import MetadataDeparture, going_on
 from ..graph.tracer import Decomposition
-from .backward_stages import backward_stages
 from .call_wrappers import finisher, run_before_hooks_fail, run_plain, without_base
 from .captured_again import CapturedAgain, captured_again
 from .dynamic_arguments import NOTHING_DYNAMIC, DynamicArguments, Fits, dynamic_arguments
 from .form_levels import FormStages, tangent_layouts
 from .form_validation import FormValidation
 from .function import CompiledBackward, CompiledPair, Pattern
-from .gradient_buckets import BucketCaps, current_caps, expected_buckets
 from .gradient_paths import GradientPaths, gradient_paths
 from .independent_results import ResultPart, kept_for, parts_of
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
-from .staged_function import CompiledStage, StagedPair
+from .stages.backward_stages import backward_stages
+from .stages.gradient_buckets import BucketCaps, current_caps, expected_buckets
+from .stages.staged_function import CompiledStage, StagedPair
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]

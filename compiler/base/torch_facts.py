@@ -72,6 +72,7 @@ __all__ = [
     "forward_ad_is_active",
     "function_mode_depth",
     "functorch_is_active",
+    "group_size",
     "group_tensors",
     "has_foreign_modes",
     "has_free_unbacked_symbols",
@@ -610,6 +611,12 @@ def keeps_graph() -> bool:
 def active_distributed_wrapper() -> Any:
     """Return the DistributedDataParallel whose forward runs now, None outside of one; its buckets cut backward."""
     return torch.nn.parallel.DistributedDataParallel._active_ddp_module
+
+
+def group_size(name: str) -> int:
+    """Return the number of processes in the group of a name."""
+    ask: Any = torch.distributed.distributed_c10d._get_group_size_by_name
+    return int(ask(name))
 
 
 def first_bucket_bytes() -> int:

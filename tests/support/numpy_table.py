@@ -164,7 +164,7 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-_ROUNDED = frozenset(ufunc.__name__ for ufunc, row in ELEMENTS.items() if row.units)  # type: ignore[attr-defined]
+_ROUNDED = frozenset(ufunc.__name__ for ufunc, row in ELEMENTS.items() if row.units)
 
 if __name__ == "__main__":
     path = Path(__file__).parents[2] / "docs" / "numpy.md"

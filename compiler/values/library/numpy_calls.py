@@ -17,8 +17,8 @@ from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..torch.tensor import TensorValue, tensor_method
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .numpy_array_functions import ARRAY_FUNCTIONS
 from .numpy_arrays import TensorArray, TensorNumber, fresh
-from .numpy_functions import ARRAY_FUNCTIONS
 from .numpy_operations import elementwise, fold
 from .numpy_rows import ELEMENTS, FOLDS
 from .numpy_values import (

@@ -4,10 +4,10 @@ What they ask of a process group, its name and its size, are constants; the grou
 """
 
 import types
-from typing import Any
 
 import torch
 
+from ...base.torch_facts import group_size
 from ..constant import Constant, Known
 from ..guard import GuardKind
 from ..reasons import UNKNOWN_CALLEE, Break
@@ -43,10 +43,9 @@ def _group_size(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value
     name = ctx.realize(args[0]) if len(args) == 1 and not kwargs else None
     if not isinstance(name, Constant) or not isinstance(name.value, str):
         raise Break(UNKNOWN_CALLEE, "the size of a process group that is not known")
-    ask: Any = torch.distributed.distributed_c10d._get_group_size_by_name
-    size = ask(name.value)
+    size = group_size(name.value)
     ctx.guards.add(None, GuardKind.STATE, (_world, _world()))
-    return Constant(int(size))
+    return Constant(size)
 
 
 def _world_group(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ..base.torch_facts import active_distributed_wrapper, first_bucket_bytes
-from ..graph.node_values import outputs
-from .joint import Traced
+from ...base.torch_facts import active_distributed_wrapper, first_bucket_bytes
+from ...graph.node_values import outputs
+from ..joint import Traced
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import fx
 
-from ..base.torch_facts import lazy_module
-from ..graph.aliasing import memory_root
-from ..graph.facts import is_random
-from ..graph.fx_nodes import add_call, add_output, copy_node
-from ..graph.node_values import copy_facts, is_tensor, outputs, placeholders
+from ...base.torch_facts import lazy_module
+from ...graph.aliasing import memory_root
+from ...graph.facts import is_random
+from ...graph.fx_nodes import add_call, add_output, copy_node
+from ...graph.node_values import copy_facts, is_tensor, outputs, placeholders
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from ..base.torch_facts import saved_one_by_one
+from ...base.torch_facts import saved_one_by_one
+from ..call_wrappers import run_plain, without_base
+from ..function import CompiledPair, laid_out_tangents, refuse_second
 from .backward_stages import BackwardStage
-from .call_wrappers import run_plain, without_base
-from .function import CompiledPair, laid_out_tangents, refuse_second
 
 Sizes = tuple[float, ...]
 Gradients = tuple[torch.Tensor | None, ...]
