@@ -7,11 +7,14 @@ from typing import Any
 import numpy
 import torch
 
+from .values.library.numpy_calls import array_of_tensor, tensor_of_array
+
 
 def wrap_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
     """Turn a function of NumPy arrays into a function of tensors; results are on the device of the inputs.
 
-    The function runs in NumPy on the CPU, even when compiled code calls it. Gradients do not pass through it.
+    Compiled, the tensors themselves stand for the arrays: they stay on their device, and gradients pass. Uncompiled,
+    and between two graphs, NumPy runs on the CPU; where a gradient is asked for then, a UserError is raised.
     Tensors and arrays inside tuples, lists and dicts are converted.
     """
 
@@ -30,7 +33,7 @@ def _arrays(value: Any, devices: list[torch.device]) -> Any:
     """Return the value with tensors replaced by arrays; devices: a list to which the tensors' devices are added."""
     if isinstance(value, torch.Tensor):
         devices.append(value.device)
-        return value.cpu().numpy()
+        return array_of_tensor(value)
     if type(value) in (tuple, list):
         return type(value)([_arrays(part, devices) for part in value])
     if type(value) is dict:
@@ -41,7 +44,7 @@ def _arrays(value: Any, devices: list[torch.device]) -> Any:
 def _tensors(value: Any, device: torch.device | None) -> Any:
     """Return the value with arrays replaced by tensors."""
     if isinstance(value, (numpy.ndarray, numpy.generic)):
-        return torch.as_tensor(value, device=device)
+        return tensor_of_array(value, device)
     if type(value) in (tuple, list):
         return type(value)([_tensors(part, device) for part in value])
     if type(value) is dict:

@@ -14,6 +14,7 @@ import torch
 
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
+from .comparison.compare_objects import NUMPY_NUMBER
 from .compiling_flag import AskedFlag, as_if_compiled
 from .cotangents import COTANGENTS, DOUBLE, FullRun, Gradients, differentiable
 from .freed_memory import let_go_of_frames
@@ -240,8 +241,12 @@ class _Trials:
         return found
 
     def _strict_numbers(self, findings: Iterable[Finding], reference: JudgedProgram) -> list[Finding]:
-        """Return the findings; a number that is nearly eager's is wrong unless it was read out of a tensor."""
-        nearly = [finding for finding in findings if finding.kind is VerdictKind.NO_REFERENCE]
+        """Return the findings; a number of Python's that is nearly eager's is wrong unless a tensor gave it."""
+        nearly = [
+            finding
+            for finding in findings
+            if finding.kind is VerdictKind.NO_REFERENCE and not finding.sentence.startswith(NUMPY_NUMBER)
+        ]
         if not nearly or self.runs.reads_numbers(reference):
             return list(findings)
         return [replace(finding, kind=VerdictKind.WRONG) if finding in nearly else finding for finding in findings]

@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from sys import is_finalizing
 from typing import Any, cast
@@ -52,6 +53,9 @@ from .gradient_paths import GradientPaths, gradient_paths
 from .independent_results import ResultPart, kept_for, parts_of
 from .joint import JointProgram, Traced, autocast_state, trace_call
 from .partition import JointGraph, Partition, backward_graph, partition, stamp_of
+from .stages.backward_stages import backward_stages
+from .stages.gradient_buckets import BucketCaps, current_caps, expected_buckets
+from .stages.staged_function import CompiledStage, StagedPair
 
 Tensors = Sequence[torch.Tensor]
 CompileGraph = Callable[[fx.GraphModule, Tensors], Callable[..., Tensors]]
@@ -93,6 +97,7 @@ class Assumptions:
     inference: bool
     autocast: tuple[object, ...]
     inputs: tuple[object, ...]
+    buckets: BucketCaps | None
 
 
 def facts_of_call(arguments: Sequence[object], dynamic: DynamicArguments = NOTHING_DYNAMIC) -> Assumptions:
@@ -112,7 +117,8 @@ def facts_of_call(arguments: Sequence[object], dynamic: DynamicArguments = NOTHI
                 facts.append((*kind, value.shape, value.stride(), same))
         else:
             facts.append((type(value), None if position in dynamic.numbers else value))
-    return Assumptions(torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_state(), tuple(facts))
+    state = (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), autocast_state())
+    return Assumptions(*state, tuple(facts), current_caps())
 
 
 @dataclass(slots=True, eq=False)
@@ -127,7 +133,8 @@ class CompiledCall:
     guarded: bool = False
     dynamic: DynamicArguments = NOTHING_DYNAMIC
     fallback_reason: str | None = None
-    _promised: list[Form] | None = None  # the forms for what the caller promised
+    # the forms for what the caller promised, by what it does not: who sends the gradients
+    _promised: dict[BucketCaps | None, list[Form]] = field(default_factory=dict)
     _calls: dict[Assumptions, list[Form]] = field(default_factory=dict)
     _uncompiled: Callable[..., tuple[object, ...]] | None = None
     lock: ForkedLock = field(default_factory=ForkedLock)
@@ -136,9 +143,11 @@ class CompiledCall:
         """Run the program on real arguments; under a transform of torch.func or forward-mode AD as it is."""
         if functorch_is_active() or forward_ad_is_active():
             return self._as_it_is(arguments)
-        promised = self.guarded and self._promised is not None
+        promised = self.guarded and self._promised
         sizes = self.dynamic.read(arguments) if self.dynamic.places else ()
-        forms = self._promised if promised else self._calls.get(facts_of_call(arguments, self.dynamic))
+        forms = self._promised.get(current_caps()) if promised else None
+        if not promised:
+            forms = self._calls.get(facts_of_call(arguments, self.dynamic))
         for fits, call in forms or ():
             if fits is None or fits(*sizes):
                 return call(arguments, sizes)
@@ -177,7 +186,7 @@ class CompiledCall:
             dynamic = bool(self.dynamic.labels)
             form = self._fixed_form(arguments, error, gate) if dynamic else self._as_it_is_after(error, arguments)
         forms.append(form)
-        self._promised = forms if self._promised is None else self._promised
+        self._promised.setdefault(current_caps(), forms)
         return form[1]
 
     def _dynamic_here(self, arguments: Sequence[object]) -> DynamicArguments:
@@ -242,7 +251,8 @@ class CompiledCall:
                 cut = partition(joint, recompute=self.recompute, budget=self.options.save_budget, gate=gate)
             validation = self._validation(program, traced, joint, cut)
             again = captured_again(program, traced, arguments, paths.unreached)
-            run = self._compile_pair(_Backwards(self, program, traced, cut, validation), joint, paths, again)
+            backwards = _Backwards(self, program, traced, cut, validation)
+            run = self._compile_pair(backwards, joint, paths, again, arguments)
         else:
             validation, run = self._validation(program, traced, joint, None), self._compile_forward(traced, joint)
         for label in traced.sizes.fixed():
@@ -320,13 +330,19 @@ class CompiledCall:
         report_graph_failure(error.stage, self.gm, arguments, error, "aot_eager", self.options)
 
     def _compile_pair(
-        self, backwards: "_Backwards", joint: JointGraph, paths: GradientPaths, again: CapturedAgain | None
+        self,
+        backwards: "_Backwards",
+        joint: JointGraph,
+        paths: GradientPaths,
+        again: CapturedAgain | None,
+        arguments: Sequence[object],
     ) -> Callable[[Sequence[object], Sizes], Tensors]:
         traced, cut = backwards.traced, backwards.cut
         if is_recording():
             record(Artifact("autograd", "forward", "python", graph_text(cut.forward).text))
             record(Artifact("autograd", "backward", "python", graph_text(cut.backward).text))
-        return CompiledPair(
+        pair = partial(
+            CompiledPair,
             signature=traced.signature,
             forward=self._compile_graph(cut.forward, traced),
             kept=cut.kept,
@@ -338,6 +354,11 @@ class CompiledCall:
             parts=backwards.parts,
             again=again,
         )
+        caps = current_caps()
+        if caps is None or backwards.parts or not self.options.ddp_stages or self.options.validates:
+            return pair()
+        stages = backwards.stages(caps, arguments)
+        return StagedPair(**pair.keywords, stages=stages) if stages else pair()
 
     def _compile_graph(self, gm: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
         if self.options.verify:
@@ -409,6 +430,39 @@ class _Backwards:
         gradients = outputs(graph.graph)
         present = [i for i, part in enumerate(gradients) if part is not None]
         _keep_outputs(graph, present)
+        call = self._callable(graph, traced)
+        return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+
+    def stages(self, caps: BucketCaps, arguments: Sequence[object]) -> tuple[CompiledStage, ...]:
+        """Return the whole backward in stages that end where a bucket is full; none where one would do it all."""
+        graph, traced = self.cut.backward, self.traced
+        cuts = backward_stages(graph, len(self.cut.kept), expected_buckets(traced, graph, caps, arguments))
+        owned = {traced.gradients_of[place] for cut in cuts for place in cut.gradients}
+        others = [number for number in range(len(traced.signature.inputs)) if number not in owned]
+        stages = []
+        for cut in cuts:
+            targets = tuple(traced.gradients_of[place] for place in cut.gradients)
+            stages.append(CompiledStage(cut, self._later(cut.graph), targets, (*targets, *others)))
+            others = []
+            if is_recording():
+                name = f"backward stage {len(stages)} of {len(cuts)}"
+                record(Artifact("autograd", name, "python", graph_text(cut.graph).text))
+        return tuple(stages)
+
+    def _later(self, graph: fx.GraphModule) -> Callable[..., Tensors]:
+        """Return a stage that is compiled when it first runs."""
+        made: list[Callable[..., Tensors]] = []
+
+        def call(*values: Any) -> Tensors:
+            if not made:
+                with self.lock, _undisturbed(), later_part(self.folder, "backward"):
+                    made.append(self._callable(graph, self.traced))
+            return made[0](*values)
+
+        return call
+
+    def _callable(self, graph: fx.GraphModule, traced: Traced) -> Callable[..., Tensors]:
+        """Return a part of the backward, compiled; it runs operator by operator where that fails."""
         try:
             call = self.owner._compile_graph(graph, traced)
         except Exception as error:  # the forward ran already: there is no eager backward to go back to
@@ -418,8 +472,7 @@ class _Backwards:
             report_graph_failure("backward", graph, inputs, error, "inductor", self.owner.options)
             record(FellBack("backward graph", f"{type(error).__name__}: {error}"))
             call = run_op_by_op(with_size_inputs(graph, traced.sizes.symbols), ())
-        call = going_on(call, _op_by_op(graph, traced))
-        return fits, CompiledBackward(call, reads, tuple(traced.gradients_of[i] for i in present))
+        return going_on(call, _op_by_op(graph, traced))
 
     def _of_fewer_tangents(self, joint: JointGraph, pattern: Pattern) -> tuple[fx.GraphModule, tuple[int, ...]]:
         """Return the backward graph for the tangents that exist, and the kept values that it reads."""

@@ -105,7 +105,7 @@ def make_function(pair: CompiledPair) -> Callable[..., Any]:
                 results = _backward(ctx, pair, kept.values, gradients)
             if pair.parts and not keeps_graph():
                 _keep_others(ctx, pair, kept, pattern)
-            return (None, *(_refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
+            return (None, *(refuse_second(anchor, gradients, results) if torch.is_grad_enabled() else results))
 
     apply: Callable[..., Any] = CompiledFunction.apply
     return apply
@@ -249,7 +249,7 @@ class _SecondBackward(torch.autograd.Function):
         )
 
 
-def _refuse_second(
+def refuse_second(
     anchor: torch.Tensor | None, tangents: tuple[torch.Tensor | None, ...], found: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Return gradients that depend on all inputs and tangents: the engine walks only towards what is asked for.
@@ -273,15 +273,20 @@ def _backward(
     if not any(pattern):
         return tuple(gradients_by_input)
     backward = pair.backward_for(pattern, ctx.sizes)
-    tangents = [
-        _laid_out(gradient, *layout)
-        for index, layout in zip(pair.tangents, pair.layouts(ctx.sizes), strict=True)
-        if (gradient := gradients[index]) is not None
-    ]
+    tangents = laid_out_tangents(pair, ctx.sizes, gradients)
     results = run_plain(backward.call, (*(kept[index] for index in backward.reads), *tangents, *ctx.sizes))
     for target, value in zip(backward.targets, results, strict=True):
         gradients_by_input[target] = value
     return tuple(gradients_by_input)
+
+
+def laid_out_tangents(pair: CompiledPair, sizes: Sizes, gradients: Sequence[torch.Tensor | None]) -> list[torch.Tensor]:
+    """Return the gradients of results that exist, as backward was compiled for them; gradients: one per result."""
+    return [
+        _laid_out(gradient, *layout)
+        for index, layout in zip(pair.tangents, pair.layouts(sizes), strict=True)
+        if (gradient := gradients[index]) is not None
+    ]
 
 
 def _laid_out(gradient: torch.Tensor, size: tuple[int, ...], stride: tuple[int, ...]) -> torch.Tensor:

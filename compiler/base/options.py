@@ -43,6 +43,7 @@ class Options:
     )
     inline_depth_limit: int = option(60, "nested calls evaluated inside one capture before the outer call breaks")
     instruction_limit: int = option(2_000_000, "bytecode instructions evaluated in one capture before it gives up")
+    trace_numpy: bool = option(True, "NumPy's functions of arrays become part of graphs where a table shows them equal")
     strict: bool = option(False, "raise the compiler's own errors instead of running the frame eagerly")
     guards_in_c: bool = option(True, "check guards by an evaluator in C where there is a C compiler")
     # graphs and gradients
@@ -52,6 +53,7 @@ class Options:
         words=(RUN,),
     )
     save_budget: float = option(1.0, "share of forward activations that may be kept for backward, 0 to 1")
+    ddp_stages: bool = option(True, "cut the backward where DistributedDataParallel sends a bucket of gradients")
     # code generation
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
     kernel_language: str = option(
@@ -117,6 +119,7 @@ _STOCK_NAMES = {
     "guard_nn_modules": "modules are always guarded; delete the line",
     "log_level": "set the environment variable PLUMBLINE_LOGS",
     "max_autotune": "there is nothing to tune; delete the line",
+    "optimize_ddp": "it is called ddp_stages here",
     "output_code": "set the environment variable PLUMBLINE_LOGS=output_code",
     "repro_after": "run repro-minify with --after, or set TORCHDYNAMO_REPRO_AFTER",
     "repro_level": "run repro-minify with --level, or set TORCHDYNAMO_REPRO_LEVEL",
@@ -124,7 +127,6 @@ _STOCK_NAMES = {
     "specialize_int": "set dynamic_shapes: True, False or None",
     "suppress_errors": "errors of plumbline's own never reach you; strict=True raises them",
     "trace": "set debug=True: every stage is written to a folder",
-    "trace_numpy": "NumPy code runs in NumPy between two graphs; delete the line",
     "triton": "there are no CUDA graphs here; delete the line",
     "verbose": "set the environment variable PLUMBLINE_LOGS=all",
 }

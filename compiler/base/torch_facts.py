@@ -45,6 +45,7 @@ __all__ = [
     "StorageWeakRef",
     "TorchFunctionState",
     "WatchedFakeMode",
+    "active_distributed_wrapper",
     "annotate_graph",
     "any_autocast",
     "any_autocast_enabled",
@@ -65,12 +66,14 @@ __all__ = [
     "fake_like_template",
     "fake_mode_is_active",
     "fake_run_failure",
+    "first_bucket_bytes",
     "flex_attention_operator",
     "foreach_add_quotients",
     "forward_ad_is_active",
     "function_mode_depth",
     "functorch_is_active",
     "fx_questions",
+    "group_size",
     "group_tensors",
     "has_foreign_modes",
     "has_free_unbacked_symbols",
@@ -624,6 +627,22 @@ def running_gradient_number() -> int | None:
 def keeps_graph() -> bool:
     """Return whether the backward that runs now was told to keep what its steps have saved."""
     return bool(torch._C._autograd._get_current_graph_task_keep_graph())
+
+
+def active_distributed_wrapper() -> Any:
+    """Return the DistributedDataParallel whose forward runs now, None outside of one; its buckets cut backward."""
+    return torch.nn.parallel.DistributedDataParallel._active_ddp_module
+
+
+def group_size(name: str) -> int:
+    """Return the number of processes in the group of a name."""
+    ask: Any = torch.distributed.distributed_c10d._get_group_size_by_name
+    return int(ask(name))
+
+
+def first_bucket_bytes() -> int:
+    """Return the size of the first bucket of DistributedDataParallel where its user names none."""
+    return int(getattr(torch.distributed, "_DEFAULT_FIRST_BUCKET_BYTES", 1 << 20))
 
 
 def saved_one_by_one(step: Any) -> dict[int, torch.Tensor]:

@@ -9,6 +9,7 @@ import torch
 from ..base.function_marks import own_mark
 from ..base.torch_facts import kept_from_stock
 from ..values.reasons import DISABLED, NUMPY, RANDOM_STATE, SIDE_EFFECT_CALL, UNKNOWN_CALLEE, Break
+from ..values.torch.collective_calls import COLLECTIVES
 from ..values.torch.torch_calls import explicit_break, is_graph_break_mark
 
 # Pure helpers of the standard library, written in Python, that programs build their own code from.
@@ -95,6 +96,7 @@ _INLINED_IN_TORCH = frozenset(
         "torch.export._unlift",
         "torch.export._tree_utils",
         "torch._dynamo.external_utils",
+        COLLECTIVES,
     }
 )
 _MODULE_PATCHES = "torch._dynamo.mutation_guard"

@@ -50,6 +50,9 @@ def _aten(names: str) -> frozenset[str]:
     return frozenset(f"aten::{name}" for name in names.split())
 
 
+# Their operators wait for the other processes, which make the same calls in the same order.
+_BETWEEN_PROCESSES = frozenset({"_c10d_functional", "_c10d_functional_autograd"})
+
 # Questions about metadata: they compute nothing and are answered by the fake tensor itself.
 QUESTIONS = frozenset(
     {
@@ -126,8 +129,10 @@ def facts_of(target: object) -> OpFacts | None:
 
 
 def is_random(target: object) -> bool:
-    """Return whether a call of `target` draws from a generator (also in-place draws such as `normal_`)."""
-    return isinstance(target, OpOverload) and torch.Tag.nondeterministic_seeded in target.tags
+    """Return whether calls of `target` keep their number and order: they draw, or talk to other processes."""
+    if not isinstance(target, OpOverload):
+        return False
+    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in _BETWEEN_PROCESSES
 
 
 def refuses(target: object, operand: object) -> bool:

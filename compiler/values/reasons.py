@@ -52,6 +52,12 @@ UNKNOWN_CALLEE = _reason(
     "it may do anything, so it runs in plain Python between two graphs",
     "call it outside and pass its result in, or make it an operator of torch with torch.library.custom_op",
 )
+DISTRIBUTED_WRAPPER = _reason(
+    "distributed-wrapper",
+    "a call of a module in DistributedDataParallel",
+    "the wrapper talks to the other processes; it runs in plain Python, and the module inside is compiled",
+    "nothing has to be done: one graph before it, one for the module, one behind; fullgraph=True fits the model alone",
+)
 ARGUMENT_NOT_KNOWN = _reason(
     "argument-not-known",
     "an argument that must be known while capturing is not",

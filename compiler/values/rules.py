@@ -17,6 +17,7 @@ from .library import (
     functional_calls,
     itertools_calls,
     logging_calls,
+    numpy_arrays,
     numpy_calls,
     numpy_values,
     objects_by_content,
@@ -31,6 +32,7 @@ from .rule_tables import CALL_RULES, CallFamily, CallRule
 from .torch import (
     attention_calls,
     autograd_functions,
+    collective_calls,
     control_flow,
     distribution_calls,
     gradients,
@@ -60,6 +62,7 @@ RULE_MODULES: tuple[ModuleType, ...] = (
     modules,  # hooks of all modules
     stateless_calls,  # torch.func.functional_call
     distribution_calls,  # torch.distributions' lazy properties
+    numpy_arrays,  # NumPy arrays from outside
     numpy_values,  # NumPy scalars and arrays from outside
     numpy_calls,  # NumPy's functions, torch.tensor
     objects_by_content,  # matches, `list[int]`, finfo from outside
@@ -87,6 +90,7 @@ CALL_FAMILIES: tuple[CallFamily, ...] = (
     torch_calls.stock_settings_rule,  # blocks that change stock's settings
     transforms.transformed_function_rule,  # what vmap(f), grad(f) gave outside the compiled code
     autograd_functions.native_apply_rule,  # `Function.apply` where torch has it in C
+    collective_calls.collective_rule,  # what functional collectives ask about groups
     numpy_calls.numpy_function_rule,  # NumPy's pure functions and ufuncs
     builtin_calls.dictionary_from_keys_rule,  # dict.fromkeys: a new object at every look-up
     itertools_calls.chain_from_iterable_rule,  # chain.from_iterable: a new object at every look-up

@@ -471,6 +471,10 @@ class GraphInProgress(ABC):
         """Assume that all elements of a tensor are true: then NumPy would not warn; False: not possible."""
 
     @abstractmethod
+    def follows(self, flags: Value) -> None:
+        """Take back `assume_no_warning(flags)`: it follows from what was assumed last."""
+
+    @abstractmethod
     def rebound(self, tensor: Value) -> None:
         """Note that a tensor's value stands for another node now."""
 

@@ -14,6 +14,9 @@ from .matching import Difference, Match, MatchedOutcomes
 FLOAT_SLACK = 1e-5
 """Relative slack for Python floats, which come from `.item()` and carry no reference; far below any real defect."""
 
+NUMPY_NUMBER = "NumPy's number "
+"""Starts the sentence of one, which may be the sum of an array: rounding explains a difference of half the digits."""
+
 
 def output_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
     """Yield objects in the output whose class or constant differs from eager's; tensors are judged by value."""
@@ -72,6 +75,9 @@ def _constant(match: Match, eager: object, actual: object) -> Iterator[Differenc
         if eager == actual or (math.isnan(eager) and math.isnan(actual)):
             return
         close = math.isclose(eager, actual, rel_tol=FLOAT_SLACK)
+        if isinstance(eager, numpy.floating) and type(eager) is type(actual):
+            close = math.isclose(eager, actual, rel_tol=numpy.finfo(type(eager)).eps ** 0.5)
+            sentence = f"{NUMPY_NUMBER}{sentence}"
         kind = VerdictKind.NO_REFERENCE if close else VerdictKind.WRONG
         yield Difference(match.position, match.path, sentence, kind)
     elif not _equal_constants(eager, actual):

@@ -18,6 +18,7 @@ from plumbline.compiler.base.torch_facts import (
     jit_is_tracing,
 )
 from plumbline.compiler.frontend.units.compiled_module import CompiledModule
+from plumbline.compiler.frontend.units.distributed_module import Distributed, view_with_compiled_module
 
 from .boundary_function import STOCK_MODULE_CALL, CallHook, boundary_function, compiled_module, set_module_call
 from .compile_name import load_at_first_call, restore_stock
@@ -105,10 +106,24 @@ def _intercept_stock() -> None:
 def _wrap_own(original: Any, compiled: Any, fullgraph: bool, dynamic: bool | None) -> Any:
     """Return what plumbline.compile returns while calls are intercepted."""
     request = CompileRequest(fullgraph=fullgraph, dynamic=dynamic)
+    if isinstance(original, Distributed):
+        return _wrap_distributed(original, compiled, request)
     boundary = boundary_function(original, request, compiled)
     if isinstance(compiled, CompiledModule):
         return CompiledModule(original, lambda _module: boundary)
     return boundary
+
+
+def _wrap_distributed(original: Distributed, compiled: CompiledModule, request: CompileRequest) -> CompiledModule:
+    """Return what stands for a compiled DistributedDataParallel: the module inside is the boundary.
+
+    The wrapper's own calls talk to the other processes. Each of the judge's runs would be one more, which the others
+    do not make; the gradients that it asks for pass by the wrapper's hooks.
+    """
+    view = view_with_compiled_module(
+        original, lambda inner: boundary_function(inner, request, lambda *args: compiled._entry(inner)(*args))
+    )
+    return CompiledModule(original, lambda _module: view)
 
 
 def _compiled_call(boundary: Any, request: CompileRequest, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,7 +144,7 @@ def _module_call(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
     compiled = compiled_module(module)
     if compiled is not None:
         return session.call(compiled[0], compiled[1], args, kwargs)
-    if not session.takes_modules or _compiled_inside(module):
+    if not session.takes_modules or _compiled_inside(module) or isinstance(module, Distributed):
         return STOCK_MODULE_CALL(module, *args, **kwargs)
     return session.call(module, CompileRequest(), args, kwargs)
 

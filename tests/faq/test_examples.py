@@ -233,9 +233,7 @@ def test_incorrect_results_random_numbers_are_those_of_eager():
         assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize(
-    "name", ["fallback_random", "triton", "capture_func_transforms", "trace_numpy", "cache_size_limit", "trace"]
-)
+@pytest.mark.parametrize("name", ["fallback_random", "triton", "capture_func_transforms", "cache_size_limit", "trace"])
 def test_settings_of_the_documents_say_what_to_do_here(name):
     with pytest.raises(UnknownOption) as caught:
         setattr(plumbline.config, name, True)
@@ -360,6 +358,9 @@ def test_func_escape_hatch_with_functional_call():
 # --- Does NumPy work? ---------------------------------------------------------------------------------------------
 
 
+ANOTHER_ORDER = {"rtol": 1e-13, "atol": 1e-13}  # sums are rounded otherwise: docs/numpy.md
+
+
 def numpy_fn(X, Y):  # noqa: N803 - as in the document
     return np.sum(X[:, :, None] * Y[:, None, :], axis=(-2, -1))
 
@@ -368,7 +369,7 @@ def test_numpy_program_of_arrays():
     first, second = np.random.randn(16, 4), np.random.randn(16, 4)
     result = plumbline.compile(numpy_fn, backend="eager")(first, second)
     assert isinstance(result, np.ndarray)
-    np.testing.assert_array_equal(result, numpy_fn(first, second))
+    np.testing.assert_allclose(result, numpy_fn(first, second), **ANOTHER_ORDER)
 
 
 def test_numpy_program_under_a_device():
@@ -376,7 +377,7 @@ def test_numpy_program_under_a_device():
     with torch.device("cpu"):
         result = plumbline.compile(numpy_fn, backend="eager")(first, second)
     assert isinstance(result, np.ndarray)
-    np.testing.assert_array_equal(result, numpy_fn(first, second))
+    np.testing.assert_allclose(result, numpy_fn(first, second), **ANOTHER_ORDER)
 
 
 def test_numpy_program_of_tensors():
@@ -384,7 +385,7 @@ def test_numpy_program_of_tensors():
         return torch.from_numpy(numpy_fn(x.numpy(), y.numpy()))
 
     x, y = torch.randn(16, 4), torch.randn(16, 4)
-    assert torch.equal(plumbline.compile(of_tensors, backend="eager")(x, y), of_tensors(x, y))
+    torch.testing.assert_close(plumbline.compile(of_tensors, backend="eager")(x, y), of_tensors(x, y))
 
 
 def test_numpy_wrap_numpy():
@@ -397,11 +398,22 @@ def test_numpy_wrap_numpy():
     assert plumbline.wrap_numpy(numpy_fn).__name__ == "numpy_fn"
 
 
-def test_numpy_wrap_numpy_says_that_gradients_do_not_pass():
-    with pytest.raises(RuntimeError, match="requires grad"):
-        plumbline.compile(plumbline.wrap_numpy(numpy_fn), backend="eager")(
-            torch.randn(2, 2, requires_grad=True), torch.randn(2, 2)
-        )
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_numpy_wrap_numpy_differentiates(backend):
+    def mean_of_products(x, y):
+        return np.mean(np.sum(x[:, :, None] * y[:, None, :], axis=(-2, -1)))
+
+    x, y = torch.randn(8, 4, requires_grad=True), torch.randn(8, 4)
+    result = plumbline.compile(plumbline.wrap_numpy(mean_of_products), backend=backend, fullgraph=True)(x, y)
+    assert isinstance(result, torch.Tensor)
+    result.backward()
+    expected = torch.autograd.grad((x[:, :, None] * y[:, None, :]).sum((-2, -1)).mean(), x)[0]
+    torch.testing.assert_close(x.grad, expected)
+
+
+def test_numpy_wrap_numpy_says_that_gradients_pass_no_break():
+    with pytest.raises(UserError, match="gradients"):
+        plumbline.wrap_numpy(numpy_fn)(torch.randn(2, 2, requires_grad=True), torch.randn(2, 2))
 
 
 def test_numpy_break_between():
@@ -411,7 +423,9 @@ def test_numpy_break_between():
         return np.sum(product, axis=(-2, -1))
 
     first, second = np.random.randn(16, 4), np.random.randn(16, 4)
-    np.testing.assert_array_equal(plumbline.compile(program, backend="eager")(first, second), numpy_fn(first, second))
+    np.testing.assert_allclose(
+        plumbline.compile(program, backend="eager")(first, second), numpy_fn(first, second), **ANOTHER_ORDER
+    )
 
 
 def test_numpy_in_terms_of_torch_for_debugging():

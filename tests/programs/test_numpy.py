@@ -171,12 +171,12 @@ def row_of_an_array_argument(n, row):
     return n * 2
 
 
-@program(make=lambda: (rows(np.int64),), graphs=0, breaks=1)
+@program(make=lambda: (rows(np.int64),))
 def whole_numbers_divide_in_numpy(n):
     return n / 2
 
 
-@program(make=lambda: (rows(),), graphs=0, breaks=1)
+@program(make=lambda: (rows(),))
 def sum_without_an_axis_is_a_number(n):
     return n.sum()
 
@@ -222,7 +222,7 @@ def cube_root_of_a_negative(n):
     return np.cbrt(n)
 
 
-@program(make=lambda: (array(-128, -3, 0, 100, dtype=np.int8),), graphs=0, breaks=1)
+@program(make=lambda: (array(-128, -3, 0, 100, dtype=np.int8),))
 def clip_with_wide_bounds(n):
     return np.clip(n, -100, 1000 % 101)
 

@@ -93,6 +93,7 @@ class GraphBuilder(GraphInProgress):
         self.is_handled = False
         self.quiet_at: int | None = None  # which of `assumed` says that NumPy would not warn
         self.assumed: list[tuple[TensorValue, bool]] = []
+        self.quiet: list[tuple[Value, Value]] = []  # flags, and that all of them are true
         self.warned: list[OperationWarning] = []  # by the operations, while their shapes were asked for
         self.is_dry = False  # what is being evaluated is dropped again
 
@@ -296,12 +297,29 @@ class GraphBuilder(GraphInProgress):
         if self.quiet_at is None:
             assumed = self.assume(condition, True)
             self.quiet_at = len(self.assumed) - 1 if assumed else None
+            self.quiet = [(flags, condition)] if assumed else []
             return assumed
         known, _ = self.assumed[self.quiet_at]
-        both = self.call("call_function", torch.logical_and, [known, condition], {})
-        assert isinstance(both, TensorValue)
-        self.assumed[self.quiet_at] = both, True
+        self.quiet.append((flags, condition))
+        self.assumed[self.quiet_at] = self._both(known, condition), True
         return True
+
+    def follows(self, flags: Value) -> None:
+        """Take back what is assumed of flags: it follows from what was assumed last."""
+        others = [pair for pair in self.quiet if pair[0] is not flags]
+        if self.quiet_at is None or len(others) == len(self.quiet) or not others:
+            return
+        self.quiet = others
+        known: Value = others[0][1]
+        for _, condition in others[1:]:
+            known = self._both(known, condition)
+        assert isinstance(known, TensorValue)
+        self.assumed[self.quiet_at] = known, True
+
+    def _both(self, one: Value, other: Value) -> TensorValue:
+        both = self.call("call_function", torch.logical_and, [one, other], {})
+        assert isinstance(both, TensorValue)
+        return both
 
     def assumes_only_no_warning(self) -> bool:
         """Return whether the only assumption is that NumPy would not warn."""

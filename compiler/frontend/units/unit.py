@@ -40,6 +40,7 @@ from ..guards.guard_rules import guard_words
 from ..guards.recompile_reasons import failing_guard, measured
 from ..skip_rules import compiled_original, frame_disabled, is_disabled, refusal
 from .dispatch_template import DEFAULT, handing_over, make_template, parameter_names
+from .distributed_module import Distributed, view_with_compiled_module
 
 
 class _Frozen(threading.local):
@@ -104,6 +105,7 @@ class Family:
     wrappers: WeakKeyDictionary[types.FunctionType, tuple[types.CodeType, weakref.ref[types.FunctionType]]] = field(
         default_factory=WeakKeyDictionary
     )
+    views: WeakKeyDictionary[Distributed, Distributed] = field(default_factory=WeakKeyDictionary)
 
     @property
     def options(self) -> Options:
@@ -179,12 +181,23 @@ class Family:
         if isinstance(target, types.MethodType) and isinstance(target.__func__, types.FunctionType):
             function = self.callee(target.__func__)
             return target if function is target.__func__ else types.MethodType(function, target.__self__)  # type: ignore[arg-type]  # a function
+        if isinstance(target, Distributed):
+            return self._view(target)
         if isinstance(target, torch.nn.Module) and not _has_call_path(target):
             return self.callee(target.forward)
         return target
 
+    def _view(self, wrapper: Distributed) -> Distributed:
+        """Return the wrapper with a compiled module inside; one for each wrapper, as long as that lives."""
+        with self.lock:
+            if wrapper not in self.views:
+                self.views[wrapper] = view_with_compiled_module(wrapper, self.module_entry)
+            return self.views[wrapper]
+
     def module_entry(self, module: torch.nn.Module) -> Callable[..., object]:
         """Return what a call of a compiled module runs: its forward, or torch's whole call path if it has hooks."""
+        if isinstance(module, Distributed):
+            return self._view(module)
         entry = None if _has_call_path(module) else self._own_forward(module)
         return entry or types.MethodType(self.wrap(_CALL_MODULE), module)
 

@@ -1,13 +1,12 @@
 """Calls into NumPy on known values, which are run now, and the ways between arrays and tensors."""
 
 import functools
-import operator
 from typing import Any
 
 import numpy
 import torch
 
-from ...graph.exact_operators import EXACT_SQRT
+from ...base.errors import UserError
 from ..constant import Constant
 from ..python.containers.sequences import SequenceValue
 from ..python.containers.tuples import TupleValue
@@ -18,17 +17,18 @@ from ..rule_tables import CallRule, calls
 from ..scalar import SizeValue
 from ..torch.tensor import TensorValue, tensor_method
 from ..value import Arguments, CaptureContext, Keywords, Value
+from .numpy_array_functions import ARRAY_FUNCTIONS
+from .numpy_arrays import TensorArray, TensorNumber, fresh
+from .numpy_operations import elementwise, fold
+from .numpy_rows import ELEMENTS, FOLDS
 from .numpy_values import (
-    FLOATS,
     SCALARS,
     KnownArray,
     NumpyScalar,
-    TensorArray,
-    demand_quiet_errors,
+    OverTensor,
     dtype_of,
     fold_known,
 )
-from .numpy_warnings import FloatWarnings
 
 # Functions whose result depends on their arguments alone and that leave these as they are.
 _PURE = """
@@ -45,6 +45,7 @@ where zeros zeros_like
 
 def _pure_functions() -> dict[int, object]:
     functions = [getattr(numpy, name) for name in _PURE if hasattr(numpy, name)]
+    functions += [*ARRAY_FUNCTIONS, *FOLDS]
     functions += [value for value in vars(numpy).values() if isinstance(value, numpy.ufunc)]
     return {id(function): function for function in functions}
 
@@ -61,8 +62,10 @@ def numpy_function_rule(function: object) -> CallRule | None:
         values = [ctx.realize(arg) for arg in args]
         if function is numpy.asarray and len(values) == 1 and not kwargs and isinstance(values[0], TensorValue):
             return array_of(ctx, values[0])
-        if any(isinstance(value, TensorArray) for value in values) and not kwargs and function in _OPERATIONS:
-            return _on_array(ctx, _OPERATIONS[function], values)
+        if any(isinstance(value, OverTensor) for value in _flat(ctx, values)):
+            found = _on_arrays(ctx, function, values, kwargs)
+            if found is not None:
+                return found
         if kwargs.keys() & {"out", "where", "casting", "order", "subok"}:
             raise Break(NUMPY, f"{getattr(function, '__name__', '')} with settings of its own")
         return fold_known(ctx, function, values, kwargs)
@@ -70,46 +73,21 @@ def numpy_function_rule(function: object) -> CallRule | None:
     return rule
 
 
-_OPERATIONS: dict[object, Any] = {  # rounded alike in NumPy and torch
-    numpy.add: operator.add,
-    numpy.subtract: operator.sub,
-    numpy.multiply: operator.mul,
-    numpy.divide: operator.truediv,
-    numpy.sqrt: EXACT_SQRT,  # torch's own is not correctly rounded
-    numpy.absolute: torch.abs,
-    numpy.negative: torch.neg,
-    numpy.square: torch.square,
-    numpy.trunc: torch.trunc,
-    numpy.fix: torch.trunc,
-    numpy.floor: torch.floor,
-    numpy.ceil: torch.ceil,
-    numpy.rint: torch.round,
-    numpy.isnan: torch.isnan,
-    numpy.isfinite: torch.isfinite,
-    numpy.isinf: torch.isinf,
-    numpy.sign: torch.sign,
-    numpy.clip: torch.clamp,
-}
+def _flat(ctx: CaptureContext, values: list[Value]) -> list[Value]:
+    """Return values and what lists among them hold."""
+    parts = [v.elements(ctx) if isinstance(v, SequenceValue) else [v] for v in values]
+    return [ctx.realize(value) for part in parts for value in part]
 
 
-def _on_array(ctx: CaptureContext, operation: Any, values: list[Value]) -> Value:
-    array = next(value for value in values if isinstance(value, TensorArray))
-    if len(values) == 2 and operation is not torch.clamp:
-        return array.operate(ctx, operation, *values, inplace=False)
-    demand_quiet_errors(ctx)
-    rest = values[1:]
-    numbers = all(isinstance(value, Constant) and type(value.value) in (int, float) for value in rest)
-    takes = 2 if operation is torch.clamp else 0
-    if values[0] is not array or array.tensor.fake.dtype not in FLOATS or len(rest) != takes or not numbers:
-        raise Break(NUMPY, f"a function of {array.describe()}")
-    warnings = FloatWarnings(ctx, [array.tensor]) if operation in (EXACT_SQRT, torch.square) else None
-    result = ctx.graph.call("call_function", operation, [array.tensor, *rest], {})
-    if warnings is not None:
-        warnings.demand_none(result)
-    if operation is torch.sign:  # of nan NumPy gives nan
-        is_nan = ctx.graph.call("call_function", torch.isnan, [array.tensor], {})
-        result = ctx.graph.call("call_function", torch.where, [is_nan, array.tensor, result], {})
-    return array.over(ctx, result)
+def _on_arrays(ctx: CaptureContext, function: Any, values: list[Value], kwargs: Keywords) -> Value | None:
+    """Evaluate a function of which an argument is over a tensor; None where it has no row."""
+    if function in ELEMENTS and not kwargs:
+        return fresh(elementwise(ctx, function, values))
+    first = values[0]
+    if function in FOLDS and isinstance(first, TensorArray) and not isinstance(first, TensorNumber):
+        return fresh(fold(ctx, function, first, values[1:], kwargs))
+    rule = ARRAY_FUNCTIONS.get(function)
+    return None if rule is None else rule(ctx, values, kwargs)
 
 
 @constructs(*SCALARS, numpy.finfo, numpy.iinfo)
@@ -129,6 +107,39 @@ def array_of(ctx: CaptureContext, tensor: TensorValue) -> Value:
 @tensor_method("numpy")
 def _numpy(ctx: CaptureContext, tensor: TensorValue, args: Arguments, kwargs: Keywords) -> Value | None:
     return None if args or kwargs else array_of(ctx, tensor)
+
+
+def array_of_tensor(tensor: torch.Tensor) -> Any:
+    """Return the elements of a tensor as an array; raises UserError where gradients would be lost.
+
+    In captured code it is the tensor itself, seen as an array: it stays where it is and keeps its history.
+    """
+    if tensor.requires_grad and torch.is_grad_enabled():
+        hint = "compile it, with fullgraph=True: between two graphs NumPy runs, which knows no gradients"
+        raise UserError("a function of NumPy arrays is asked for gradients while NumPy runs it", hint=hint)
+    return tensor.detach().cpu().numpy()
+
+
+@calls(array_of_tensor)
+def _seen_as_array(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    tensor = ctx.realize(args[0])
+    if kwargs or not isinstance(tensor, TensorValue):
+        raise Break(NUMPY, "a tensor that is not known")
+    dtype_of(tensor.fake.dtype)
+    return TensorArray(tensor)
+
+
+def tensor_of_array(value: Any, device: torch.device | None) -> torch.Tensor:
+    """Return a tensor with the elements of an array or number, on a device."""
+    return torch.as_tensor(value, device=device)
+
+
+@calls(tensor_of_array)
+def _seen_as_tensor(ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
+    value = ctx.realize(args[0])
+    if isinstance(value, OverTensor):
+        return value.tensor
+    return ctx.graph.call("call_function", torch.as_tensor, [value], {"device": args[1]}) if not kwargs else value
 
 
 @calls(torch.from_numpy)

@@ -1,7 +1,5 @@
 """NumPy values: scalars and arrays that are known while capturing, and arrays that lie over the memory of a tensor."""
 
-import math
-import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +11,13 @@ from ..constant import Constant, Known, MethodOf
 from ..guard import GuardKind
 from ..operator_table import Binary, Comparison, Unary
 from ..python.containers.tuples import TupleValue
-from ..python.objects.instances import OpaqueValue
 from ..reasons import NUMPY, Break
 from ..rule_tables import wraps_type
-from ..source import Inject, Injected, Source
+from ..source import Injected, Source
 from ..torch.tensor import TensorValue
-from ..type_attributes import require_attribute, type_attribute
+from ..type_attributes import require_attribute
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
-from .numpy_warnings import FloatWarnings, error_settings
+from .numpy_warnings import error_settings
 
 _LARGEST = 1 << 14  # elements of a known array that becomes part of the code
 SCALARS = (
@@ -194,6 +191,12 @@ class ArrayValue(Value):
         raise NotImplementedError
 
 
+class OverTensor(ArrayValue):
+    """An array or a number over the memory of a tensor of the graph."""
+
+    tensor: TensorValue
+
+
 class KnownArray(ArrayValue):
     """An array made of known values; it is never changed while capturing."""
 
@@ -227,6 +230,9 @@ class KnownArray(ArrayValue):
         """Evaluate an operator on known operands."""
         if inplace or isinstance(left, TensorValue) or isinstance(right, TensorValue):
             self.unsupported("an operator", NUMPY)
+        for other in (left, right):
+            if isinstance(other, OverTensor):
+                return other.operate(ctx, function, left, right, inplace=False)
         return fold_known(ctx, function, [left, right], {})
 
     def length(self, ctx: CaptureContext) -> Value:
@@ -313,6 +319,11 @@ _PURE_METHODS = frozenset(
 )
 
 
+def known_constant(value: Value) -> Any:
+    """Return the number that a value is."""
+    return value.constant()
+
+
 def known_value(ctx: CaptureContext, value: Any) -> Value:
     """Return the value of what a NumPy function has given."""
     if isinstance(value, numpy.ndarray):
@@ -366,136 +377,6 @@ def _rows(ctx: CaptureContext, value: Value, rows: tuple[Any, ...]) -> Value:
     return TupleValue(apart)
 
 
-def memory_of(array: Any) -> torch.Tensor:
-    """Return the tensor over the memory of an array; raises ValueError for one that torch would warn of."""
-    if not array.flags.writeable:
-        raise ValueError("a read-only array")
-    return torch.from_numpy(array)
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayMemory(Source):
-    """The tensor over the memory of an array: `memory_of(of)`."""
-
-    of: Source
-
-    def base(self) -> Source:
-        """Return the array."""
-        return self.of
-
-    def text(self, base: str, inject: Inject) -> str:
-        """Return `memory_of(base)`."""
-        return f"{inject(memory_of)}({base})"
-
-
-class TensorArray(ArrayValue):
-    """An array over the memory of a tensor of the graph: an argument, or what `tensor.numpy()` gave."""
-
-    precedes_methods = True
-
-    def __init__(self, tensor: TensorValue, source: Source | None = None, real: Any = None) -> None:
-        self.tensor = tensor
-        self.source = source
-        self.real = real
-
-    def python_type(self) -> type:
-        """Return the array class."""
-        return numpy.ndarray
-
-    def describe(self) -> str:
-        """Return dtype and shape."""
-        dtype = str(self.tensor.fake.dtype).removeprefix("torch.")
-        return f"array({dtype}{list(self.tensor.fake.shape)})"
-
-    def identity(self) -> object:
-        """Return the array if it comes from outside."""
-        return self if self.real is None else self.real
-
-    def operate(self, ctx: CaptureContext, function: Any, left: Value, right: Value, *, inplace: bool) -> Value:
-        """Evaluate + - * / and comparisons of floating-point arrays of one dtype, and numbers: torch rounds alike."""
-        demand_quiet_errors(ctx)
-        dtypes: set[torch.dtype] = set()
-        operands: list[Value] = []
-        for value in (left, right):
-            if isinstance(value, TensorArray):
-                dtypes.add(value.tensor.fake.dtype)
-                operands.append(value.tensor)
-            elif isinstance(value, Constant) and type(value.value) in (int, float):
-                operands.append(value)
-            else:
-                self.unsupported("an operator", NUMPY)
-        exact = (function in _EXACT or function in _COMPARISONS) and len(dtypes) == 1 and dtypes <= FLOATS
-        if not exact or (inplace and not isinstance(left, TensorArray)):
-            self.unsupported("an operator", NUMPY)
-        chosen = _EXACT[function] if inplace else function
-        warnings = FloatWarnings(ctx, operands) if function in _EXACT else None
-        result = ctx.graph.call("call_function", chosen, operands, {})
-        if warnings is not None:
-            warnings.demand_none(result)
-        return self.over(ctx, result, left)
-
-    def length(self, ctx: CaptureContext) -> Value:
-        """Return the first size."""
-        if not self.tensor.fake.dim():
-            ctx.throw(TypeError, "len() of unsized object")
-        return self.tensor.length(ctx)
-
-    def get_item(self, ctx: CaptureContext, key: Value) -> Value:
-        """Give the view of a row or a range."""
-        if not _is_basic(key):
-            self.unsupported("subscript", NUMPY)
-        return self.over(ctx, self.tensor.get_item(ctx, key))
-
-    def set_item(self, ctx: CaptureContext, key: Value, value: Value) -> None:
-        """Write a number, or an array of the same dtype, into floating-point rows."""
-        value = ctx.realize(value)
-        dtype = self.tensor.fake.dtype
-        number = isinstance(value, Constant) and type(value.value) in (int, float)
-        alike = isinstance(value, TensorArray) and value.tensor.fake.dtype == dtype
-        if not _is_basic(key) or not (number or alike) or dtype not in FLOATS:
-            self.unsupported("item assignment", NUMPY)
-        self.tensor.set_item(ctx, key, value.tensor if isinstance(value, TensorArray) else value)
-
-    def get_attr(self, ctx: CaptureContext, name: str) -> Value:
-        """Give what can be said without the elements."""
-        fake = self.tensor.fake
-        if name == "shape":
-            return ctx.known(tuple(fake.shape))
-        if name in ("ndim", "size", "itemsize", "nbytes"):
-            size = math.prod(fake.shape)  # which may be open
-            amount = {"ndim": fake.dim(), "size": size, "itemsize": fake.itemsize, "nbytes": size * fake.itemsize}
-            return ctx.known(amount[name])
-        if name == "dtype":
-            return ctx.known(dtype_of(fake.dtype))
-        if name == "T":
-            order = [ctx.known(number) for number in reversed(range(fake.dim()))]
-            return self.over(ctx, ctx.graph.call("call_method", "permute", [self.tensor, *order], {}))
-        return type_attribute(ctx, self, name)
-
-    def over(self, ctx: CaptureContext, value: Value, known: Value | None = None) -> Value:
-        """Return the array over another tensor; without dimensions NumPy gives a number, which is not known.
-
-        known: an array that is over it already.
-        """
-        if not isinstance(value, TensorValue) or value.fake.dim() == 0:
-            raise Break(NUMPY, "a NumPy number that is not known")
-        return known if isinstance(known, TensorArray) and value is known.tensor else TensorArray(value)
-
-    def call_method(self, ctx: CaptureContext, name: str, args: Arguments, kwargs: Keywords) -> Value:
-        """Evaluate reshape and copy."""
-        if name == "copy" and not args and not kwargs and self.tensor.fake.is_contiguous():
-            return self.over(ctx, ctx.graph.call("call_method", "clone", [self.tensor], {}))
-        if name == "reshape" and not kwargs and self.tensor.fake.is_contiguous():
-            return self.over(ctx, ctx.graph.call("call_method", "reshape", [self.tensor, *args], {}))
-        self.unsupported(f"method {name!r}", NUMPY)
-
-    def rebuild(self, out: Rebuilder) -> str:
-        """Give the array over the tensor's memory."""
-        name = out.fresh()
-        out.line(f"{name} = {out.value(self.tensor)}.detach().numpy()")
-        return name
-
-
 def demand_quiet_errors(ctx: CaptureContext) -> None:
     """Hold NumPy's way with floating-point errors; Break where it does more than to warn: torch is silent."""
     settings = error_settings()
@@ -504,25 +385,8 @@ def demand_quiet_errors(ctx: CaptureContext) -> None:
     ctx.guards.add(None, GuardKind.STATE, (error_settings, settings))
 
 
-def _is_basic(key: Value) -> bool:
-    """Return whether an index is made of known numbers and forward slices: then it is a view in both worlds."""
-    if isinstance(key, TupleValue):
-        return all(map(_is_basic, key.items))
-    if not isinstance(key, Constant):
-        return False
-    index = key.value
-    return type(index) is int or index is Ellipsis or (isinstance(index, slice) and (index.step or 1) > 0)
-
-
 FLOATS = frozenset({torch.float32, torch.float64})
-_COMPARISONS = frozenset({operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne})
-_EXACT: dict[Any, Any] = {
-    operator.add: operator.iadd,
-    operator.sub: operator.isub,
-    operator.mul: operator.imul,
-    operator.truediv: operator.itruediv,
-}
-_DTYPES: dict[torch.dtype, Any] = {
+DTYPES: dict[torch.dtype, Any] = {
     torch.float32: numpy.dtype("float32"),
     torch.float64: numpy.dtype("float64"),
     torch.int64: numpy.dtype("int64"),
@@ -539,9 +403,9 @@ _DTYPES: dict[torch.dtype, Any] = {
 
 def dtype_of(dtype: torch.dtype) -> Any:
     """Return NumPy's name of a dtype; Break if it has none."""
-    if dtype not in _DTYPES:
+    if dtype not in DTYPES:
         raise Break(NUMPY, f"an array of {dtype}")
-    return _DTYPES[dtype]
+    return DTYPES[dtype]
 
 
 @wraps_type(*SCALARS)
@@ -554,22 +418,7 @@ def _scalar(ctx: CaptureContext, value: object, source: Source) -> Value:
     return NumpyScalar(value, source)
 
 
-@wraps_type(numpy.ndarray)
-def _array(ctx: CaptureContext, value: object, source: Source) -> Value:
-    """Take an argument as a tensor over its memory, where torch can have one."""
-    assert isinstance(value, numpy.ndarray)
-    if isinstance(source, Injected):
-        return known_value(ctx, value)
-    ctx.guards.add(source, GuardKind.TYPE, numpy.ndarray)
-    fits = value.dtype in _DTYPES.values() and value.flags.writeable and value.dtype.isnative
-    if not fits or any(step < 0 or step % value.itemsize for step in value.strides):
-        return OpaqueValue(value, source)
-    tensor = ctx.realize(ctx.wrap(memory_of(value), ArrayMemory(source)))
-    assert isinstance(tensor, TensorValue)
-    return TensorArray(tensor, source, value)
-
-
-@wraps_type(numpy.ufunc, type(numpy.prod), numpy.finfo, numpy.iinfo, *{type(dtype) for dtype in _DTYPES.values()})
+@wraps_type(numpy.ufunc, type(numpy.prod), numpy.finfo, numpy.iinfo, *{type(dtype) for dtype in DTYPES.values()})
 def _by_identity(ctx: CaptureContext, value: object, source: Source) -> Value:
     ctx.guards.add(source, GuardKind.IDENTITY, value)
     return Known(value, source)

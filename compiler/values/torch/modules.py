@@ -13,7 +13,7 @@ from ..python.containers.lists import ListValue
 from ..python.containers.mappings import DictValue
 from ..python.objects.attributes import MISSING, class_lookup, told_name
 from ..python.objects.instances import INSTANCES, ObjectValue
-from ..reasons import AUTOGRAD_CALL, TENSOR_STATE, Break, Signal
+from ..reasons import AUTOGRAD_CALL, DISTRIBUTED_WRAPPER, TENSOR_STATE, Break, Signal
 from ..rule_tables import calls
 from ..source import Injected
 from ..value import Arguments, CaptureContext, Keywords, Rebuilder, Value
@@ -104,6 +104,8 @@ class ModuleValue(ObjectValue):
 
     def call(self, ctx: CaptureContext, args: Arguments, kwargs: Keywords) -> Value:
         """Evaluate `module(*args)`: `forward` directly where there are no hooks, else torch's own call path."""
+        if issubclass(self.kind, torch.nn.parallel.DistributedDataParallel):
+            raise Break(DISTRIBUTED_WRAPPER, self.describe())
         for name in ("__call__", "_call_impl"):
             class_lookup(self.kind, name)  # which guards it
         if not calls_module_plainly(self.kind):

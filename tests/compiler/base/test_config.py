@@ -127,7 +127,6 @@ def test_arguments_win_over_settings_and_settings_over_the_environment(monkeypat
         ("fallback_random", "always draws what eager draws"),
         ("triton", "no CUDA graphs"),
         ("trace", "debug=True"),
-        ("trace_numpy", "NumPy"),
         ("debug_dir_root", "record_directory"),
         ("zzz", "one of: recompile_limit"),
     ],
