@@ -66,7 +66,7 @@ def compile(  # noqa: A001 - the name users know
         raise UserError(f"no mode is named {mode!r}", hint=f"one of: {known}")
     settings, full = _settings(options, recompile_limit), fullgraph or bool(nopython)
     whose = backend if isinstance(backend, str) else id(backend)  # the family holds it: the number stays its own
-    key = (whose, _key_of(options), recompile_limit, options_from_environment(), full, dynamic)
+    key = (whose, _key_of(options), recompile_limit, options_from_environment(), full, dynamic, Seam.plants)
     family = shared_family(key, lambda: make_family(backend, settings, fullgraph=full, dynamic=dynamic))
     if disable or compilation_is_switched_off():
         return model

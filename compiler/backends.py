@@ -11,6 +11,7 @@ import torch
 from .autograd.compile import compile_with_autograd
 from .base.errors import UserError
 from .base.options import Options, Settings, in_force
+from .base.seam import planting
 from .frontend.specialise import SYMBOLIC
 from .graph.promises import checked_at_first
 from .kernel_levels import acceptance
@@ -135,6 +136,7 @@ def replaced_backend(name: str, backend: NamedBackend) -> Iterator[None]:
     before = _BACKENDS[name]
     _BACKENDS[name] = backend
     try:
-        yield
+        with planting():
+            yield
     finally:
         _BACKENDS[name] = before

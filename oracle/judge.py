@@ -14,7 +14,6 @@ import torch
 
 from .comparison.aspects import reported_only
 from .comparison.compare import OutcomeComparison, compare
-from .comparison.compare_objects import NUMPY_NUMBER
 from .compiling_flag import AskedFlag, as_if_compiled
 from .cotangents import COTANGENTS, DOUBLE, FullRun, Gradients, differentiable
 from .freed_memory import let_go_of_frames
@@ -242,11 +241,7 @@ class _Trials:
 
     def _strict_numbers(self, findings: Iterable[Finding], reference: JudgedProgram) -> list[Finding]:
         """Return the findings; a number of Python's that is nearly eager's is wrong unless a tensor gave it."""
-        nearly = [
-            finding
-            for finding in findings
-            if finding.kind is VerdictKind.NO_REFERENCE and not finding.sentence.startswith(NUMPY_NUMBER)
-        ]
+        nearly = [one for one in findings if one.kind is VerdictKind.NO_REFERENCE and not one.may_round]
         if not nearly or self.runs.reads_numbers(reference):
             return list(findings)
         return [replace(finding, kind=VerdictKind.WRONG) if finding in nearly else finding for finding in findings]

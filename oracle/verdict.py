@@ -75,6 +75,7 @@ class Finding:
 
     where: path as the user would write it, `output[0]`, `gradient of weight`, `self.cache`.
     sentence: the difference in words, with its numbers.
+    may_round: a number that is no tensor's, and that code without any tensor can round otherwise.
     """
 
     kind: VerdictKind
@@ -82,6 +83,7 @@ class Finding:
     where: str
     sentence: str
     numbers: ErrorStatistics | None = None
+    may_round: bool = False
 
 
 @dataclass(frozen=True, slots=True)

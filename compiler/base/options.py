@@ -57,7 +57,7 @@ class Options:
     # code generation
     fuse: bool = option(True, "join loops into one kernel where it is allowed and pays")
     kernel_language: str = option(
-        "", "'c' or 'triton' (its interpreter runs kernels on CPU tensors); empty: C on a CPU, Triton on a GPU"
+        "", "'c' or 'triton' (its interpreter runs kernels on CPU tensors); empty: C, and op by op on a GPU"
     )
     threads: int = option(0, "OpenMP threads of generated kernels; 0: as torch.get_num_threads()")
     compiler: str = option("", "C compiler to use; empty: search", environment="PLUMBLINE_CC")

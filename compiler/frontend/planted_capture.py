@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from unittest import mock
 
 from ..base.errors import UserError
+from ..base.seam import planting
 from ..values.guard import GuardKind
 from ..values.source import Source
 from ..values.value import Arguments, Keywords, Value
@@ -28,7 +29,7 @@ def replace_captured(function: object, other: object) -> Iterator[None]:
             kind, target = ("call_method" if isinstance(other, str) else "call_function"), other
         return stock(self, kind, target, args, kwargs)
 
-    with mock.patch.object(GraphBuilder, "call", wrong):
+    with planting(), mock.patch.object(GraphBuilder, "call", wrong):
         yield
 
 
@@ -49,5 +50,5 @@ def ignore_guards(*kinds: str) -> Iterator[None]:
         if kind.name not in kinds:
             stock(self, source, kind, expected, others)
 
-    with mock.patch.object(GuardList, "add", forgetful):
+    with planting(), mock.patch.object(GuardList, "add", forgetful):
         yield

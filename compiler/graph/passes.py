@@ -15,6 +15,7 @@ from ..base.bisecting.applications import gate_for, place_of_code
 from ..base.errors import InternalError, UserError
 from ..base.events import PassDone, record
 from ..base.options import Options
+from ..base.seam import planting
 from ..base.torch_facts import OpOverload, lazy_module
 from .aliasing import escaping_roots, memory_root, mutated_roots, written_nodes
 from .checks import memory_groups, verify, verify_pass
@@ -49,7 +50,8 @@ def replace_pass(name: str, function: GraphPass) -> Iterator[None]:
         raise UserError(f"no pass is named {name!r}", hint=f"one of: {', '.join(PASSES)}")
     before, PASSES[name] = PASSES[name], function
     try:
-        yield
+        with planting():
+            yield
     finally:
         PASSES[name] = before
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..base.errors import UserError
+from ..base.seam import planting
 from ..base.torch_facts import OpOverload
 from ..loops.body import Scalar, ScalarBuilder
 from ..loops.scalar_ops import STORAGE_ONLY
@@ -65,7 +66,8 @@ def replace_lowering(operator: OpOverload, lowering: Lowering) -> Iterator[None]
         )
     token = _REPLACED.set({**_REPLACED.get(), operator: lowering})
     try:
-        yield
+        with planting():
+            yield
     finally:
         _REPLACED.reset(token)
 

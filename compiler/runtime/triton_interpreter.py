@@ -6,7 +6,7 @@ rounds twice.  A reduction by a function of one's own is a Python loop per eleme
 is also what a GPU does.  What it cannot show: races, layouts, shared memory, registers, and a mask that is missing but
 stays inside the allocation.
 
-The interpreter is a private part of Triton (3.2 to 3.9 tried); `available` says in words why it cannot be used.
+The interpreter is a private part of Triton (3.9 tried); `available` says in words why it cannot be used.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from ..base.bisecting.applications import Gate, place_of_code
 from ..base.errors import UserError
 from ..base.events import FusionRefused, PassDone, is_recording, record
 from ..base.options import Options
+from ..base.seam import planting
 from ..loops.body import Access, Scalar, ScalarBuilder, rebuild, walk
 from ..loops.ir import Extern, Loop, LoopProgram, LoopStore, Step, index_symbols
 from ..loops.scalar_ops import SCALAR_OPS
@@ -283,7 +284,8 @@ def replace_pass(name: str, function: Pass) -> Iterator[None]:
         raise UserError(f"no pass is named {name!r}", hint=f"one of: {', '.join(known)}")
     token = _REPLACED.set({**_REPLACED.get(), name: function})
     try:
-        yield
+        with planting():
+            yield
     finally:
         _REPLACED.reset(token)
 

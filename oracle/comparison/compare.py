@@ -25,10 +25,10 @@ def compare(eager: RunOutcome, actual: RunOutcome, *, without: Collection[str] =
     """Compare two outcomes of the same call from the same state; without: aspects that are left out."""
     outcomes = match_outcomes(eager, actual)
     ranked = [
-        (difference.position, Finding(difference.kind, aspect.name, difference.where, difference.sentence))
+        (one.position, Finding(one.kind, aspect.name, one.where, one.sentence, may_round=one.may_round))
         for aspect in ASPECTS
         if aspect.outcomes is not None and aspect.name not in without
-        for difference in aspect.outcomes(outcomes)
+        for one in aspect.outcomes(outcomes)
     ]
     ranked.sort(key=lambda entry: entry[0])  # stable: at one place, in the order of the table
     return OutcomeComparison(tuple(finding for _, finding in ranked), tuple(value_pairs(outcomes)))

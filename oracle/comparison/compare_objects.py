@@ -14,9 +14,6 @@ from .matching import Difference, Match, MatchedOutcomes
 FLOAT_SLACK = 1e-5
 """Relative slack for Python floats, which come from `.item()` and carry no reference; far below any real defect."""
 
-NUMPY_NUMBER = "NumPy's number "
-"""Starts the sentence of one, which may be the sum of an array: rounding explains a difference of half the digits."""
-
 
 def output_differences(outcomes: MatchedOutcomes) -> Iterator[Difference]:
     """Yield objects in the output whose class or constant differs from eager's; tensors are judged by value."""
@@ -74,12 +71,15 @@ def _constant(match: Match, eager: object, actual: object) -> Iterator[Differenc
     if isinstance(eager, (float, numpy.floating)) and isinstance(actual, (float, numpy.floating)):
         if eager == actual or (math.isnan(eager) and math.isnan(actual)):
             return
-        close = math.isclose(eager, actual, rel_tol=FLOAT_SLACK)
-        if isinstance(eager, numpy.floating) and type(eager) is type(actual):
-            close = math.isclose(eager, actual, rel_tol=numpy.finfo(type(eager)).eps ** 0.5)
-            sentence = f"{NUMPY_NUMBER}{sentence}"
-        kind = VerdictKind.NO_REFERENCE if close else VerdictKind.WRONG
-        yield Difference(match.position, match.path, sentence, kind)
+        # A number of NumPy's may be the sum of an array: rounding explains a difference of half its digits.
+        of_numpy = isinstance(eager, numpy.floating) and type(eager) is type(actual)
+        slack = (
+            float(numpy.finfo(type(eager)).eps) ** 0.5
+            if isinstance(eager, numpy.floating) and of_numpy
+            else FLOAT_SLACK
+        )
+        kind = VerdictKind.NO_REFERENCE if math.isclose(eager, actual, rel_tol=slack) else VerdictKind.WRONG
+        yield Difference(match.position, match.path, sentence, kind, may_round=of_numpy)
     elif not _equal_constants(eager, actual):
         yield Difference(match.position, match.path, sentence)
 

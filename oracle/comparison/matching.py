@@ -50,12 +50,14 @@ class Difference:
     """One difference, in words.
 
     position: of the place, BEFORE_ALL or AFTER_ALL.  where: path as the user would write it.
+    may_round: a number that code without any tensor can round otherwise.
     """
 
     position: int
     where: str
     sentence: str
     kind: VerdictKind = VerdictKind.WRONG
+    may_round: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

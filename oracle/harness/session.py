@@ -36,7 +36,7 @@ class JudgeSession:
     prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
     boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
     request: what is asked of the compiler where the program asks for nothing itself.
-    counts_outside: count the operations that run outside every boundary; asked when the session is entered.
+    counts_outside: count the operations that run outside every boundary; set before the session is entered.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class JudgeSession:
         self.takes_modules = bool(self.kinds & {"auto", "module"})
         self.learned = False  # set by who stands at the call sites: another run of the body would judge more
         self.outside = OutsideOperations()
-        self.counts_outside = True
+        self.counts_outside = False
         self._counting = contextlib.ExitStack()
         self.options = options or JudgeOptions()
         self.mode = "judge"

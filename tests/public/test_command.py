@@ -77,7 +77,8 @@ def test_a_baseline_is_written_and_then_held(call, tmp_path):
     stored(tmp_path / "r.sqlite", [wrong_case("a"), wrong_case("known")], run=run_row("run-2"))
     status, out, _ = call("gate", "--db", "r.sqlite", "--baseline", "base.json", "--json")
     assert status == 1
-    assert [change["case"] for change in json.loads(out)["changes"]] == ["a [plumbline:inductor]"]
+    changes = [(change["level"], change["case"]) for change in json.loads(out)["changes"]]
+    assert changes == [("REGRESSION", "a [plumbline:inductor]"), ("STILL", "known [plumbline:inductor]")]
     assert call("gate", "--db", "r.sqlite", "--baseline", "base.json", "--run", "run-1")[0] == 0
 
 

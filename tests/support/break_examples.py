@@ -65,6 +65,19 @@ def with_checksum(x, name, checksum=zlib.crc32(b"layer")):
 """,
         'torch.ones(3), b"layer"',
     ),
+    "distributed-wrapper": Example(
+        """
+from torch import distributed
+
+distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
+distributed.destroy_process_group()  # the example sends no gradients
+
+
+def loss(x):
+    return model(x * 2).sum()
+""",
+    ),
     "argument-not-known": Example(
         """
 import itertools
@@ -436,19 +449,6 @@ def named_by_caller(x, name="caller"):
 """,
     ),
     "unsupported-bytecode": Example(""),
-    "distributed-wrapper": Example(
-        """
-from torch import distributed
-
-distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2))
-distributed.destroy_process_group()  # the example sends no gradients
-
-
-def loss(x):
-    return model(x * 2).sum()
-""",
-    ),
     "cannot-resume": Example(
         """
 import functools

@@ -20,6 +20,7 @@ from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.autograd import functionalize
 from plumbline.compiler.autograd.functionalize import Functionalizer
 from plumbline.compiler.base.events import CompilerFailed, Validated, recording
+from plumbline.compiler.codegen import c_segments
 from plumbline.compiler.comparison.first_call import StageDeparture
 from plumbline.compiler.graph import passes, tracer
 from plumbline.compiler.loops.body import ScalarBuilder, rebuild
@@ -207,7 +208,7 @@ class Fault:
 
 
 def write_file(before: str, after: str, only: str = "") -> Plant:
-    return patched(native, "write_file", text_replaced(before, after, only))
+    return patched(c_segments, "write_file", text_replaced(before, after, only))
 
 
 def wrong_gelu(x: torch.Tensor, approximate: str = "none") -> torch.Tensor:

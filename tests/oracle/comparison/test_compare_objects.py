@@ -109,3 +109,20 @@ def test_closures_and_globals_after_the_call_are_compared():
         return x
 
     assert check(eager, (X,), compiled=lambda x: x).findings[0].where == "total"
+
+
+def numpy_total(x):
+    return numpy.float64(x.numpy().sum())
+
+
+def python_total(x):
+    return 1.0 / 3
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(1 + 1e-12, VerdictKind.NO_REFERENCE), (1 + 1e-6, VerdictKind.WRONG)])
+def test_a_number_of_numpy_may_be_rounded_otherwise_and_no_more(factor, kind):
+    assert check(numpy_total, (torch.rand(7, dtype=torch.float64),), compiled=lambda x: numpy_total(x) * factor).kind is kind
+
+
+def test_a_number_of_python_that_no_tensor_gave_is_exact():
+    assert check(python_total, (torch.rand(7),), compiled=lambda x: 1.0 / 3 + 1e-12).kind is VerdictKind.WRONG
