@@ -48,9 +48,13 @@ def _complain(line: str, status: int) -> None:
     sys.exit(status)
 
 
-def _from_environment(name: str, option: str | None) -> str | None:
-    own = name.replace("TORCHDYNAMO_", "PLUMBLINE_")
-    return option if option is not None else os.environ.get(own) or os.environ.get(name) or None
+def _from_environment(names: tuple[str, str], option: str | None) -> str | None:
+    found = (os.environ.get(name) for name in names)
+    return option if option is not None else next(filter(None, found), None)
+
+
+_AFTER_NAMES = ("PLUMBLINE_REPRO_AFTER", "TORCHDYNAMO_REPRO_AFTER")
+_LEVEL_NAMES = ("PLUMBLINE_REPRO_LEVEL", "TORCHDYNAMO_REPRO_LEVEL")
 
 
 _AFTER = "Reduce the graph after dynamo or aot.  [$TORCHDYNAMO_REPRO_AFTER, else by the guilty stage]"
@@ -103,8 +107,8 @@ def repro_minify(
     node_id, named_compiler, named_backend = split_variant(case)
     options = MinifyOptions(
         out=out or Path(_default_name(node_id)),
-        after=_checked_after(_from_environment("TORCHDYNAMO_REPRO_AFTER", after)),
-        level=_checked_level(_from_environment("TORCHDYNAMO_REPRO_LEVEL", level)),
+        after=_checked_after(_from_environment(_AFTER_NAMES, after)),
+        level=_checked_level(_from_environment(_LEVEL_NAMES, level)),
         proofs=proofs,
         budget=Budget(queries, seconds),
         bisect=bisect,

@@ -19,7 +19,6 @@ from ..base.noted_warnings import noted_warnings
 from ..base.torch_facts import hidden_tensor_hooks, quiet_fake_runs, set_grad_mode
 from ..bytecode.handling import run_handling
 from ..values.guard import Guard
-from ..values.library.warmed_packages import warm_packages
 from ..values.python.objects.attributes import lookups_guarded
 from ..values.reasons import CALLEE_BREAKS, CANNOT_RESUME, EXCEPTION, UNSUPPORTED_TENSOR, Break, SkipFrame
 from ..values.torch.modules import Uninitialised
@@ -38,6 +37,7 @@ from .generators import make_generator
 from .specialise import BackendError, SpecialisationWriter, eager_specialisation
 from .units.failure import report_failure
 from .units.unit import Specialisation, Unit
+from .warmed_packages import warm_packages
 
 
 def capture_unit(unit: Unit, args: tuple[object, ...]) -> Specialisation:

@@ -25,7 +25,7 @@ from .triton_kernel import TritonKernel
 ALIGNMENT = 16  # bytes; the widest load of a thread
 
 
-class Stream(Protocol):
+class CurrentStream(Protocol):
     """What gives the address of the stream that is current for a device."""
 
     def __call__(self, device: torch.device) -> int:
@@ -39,7 +39,7 @@ class Gpu:
     device: torch.device
     capability: int
     driver: CudaDriver
-    stream: Stream = current_cuda_stream
+    stream: CurrentStream = current_cuda_stream
 
 
 def request_of(kernel: TritonKernel, capability: int, *, aligned: bool = True) -> KernelRequest:

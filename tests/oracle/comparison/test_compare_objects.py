@@ -121,7 +121,8 @@ def python_total(x):
 
 @pytest.mark.parametrize(("factor", "kind"), [(1 + 1e-12, VerdictKind.NO_REFERENCE), (1 + 1e-6, VerdictKind.WRONG)])
 def test_a_number_of_numpy_may_be_rounded_otherwise_and_no_more(factor, kind):
-    assert check(numpy_total, (torch.rand(7, dtype=torch.float64),), compiled=lambda x: numpy_total(x) * factor).kind is kind
+    numbers = torch.rand(7, dtype=torch.float64)
+    assert check(numpy_total, (numbers,), compiled=lambda x: numpy_total(x) * factor).kind is kind
 
 
 def test_a_number_of_python_that_no_tensor_gave_is_exact():

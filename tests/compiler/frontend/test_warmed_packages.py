@@ -7,7 +7,7 @@ import torch
 
 import plumbline
 from plumbline.compiler.base.events import CompilerFailed, recording
-from plumbline.compiler.values.library import warmed_packages
+from plumbline.compiler.frontend import warmed_packages
 
 
 def imported(monkeypatch, get_backend):
