@@ -68,7 +68,7 @@ def _by_graph(
     def apart(chosen: MinifyOptions) -> ChildOutcome[MinifyResult | PlumblineError]:
         return in_child(lambda: attempt(chosen), options.budget.seconds + options.seconds, threads=_threads())
 
-    if not hasattr(os, "fork"):
+    if not hasattr(os, "fork") or compiler == "torch":  # stock's pools of threads and processes do not live in a fork
         return attempt(options)
     outcome = apart(options)
     if outcome.value is None and not options.isolated:
