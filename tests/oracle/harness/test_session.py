@@ -330,7 +330,9 @@ def test_a_session_counts_what_runs_outside_of_boundaries_and_hides_its_counter_
         return x + 1
 
     x = torch.ones(3)
-    with session(boundary="explicit") as judge:
+    counting = session(boundary="explicit")
+    counting.counts_outside = True
+    with counting as judge:
         y = x * 2 - 1
         torch.testing.assert_close(judge.compiled(program)(y), y + 1)
         with torch.device("cpu"):
