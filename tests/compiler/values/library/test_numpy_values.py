@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plumbline
-from plumbline.compiler.values.library.numpy_values import dtype_of, memory_of
+from plumbline.compiler.values.library.numpy_arrays import memory_of
+from plumbline.compiler.values.library.numpy_values import dtype_of
 from plumbline.compiler.values.reasons import Break
 
 NUMBERS = st.floats(width=32, allow_nan=True, allow_infinity=True, allow_subnormal=False)
