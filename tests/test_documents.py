@@ -49,6 +49,7 @@ def run_command(command: str, home: Path, folder: Path = ROOT) -> subprocess.Com
         **os.environ,
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
+        "PYTEST_ADDOPTS": "-p no:randomly",  # this environment has plugins that a reader of the page does not
         "HOME": str(home),
     }
     if folder == ROOT:
