@@ -2,11 +2,15 @@
 
 Example `number` of seed `s` is drawn by a generator of its own, so that any example can be drawn again by its number,
 and a campaign that was cut short goes on where it was (`CampaignReport.next_number`).
+
+Examples come in rounds of ROUND: what was found before a round is left out of all its examples. The examples of a round
+do not depend on each other, so they may be tried side by side by an engine, and the findings are the same.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +19,15 @@ from plumbline.oracle.harness.compilers import LADDER, CompilerUnderTest
 from plumbline.oracle.verdict import Verdict, VerdictKind
 
 from .corpus import save
+from .drawn_trial import DrawnTrial
+from .engines.engine_places import Engine
 from .findings import FuzzSignature, TrialResult
 from .fuzzers import Fuzzer
 from .isolation import Workshop
 from .shrinker import ShrinkBudget, same_failure, shrink
+
+ROUND = 20
+"""Few enough that a fault is soon left out, many enough for the workers of a cluster."""
 
 SHRINK_TRIES = 200
 SHRINK_SECONDS = 60.0
@@ -123,20 +132,27 @@ def run_campaign(
     on_failure: Callable[[DistinctFailure], None] = lambda failure: None,
     on_progress: Callable[[CampaignReport], None] = lambda report: None,
     report: CampaignReport | None = None,
+    engine: Engine | None = None,
 ) -> CampaignReport:
     """Run a campaign to its end or to an interrupt and return the report; never raises what an example raises.
 
     on_failure: called with each distinct failure when it is shrunk (and saved).  on_progress: after each example.
-    report: of a campaign that was cut short, to go on with.
+    report: of a campaign that was cut short, to go on with.  engine: tries the examples; a child of this process does
+    where none is given.  Failures are shrunk here.
+    Raises UserError where the engine has lost its workers.
     """
     report = report or CampaignReport(mode.name, compiler.name, backend, options.seed)
-    hunt = _Hunt(mode, compiler, options, report, on_failure)
+    hunt = _Hunt(mode, compiler, options, report, on_failure, engine)
     before, started = report.seconds, time.monotonic()
     try:
         while not _is_over(report, options, started):
-            hunt.next_example()
-            report.seconds = before + time.monotonic() - started
-            on_progress(report)
+            with closing(hunt.next_round()) as trials:
+                for number, trial in trials:
+                    hunt.take(number, trial)
+                    report.seconds = before + time.monotonic() - started
+                    on_progress(report)
+                    if _is_over(report, options, started):
+                        break
     except KeyboardInterrupt:
         report.interrupted = True
         hunt.keep_unshrunk()
@@ -161,9 +177,10 @@ class _Hunt:
         options: CampaignSettings,
         report: CampaignReport,
         on_failure: Callable[[DistinctFailure], None],
+        engine: Engine | None,
     ) -> None:
         self.mode, self.compiler, self.options, self.report = mode, compiler, options, report
-        self.on_failure = on_failure
+        self.on_failure, self.engine = on_failure, engine
         self.workshop = Workshop(lambda example, backend: mode.attempt(example, compiler, backend), draw=mode.draw)
         self.shrinking: TrialResult | None = None
 
@@ -172,13 +189,27 @@ class _Hunt:
         """Return the signatures that are not reported again."""
         return (*self.options.known, *(failure.signature for failure in self.report.failures))
 
-    def next_example(self) -> None:
-        """Draw and try one example; shrink and report what fails in a new way."""
+    def next_round(self) -> Generator[tuple[int, TrialResult], None, None]:
+        """Yield the examples of the round that is on, by number, as they are tried."""
         report = self.report
-        number = report.next_number
+        first = report.next_number
+        numbers = range(first, first - first % ROUND + ROUND)
         avoided = tuple(signature.involved for signature in self.known)
-        trial = self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend)
-        report.next_number += 1
+        if self.engine is None:
+            for number in numbers:
+                yield number, self.workshop.try_drawn(f"{report.seed}:{number}", avoided, report.backend)
+            return
+        tasks = (
+            DrawnTrial(self.mode.name, self.compiler, report.backend, f"{report.seed}:{number}", avoided)
+            for number in numbers
+        )
+        with closing(self.engine.results(tasks)) as results:
+            yield from zip(numbers, results, strict=True)
+
+    def take(self, number: int, trial: TrialResult) -> None:
+        """Count the result of an example; shrink and report what fails in a new way."""
+        report = self.report
+        report.next_number = number + 1
         report.examples += trial.programs
         report.cpu_seconds += trial.cpu_seconds
         report.verdicts.update(dict(trial.kinds) or {trial.verdict.kind.value: 1})

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from plumbline.reports.store import open_store
 from .campaign import CampaignReport, CampaignSettings, DistinctFailure, run_campaign
 from .campaign_state import CampaignState
 from .corpus import load, prepare_folder
+from .engines.engine_places import find_engine
 from .findings import FuzzSignature
 from .fuzzers import Fuzzer, find_fuzzer
 from .interruption import terminated_like_interrupted
@@ -43,11 +45,13 @@ def run_recorded(
     show: Say = lambda line: None,
     *,
     resume: bool = False,
+    engine: str = "",
 ) -> CampaignReport:
     """Run a campaign, report each failure at once, and store rows; names are checked before anything starts.
 
     show: gets the line of progress, every few seconds.  resume: go on with the campaign of this seed that was cut
-    short, with what it found known; its state is in the folder.
+    short, with what it found known; its state is in the folder.  engine: the place of one that tries the examples, see
+    find_engine(); rows are written here.
     Raises UserError for an unknown mode, compiler or backend, an unwritable folder, a database that cannot be opened.
     """
     mode = find_fuzzer(mode_name)
@@ -59,7 +63,8 @@ def run_recorded(
     report = CampaignReport(mode.name, compiler.name, backend, options.seed)
     if resume and state is not None:
         report, options = state.resumed(report, options)
-    with open_store(database, write=True) as store:
+    with open_store(database, write=True) as store, ExitStack() as engines:
+        workers = engines.enter_context(find_engine(engine)) if engine else None
         run = describe_run(sys.argv, Path.cwd(), threads=torch.get_num_threads())
         store.begin_run(run)
 
@@ -71,7 +76,14 @@ def run_recorded(
         progress = _Progress(show, state, options.known)
         with terminated_like_interrupted():
             run_campaign(
-                mode, compiler, backend, options, on_failure=on_failure, on_progress=progress.advance, report=report
+                mode,
+                compiler,
+                backend,
+                options,
+                on_failure=on_failure,
+                on_progress=progress.advance,
+                report=report,
+                engine=workers,
             )
         progress.end(report)
         store.append([campaign_row(report, run.run_id)])

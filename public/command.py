@@ -81,6 +81,12 @@ for _command in (*COMMANDS, dashboard):
 
 
 _FUZZ_MINUTES = 10.0  # where nothing is asked for
+_engine = click.option(
+    "--engine",
+    default="",
+    metavar="PLACE",
+    help="Where programs are tried: local or local:4 for workers of this machine, dask://HOST:PORT for a cluster's.",
+)
 
 
 @plumbline.command()
@@ -107,6 +113,7 @@ _FUZZ_MINUTES = 10.0  # where nothing is asked for
     help="End after this time.  [default: 10, none with --examples]",
 )
 @click.option("--resume", is_flag=True, help="Go on with the campaign of this seed that was cut short.")
+@_engine
 def fuzz(
     mode: str | None,
     examples: int | None,
@@ -118,6 +125,7 @@ def fuzz(
     replay: Path | None,
     minutes: float | None,
     resume: bool,
+    engine: str,
 ) -> int:
     """Search for programs that a compiler gets wrong; exit with 1 if one is found.
 
@@ -152,7 +160,7 @@ def fuzz(
         print(text, flush=True)
 
     report = recorded_campaign.run_recorded(
-        mode, chosen, backend or "inductor", options, place, say, show, resume=resume
+        mode, chosen, backend or "inductor", options, place, say, show, resume=resume, engine=engine
     )
     say(report.summary())
     return 130 if report.interrupted else int(bool(report.failures))
@@ -173,6 +181,7 @@ def sweep() -> None:
 @click.option("--resume", is_flag=True, help="Go on where the last run with these options ended.")
 @click.option("--retry", is_flag=True, help="As --resume, but try again what had findings.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws samples and the order.")
+@_engine
 @database
 @click.option(
     "--save",

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from plumbline.reports.provenance import describe_run
 from plumbline.reports.rows import CaseRow, identify_case
 from plumbline.reports.store import open_store
 
+from ..engines.engine_places import find_engine
 from ..findings import FuzzSignature
 from ..interruption import terminated_like_interrupted
 from .case_trial import CaseFault
@@ -50,6 +52,7 @@ class SweepCommand:
     retry: bool = False
     seed: int = 0
     folder: Path = Path(".plumbline/sweep")
+    engine: str = ""
 
 
 def tasks_of(command: SweepCommand) -> tuple[SweepTask, ...]:
@@ -95,6 +98,7 @@ def run_recorded_sweep(command: SweepCommand, database: str, say: Say) -> SweepR
             retry=command.retry,
         ) as rows,
         open_store(database, write=True) as results,
+        ExitStack() as engines,
     ):
         run = describe_run(sys.argv, Path.cwd(), threads=1)
         results.begin_run(run)
@@ -108,7 +112,16 @@ def run_recorded_sweep(command: SweepCommand, database: str, say: Say) -> SweepR
             results.append([task_row(task, row, run.run_id)])
 
         settings = SweepSettings(tasks, command.samples, command.seed, command.minutes)
-        sweep = Sweep(settings, rows, known_deviations(), on_row=on_row, on_finding=on_finding, progress=line.show)
+        engine = engines.enter_context(find_engine(command.engine)) if command.engine else None
+        sweep = Sweep(
+            settings,
+            rows,
+            known_deviations(),
+            on_row=on_row,
+            on_finding=on_finding,
+            progress=line.show,
+            engine=engine,
+        )
         with terminated_like_interrupted():
             report = sweep.run()
         line.clear()

@@ -1,26 +1,27 @@
 """The sweep: every task in turn, rows stored as they come, faults told apart, counts for a summary."""
 
+import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..engines.engine_places import Engine
 from .case_trial import CaseFault
 from .cases import DTYPES, SweepCase, SweepTask, read_case, shuffled_tasks
 from .contexts import RANK
 from .known_deviations import KnownDeviation
 from .replay import Lost, TaskChild
 from .row_store import RowStore
-from .task_trial import EAGER, TaskRequest
+from .sweep_trial import SweepTrial, tried_row
+from .task_trial import TaskRequest
 
 MOST_LISTED = 0.005
 """The share of cases that the list of known deviations may excuse."""
 
 ENOUGH_TO_RATE = 1000
-
-MOST_EAGER_DEATHS = 5
-"""Cases of a task in which eager itself may end the process before the task is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Sweep:
     """One run over the tasks.
 
     on_row: called with each finished row.  on_finding: with each new distinct fault.  progress: often.
+    engine: runs the tasks; a child of this process does where none is given.
     """
 
     def __init__(
@@ -108,9 +110,10 @@ class Sweep:
         on_row: Callable[[SweepTask, dict[str, Any]], None] = lambda task, row: None,
         on_finding: Callable[[CaseFault], None] = lambda fault: None,
         progress: Callable[[SweepReport, str], None] = lambda report, now: None,
+        engine: Engine | None = None,
     ) -> None:
         self.settings, self.store, self.known = settings, store, known
-        self.on_row, self.on_finding, self.progress = on_row, on_finding, progress
+        self.on_row, self.on_finding, self.progress, self.engine = on_row, on_finding, progress, engine
         self.report = SweepReport(total=len(settings.tasks))
         self._used: set[KnownDeviation] = set()
         self._seen: set[tuple[str, str, str, str]] = set()
@@ -128,50 +131,32 @@ class Sweep:
                 self._count(task, row)
         with TaskChild() as child:
             try:
-                for task in todo:
-                    if ends is not None and time.monotonic() > ends:
-                        break
-                    self.progress(self.report, task.key)
-                    row = self._row(child, task)
-                    self.store.append(row)
-                    self._count(task, row, child)
-                    self.on_row(task, row)
+                in_time = itertools.takewhile(lambda _: ends is None or time.monotonic() <= ends, todo)
+                with closing(self._rows(in_time, child)) as rows:
+                    for task, row in rows:
+                        self.store.append(row)
+                        self._count(task, row, child)
+                        self.on_row(task, row)
             except KeyboardInterrupt:
                 self.report.interrupted = True
         self.report.stale = self._stale()
         return self.report
 
-    def _row(self, child: TaskChild, task: SweepTask) -> dict[str, Any]:
-        request = TaskRequest(task, self.settings.samples, self.settings.seed)
-        died: list[str] = []
-        row = child.try_task(request)
-        while isinstance(row, Lost) and row.died and child.where.read().startswith(EAGER):
-            died.append(child.where.read().removeprefix(EAGER).strip())
-            if len(died) > MOST_EAGER_DEATHS:
-                return {**_empty_row(task), "eager_died": died}
-            request = replace(request, without=tuple(died))
-            row = child.try_task(request)
-        if isinstance(row, Lost):
-            row = self._case_by_case(child, request, row)
-        return {**row, "eager_died": [*died, *row.get("eager_died", ())]} if died else row
-
-    def _case_by_case(self, child: TaskChild, request: TaskRequest, first: Lost) -> dict[str, Any]:
-        """Try each case of a task that was lost on its own, to name the one that loses it."""
-        where = child.where.read()
-        names = child.try_task(replace(request, listed=True))
-        rows: list[dict[str, Any]] = []
-        lost = int(first.died)
-        for name in [] if isinstance(names, Lost) else names["names"]:
-            row = child.try_task(replace(request, only=(name,)))
-            if isinstance(row, Lost):
-                lost += row.died
-                row = {**_empty_row(request.task), "cases": 1, "kinds": {"CRASH": 1}, "faults": [_lost(name, row)]}
-            rows.append(row)
-        total = _sum(request.task, rows)
-        if not total["faults"]:  # it takes several of them
-            told = replace(first, sentence=f"{first.sentence}, at: {where}")
-            total["faults"] = [_lost(f"{request.task.key} alone 0", told)]
-        return {**total, "lost": lost}
+    def _rows(
+        self, tasks: Iterable[SweepTask], child: TaskChild
+    ) -> Generator[tuple[SweepTask, dict[str, Any]], None, None]:
+        """Yield the row of each task, from the child or from the engine."""
+        requests = (TaskRequest(task, self.settings.samples, self.settings.seed) for task in tasks)
+        if self.engine is None:
+            for request in requests:
+                self.progress(self.report, request.task.key)
+                yield request.task, tried_row(request, child)
+            return
+        asked, told = itertools.tee(requests)  # the engine is a few tasks ahead
+        with closing(self.engine.results(map(SweepTrial, asked))) as results:
+            for row, request in zip(results, told, strict=False):
+                self.progress(self.report, request.task.key)
+                yield request.task, row
 
     def _count(self, task: SweepTask, row: dict[str, Any], child: TaskChild | None = None) -> None:
         report = self.report
@@ -241,28 +226,3 @@ class Sweep:
 def _simplicity(fault: CaseFault) -> tuple[int, int]:
     case = read_case(fault.case)
     return RANK.get(case.context, 0), case.sample
-
-
-def _lost(name: str, lost: Lost) -> dict[str, Any]:
-    aspect = "process" if lost.died else "judge"
-    return _plain(CaseFault(name, "CRASH", aspect, lost.sentence[:60], f"the compiled program {lost.sentence}"))
-
-
-def _plain(fault: CaseFault) -> dict[str, Any]:
-    return {name: getattr(fault, name) for name in CaseFault.__slots__}
-
-
-def _empty_row(task: SweepTask, **more: object) -> dict[str, Any]:
-    counts: dict[str, Any] = {"cases": 0, "refused": 0, "kinds": {}, "vacuous": 0, "breaks": {}, "faults": []}
-    return {"task": task.key, **counts, "cpu_seconds": 0.0, "seconds": 0.0, **more}
-
-
-def _sum(task: SweepTask, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    total = _empty_row(task)
-    for row in rows:
-        for name in ("cases", "refused", "vacuous", "cpu_seconds", "seconds"):
-            total[name] += row[name]
-        for name in ("kinds", "breaks"):
-            total[name] = dict(Counter(total[name]) + Counter(row[name]))
-        total["faults"] = [*total["faults"], *row["faults"]]
-    return total

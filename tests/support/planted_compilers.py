@@ -40,3 +40,12 @@ class PlantedCompiler:
 
     def reset(self) -> None:
         pass
+
+
+class OffByOneCompiler(PlantedCompiler):
+    """Every result is one too many."""
+
+    def compile(
+        self, target: Callable[..., Any], backend: str, request: CompileRequest, *, rng: str
+    ) -> PlantedCandidate:
+        return PlantedCandidate(lambda *args: target(*args) + 1, self.fault)

@@ -1,0 +1,90 @@
+"""Workers of a Dask cluster that exists already: its scheduler is given by address.
+
+Each thread of a Dask worker keeps a worker process of ours; Dask gives the tasks of a dead worker to another one.
+"""
+
+import importlib
+import itertools
+import threading
+from collections import deque
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from plumbline.compiler.base.errors import UserError
+
+from .local_engine import AHEAD, MOST_LOSSES, too_many_losses
+from .task import Task
+from .worker_process import WorkerDied, WorkerProcess
+
+CONNECT_SECONDS = 20
+_thread = threading.local()
+
+
+def run_in_thread(task: Task) -> Any:
+    """Run a task in the worker process of this thread; called on the workers of the cluster."""
+    for _ in range(MOST_LOSSES):
+        if getattr(_thread, "worker", None) is None:
+            _thread.worker = WorkerProcess()
+        worker: WorkerProcess = _thread.worker
+        try:
+            return worker.run(task)
+        except WorkerDied:
+            worker.close()
+            _thread.worker = None
+    raise too_many_losses(task)
+
+
+class DaskEngine:
+    """Runs tasks on a Dask cluster.
+
+    address: of its scheduler, host:port.  The workers need the same versions of plumbline and torch.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            distributed: Any = importlib.import_module("distributed")  # Any: most of its methods have no types
+        except ImportError:
+            raise UserError("Dask is not installed", hint="pip install 'plumbline[dask]'") from None
+        self._killed: type[Exception] = distributed.KilledWorker
+        try:
+            self._client = distributed.Client(f"tcp://{address}", timeout=CONNECT_SECONDS, set_as_default=False)
+        except OSError as error:
+            why = str(error).splitlines()[0]
+            hint = "start one: dask scheduler, and dask worker on each machine"
+            raise UserError("no Dask scheduler answers", where=address, why=why, hint=hint) from None
+
+    def __enter__(self) -> "DaskEngine":
+        """Return the engine."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the cluster; its workers stay."""
+        self._client.close(timeout=CONNECT_SECONDS)
+
+    def results(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
+        """Yield the result of each task, in their order; see Engine."""
+        source = iter(tasks)
+        ahead: deque[tuple[Task, Any]] = deque()
+        try:
+            while True:
+                window = AHEAD * max(1, sum(self._client.nthreads().values()))
+                for task in itertools.islice(source, max(0, window - len(ahead))):  # fewer workers than before
+                    ahead.append((task, self._submitted(task)))
+                if not ahead:
+                    return
+                yield self._result(*ahead[0])
+                ahead.popleft()
+        finally:
+            for _, future in ahead:
+                future.release()  # what nobody wants is not run
+
+    def _submitted(self, task: Task) -> Any:
+        return self._client.submit(run_in_thread, task, pure=False)
+
+    def _result(self, task: Task, future: Any) -> Any:
+        for _ in range(MOST_LOSSES):
+            try:
+                return future.result()
+            except self._killed:
+                future = self._submitted(task)
+        raise too_many_losses(task)

@@ -1,0 +1,31 @@
+"""A worker process answers task after task, tells exceptions as text, and is gone when it is killed or closed."""
+
+import os
+import signal
+
+import pytest
+
+from plumbline.fuzz.engines.worker_process import WorkerDied, WorkerProcess
+from support.engine_tasks import Kept, Raising, Square
+
+
+def test_a_worker_answers_until_it_is_killed():
+    worker = WorkerProcess()
+    try:
+        assert worker.run(Square(7)) == 49
+        with pytest.raises(RuntimeError, match="ValueError: not this one"):
+            worker.run(Raising())
+        assert worker.run(Kept("a")) == (worker.pid, 1)
+        assert worker.run(Kept("a")) == (worker.pid, 2)
+        os.kill(worker.pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied):
+            worker.run(Square(1))
+    finally:
+        worker.close()
+
+
+def test_a_worker_ends_with_its_connection():
+    worker = WorkerProcess()
+    assert worker.run(Square(2)) == 4
+    worker.connection.close()
+    assert worker._process.wait(timeout=20) == 0
