@@ -115,7 +115,7 @@ def _read_junit(file: Path) -> _OldRun:
 def _junit_cases(root: ElementTree.Element) -> Iterator[tuple[str, str, str, float, int]]:
     for case in root.iter("testcase"):
         name = case.get("name") or ""
-        place = case.get("file") or (case.get("classname") or "").replace(".", "/") + ".py"
+        place = _place(case.get("file"), case.get("classname") or "")
         outcome, sentence = "passed", ""
         for tag, word in (("skipped", "skipped"), ("failure", "failed"), ("error", "error")):
             found = case.find(tag)
@@ -123,6 +123,18 @@ def _junit_cases(root: ElementTree.Element) -> Iterator[tuple[str, str, str, flo
                 outcome = "xfailed" if found.get("type") == "pytest.xfail" else word
                 sentence = " ".join((found.get("message") or found.text or "").split())
         yield f"{place}::{name}", outcome, sentence, _number(case.get("time")), 0
+
+
+def _place(file: str | None, name: str) -> str:
+    """Return where a test is, as pytest writes it: `tests/test_a.py::TestB` for the class `tests.test_a.TestB`.
+
+    Modules have small names and classes have capitals, which is all that the dots leave to go by.
+    """
+    parts = name.split(".")
+    classes = next((n for n, part in enumerate(parts) if part.lstrip("_")[:1].isupper()), len(parts))
+    if file is None and classes:
+        file = "/".join(parts[:classes]) + ".py"
+    return "::".join([file or "", *parts[classes:]] if file else parts[classes:])
 
 
 _GOOD = frozenset({"pass", "pass_due_to_skip", "passed", "ok", "true", "1"})

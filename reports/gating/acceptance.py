@@ -131,4 +131,5 @@ def append_failures(
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=True)  # a basic string of TOML, except for what JSON escapes in pairs
+    # JSON's strings are basic strings of TOML, but for DEL, which TOML wants escaped, and for escapes in pairs.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
