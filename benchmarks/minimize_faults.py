@@ -1,6 +1,6 @@
 """How well `repro-minify` does on planted faults: success, minimality, queries, operators compiled, seconds.
 
-    python benchmarks/minimize_faults.py [--only TEXT] [--graphs] [--seconds S]
+    python benchmarks/minimize_faults.py [--only TEXT] [--statements N ...] [--graphs] [--seconds S]
 
 Programs: one fault of each kind in a function of 5 to 120 statements; each is minified as `repro-minify` does it and
 its script run in five fresh processes. Graphs: the faulty backends of the tests in graphs of 38 to 730 operators.
@@ -11,6 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -88,12 +89,12 @@ def program(kind: str, statements: int) -> str:
     return f"{HEAD}{LOWERINGS}\n{body}\n\n{call}\n"
 
 
-def minify_programs(only: str, seconds: float) -> None:
+def minify_programs(only: str, sizes: Sequence[int], seconds: float) -> None:
     """Print one line per program, and the totals."""
     rows = []
     print(f"{'kind':20} {'statements':>10} {'script':>7} {'1-minimal':>9} {'runs':>6} {'size':>12} {'seconds':>8}")
     for kind in PLANTS:
-        for statements in STATEMENTS if only in kind else ():
+        for statements in sizes if only in kind else ():
             with tempfile.TemporaryDirectory() as folder:
                 case, out = Path(folder, "case.py"), Path(folder, "repro.py")
                 case.write_text(program(kind, statements))
@@ -146,13 +147,15 @@ def minify_graphs() -> None:
 def main() -> None:
     """Run what the arguments choose."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", help="kinds of programs that contain this text")
+    parser.add_argument("--only", default="", help="only programs, of the kinds that contain this text")
     parser.add_argument("--graphs", action="store_true", help="only the graphs, with backends that cost nothing")
+    parser.add_argument("--statements", type=int, nargs="+", default=STATEMENTS, help="of the programs")
     parser.add_argument("--seconds", type=float, default=600.0, help="of the reduction of one program")
     chosen = parser.parse_args()
-    minify_graphs()
+    if not chosen.only:
+        minify_graphs()
     if not chosen.graphs:
-        minify_programs(chosen.only, chosen.seconds)
+        minify_programs(chosen.only, chosen.statements, chosen.seconds)
 
 
 if __name__ == "__main__":
