@@ -1,6 +1,7 @@
 """The active half of the plugin: hooks that exist only while backends are chosen."""
 
 from collections.abc import Generator
+from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from .reporting.failure_text import failure_repr, judgement_error, label_own_fai
 from .reporting.judged_share import judged_share
 from .reporting.junit_results import properties_of
 from .reporting.result_rows import ROWS, item_rows
-from .results import JUDGED, VACUOUS_MARK, Results
+from .results import JUDGED, PLANTED, VACUOUS_MARK, Results
 from .rewriting.call_rewriting import CallRewriter
 from .seeding import seeded_fixture
 
@@ -158,6 +159,7 @@ class JudgingHooks:
         decision = progress.decision if progress is not None else None
         if call.when == "call" and decision is not None:
             self._apply(item, decision, report)
+            setattr(report, PLANTED, [astuple(trial) for trial in progress.planted] if progress is not None else [])
         _note_outcome(item, report)
         if call.when == "teardown":
             session = progress.session if progress is not None else None

@@ -21,11 +21,12 @@ from plumbline.oracle.verdict import VerdictKind
 from .current import session_is
 from .decision import Decision, Expectation, decide, out_of_time, with_stage
 from .items import Body, JudgedTestCase, applies, reason_of
-from .judge_access import JudgeSession, StateScope, open_session, take_state
+from .judge_access import CompilerFault, JudgeSession, StateScope, faults_of, open_session, take_state
 from .limits.budget import over_budget
 from .limits.known_failures import KnownFailures
 from .limits.last_words import LastWords
 from .limits.time_limit import OutOfTime, at_most
+from .mutating.planted_faults_table import PlantedTrial
 from .plugin_options import PluginOptions
 from .rewinding import SharedState, all_roots
 from .seeding import seed_test
@@ -43,22 +44,33 @@ STOPS: tuple[type[BaseException], ...] = (KeyboardInterrupt, pytest.exit.Excepti
 SKIPS: tuple[type[BaseException], ...] = (pytest.skip.Exception, unittest.SkipTest)
 
 
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """What a body is run once more under: a variant, a mode of the session, and a fault of the compiler's if any."""
+
+    variant: Variant
+    mode: str
+    fault: CompilerFault | None = None
+
+
 @dataclass(slots=True)
 class Progress:
     """The state of one item's run; its stages fill it in.
 
-    trial: the variant and mode of a re-run, None in the real run.  seconds: of the real body.
-    own: how the test itself ended, None for a plain end.
+    trial: of a re-run, None in the real run.  seconds: of the real body.
+    own: how the test itself ended, None for a plain end.  planted: what it made of planted faults.
     """
 
     shared: SharedState
     before_body: StateScope | None = None
     session: JudgeSession | None = None
-    trial: tuple[Variant, str] | None = None
+    trial: Rerun | None = None
     trial_session: JudgeSession | None = None
+    effects: int = 0
     seconds: float = 0.0
     own: BaseException | None = None
     decision: Decision | None = None
+    planted: tuple[PlantedTrial, ...] = ()
 
 
 PROGRESS = pytest.StashKey[Progress]()
@@ -110,15 +122,16 @@ class ItemRuns:
     def around_body(self, item: Any, body: Body) -> None:
         """Run a body under its session, or under that of a re-run."""
         progress = item.stash[PROGRESS]
-        variant, mode = progress.trial or (item.variant, "judge")
+        trial = progress.trial or Rerun(item.variant, "judge")
         session = open_session(
-            variant,
+            trial.variant,
             boundary=self.options.boundary,
             options=self._judge_options(item),
             targets=self.options.targets,
             request=self.options.request,
         )
-        session.mode = mode
+        session.mode = trial.mode
+        mutant = session.plant(trial.fault) if trial.fault is not None else None
         session.counts_outside = counts_outside(item)
         if progress.trial is None:
             progress.session = session
@@ -132,6 +145,7 @@ class ItemRuns:
             with self._time_limit(), session_is(session), session:
                 body()
         finally:
+            progress.effects = mutant.effects if mutant is not None else 0
             if progress.trial is None:
                 progress.seconds = time.perf_counter() - started
         if progress.trial is None and session.learned and not session.calls:
@@ -149,7 +163,7 @@ class ItemRuns:
         first = progress.session
         if not _can_run_again(item, progress):
             return
-        ended, again = self._run_again(item, progress, item.variant, "judge")
+        ended, again = self._run_again(item, progress, Rerun(item.variant, "judge"))
         if again is not None and again.calls and (ended or any(call.verdict.failed for call in again.calls)):
             progress.session = again
         else:
@@ -183,7 +197,17 @@ class ItemRuns:
         elif own is not None and calls and _is_failure(item, own):
             decision = self._own_failure(item, progress, decision, own)
         progress.decision = decision
+        if self.options.faults and decision.outcome == "passed" and own is None and _can_run_again(item, progress):
+            progress.planted = tuple(self._with_faults(item, progress))
         return decision
+
+    def _with_faults(self, item: Any, progress: Progress) -> Iterator[PlantedTrial]:
+        """Run a body that passes once more with each fault, unjudged, and then as it was for what comes after it."""
+        for fault in faults_of(item.variant, self.options.faults):
+            passed, _ = self._run_again(item, progress, Rerun(item.variant, "compiled", fault))
+            effect = progress.effects > 0
+            yield PlantedTrial(item.test_id, item.variant.label, fault.name, fault.sentence, effect, not passed)
+        self._run_again(item, progress, Rerun(item.variant, "reference"))
 
     def _expectation(self, item: Any) -> Expectation | None:
         for mark in item.iter_markers("compile_xfail"):
@@ -198,7 +222,7 @@ class ItemRuns:
             return replace(decision, note="not re-run with reference values")
         calls = progress.session.calls if progress.session is not None else []
         differs = any(call.verdict.kind not in (VerdictKind.EQUAL, VerdictKind.EAGER_FAILED) for call in calls)
-        ended, _ = self._run_again(item, progress, item.variant, "reference")
+        ended, _ = self._run_again(item, progress, Rerun(item.variant, "reference"))
         if ended and decision.kind is VerdictKind.DESIGN and decision.worst is not None:
             return replace(decision, outcome="xfailed", reason=f"DESIGN: {decision.worst.verdict.sentence}")
         if not ended:
@@ -216,20 +240,18 @@ class ItemRuns:
             if wrong is None:
                 if not _can_run_again(item, progress):
                     return None, "stage not searched: the test cannot be run again, or took too long"
-                _, session = self._run_again(item, progress, lower, "judge")
+                _, session = self._run_again(item, progress, Rerun(lower, "judge"))
                 wrong = session is not None and any(call.verdict.failed for call in session.calls)
                 self._wrong[item.test_id, lower] = wrong
             if wrong:
                 return lower.backend, ""
         return item.variant.backend, ""
 
-    def _run_again(
-        self, item: Any, progress: Progress, variant: Variant, mode: str
-    ) -> tuple[bool, JudgeSession | None]:
+    def _run_again(self, item: Any, progress: Progress, trial: Rerun) -> tuple[bool, JudgeSession | None]:
         """Run the body once more from the same state, without output; return whether it passed, and its session."""
         assert progress.before_body is not None
         progress.before_body.rewind()
-        progress.trial, progress.trial_session = (variant, mode), None
+        progress.trial, progress.trial_session = trial, None
         recorded = _exchange_endings(item, [])
         ended = True
         try:

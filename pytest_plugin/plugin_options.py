@@ -14,7 +14,7 @@ from plumbline.oracle.harness.targets import find_target
 from plumbline.oracle.judge_options import BOUNDARIES, JudgeOptions
 from plumbline.reports.places import DEFAULT_DATABASE, database_place
 
-from .judge_access import aspect_names
+from .judge_access import aspect_names, fault_names
 from .minifying import MODES
 from .recording.run_plan import RunPlan, read_run_plan
 from .settings import (
@@ -29,6 +29,8 @@ from .settings import (
     KNOWN,
     MINIFY,
     MODE,
+    MUTATE,
+    MUTATE_SCORE,
     PROFILE,
     PROFILES_INI,
     REPORT,
@@ -60,7 +62,9 @@ class PluginOptions:
     targets: import paths, all of which import.  judge: how a call is judged.
     require: None, or the least share (0 to 1) of tests in which something must be compiled; 1.0 fails each
     vacuous test by itself.
-    minify: one of minifying.MODES.  database: path or URL.  report: directory of the HTML page, None for no page.
+    minify: one of minifying.MODES.  faults: names of those to plant.
+    least_score: share of them that tests must notice.  database: path or URL.
+    report: directory of the HTML page, None for no page.
     plan: what the session records itself as.
     """
 
@@ -78,6 +82,8 @@ class PluginOptions:
     isolate: bool = False
     known: Path | None = None
     update_known: bool = False
+    faults: tuple[str, ...] = ()
+    least_score: float = 0.0
 
 
 def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]) -> PluginOptions:
@@ -98,7 +104,7 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
             told_compiled=_one_of(config, TOLD, ("no", "yes")) == "yes",
             ignore=read_aspects(_names(setting_value(config, IGNORE)), where=IGNORE.option),
         ),
-        require=_fraction(setting_value(config, REQUIRE)),
+        require=_fraction(setting_value(config, REQUIRE), REQUIRE),
         minify=_one_of(config, MINIFY, MODES),
         database=_database(config),
         report=_report_directory(config),
@@ -111,6 +117,8 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
         isolate=_one_of(config, ISOLATE, ("no", "yes")) == "yes",
         known=_known_file(config),
         update_known=_one_of(config, UPDATE_KNOWN, ("no", "yes")) == "yes",
+        faults=_faults(setting_value(config, MUTATE)),
+        least_score=_fraction(setting_value(config, MUTATE_SCORE), MUTATE_SCORE) or 0.0,
     )
     if options.update_known and options.known is None:
         hint = f"write {KNOWN.option}=known-failures.toml {UPDATE_KNOWN.option}"
@@ -120,6 +128,19 @@ def read_options(config: pytest.Config, compilers: Mapping[str, tuple[str, ...]]
     if options.report is not None:
         check_directory(options.report)
     return options
+
+
+def _faults(asked: str | None) -> tuple[str, ...]:
+    names = _names(asked)
+    if not names:
+        return ()
+    known = fault_names()
+    if names == ("all",):
+        return known
+    for name in names:
+        if name not in known:
+            raise unknown_name("fault", name, known, where=MUTATE.option, hint="name faults from that list, or all")
+    return tuple(map(str, names))
 
 
 def read_aspects(names: tuple[object, ...], *, where: str) -> frozenset[str]:
@@ -214,7 +235,7 @@ def _names(text: str | None) -> tuple[object, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def _fraction(text: str | None) -> float | None:
+def _fraction(text: str | None, setting: Setting) -> float | None:
     if text is None:
         return None
     if text == "":
@@ -224,8 +245,9 @@ def _fraction(text: str | None) -> float | None:
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= 1.0:
-        hint = f"write {REQUIRE.option}=0.8, or {REQUIRE.option} alone as the last option"
-        raise UserError(f"{text!r} is not a fraction from 0 to 1", where=REQUIRE.option, hint=hint)
+        alone = f", or {setting.option} alone as the last option" if setting.kind == "optional" else ""
+        hint = f"write {setting.option}=0.8{alone}"
+        raise UserError(f"{text!r} is not a fraction from 0 to 1", where=setting.option, hint=hint)
     return value
 
 

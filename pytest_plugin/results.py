@@ -17,6 +17,7 @@ from plumbline.reports.rows import CallRow, CaseRow, RunRow, utc_now
 
 from .limits.known_failures import read_known, updated, write_known
 from .minifying import minify
+from .mutating.planted_faults_table import PlantedTrial, score, table_lines
 from .plugin_options import PluginOptions
 from .recording.result_recorder import ResultRecorder
 from .recording.run_plan import partial_reason
@@ -28,6 +29,7 @@ from .reporting.summary import summary_lines
 
 VACUOUS_MARK = "plumbline_vacuous"
 JUDGED = "plumbline_judged"
+PLANTED = "plumbline_planted"
 
 
 class Results:
@@ -36,6 +38,7 @@ class Results:
     def __init__(self, config: pytest.Config, options: PluginOptions) -> None:
         self.options = options
         self.cases: list[CaseRow] = []
+        self.planted: list[PlantedTrial] = []
         self.trouble = ""  # why the report is not written
         self.page = ""
         self.known_lines: list[str] = []
@@ -55,6 +58,7 @@ class Results:
         """Take the rows of a finished item; one that is run again in this session (by a plugin) is a retry."""
         if getattr(report, VACUOUS_MARK, False) and report.when == "call":
             skip_in_junit(self._config, report, f"VACUOUS: {getattr(report, JUDGED, 'nothing was compiled')}")
+        self.planted += [PlantedTrial(*values) for values in getattr(report, PLANTED, ())]
         data = getattr(report, ROWS, None)
         if data is not None:
             self._take(*rows_of_run(data, self._begun().run_id))
@@ -79,8 +83,11 @@ class Results:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Close the run, write the page, and fail the session when too few tests compiled anything."""
-        if self.missing_share() and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        """Close the run, write the page, and fail the session when too little was compiled or noticed."""
+        if (self.missing_share() or self.missing_score()) and session.exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if self._run is None:
             return
@@ -101,6 +108,10 @@ class Results:
         terminalreporter.section("compiled code, judged by plumbline")
         for line, markup in [*lines, *compile_lines(self.cases)]:
             terminalreporter.line(line, **markup)
+        if self.planted:
+            terminalreporter.section("planted faults")
+            for line, markup in table_lines(self.planted):
+                terminalreporter.line(line, **markup)
         for annotation in annotations(self.cases, os.environ, str(self._config.rootpath)):
             terminalreporter.line(annotation)
         for line in self.known_lines:
@@ -124,6 +135,11 @@ class Results:
         if self.options.require is None or not counted:
             return False
         return sum(case.ops > 0 for case in counted) < self.options.require * len(counted)
+
+    def missing_score(self) -> bool:
+        """Return whether tests noticed fewer of the planted faults than required."""
+        noticed, planted = score(self.planted)
+        return noticed < self.options.least_score * planted
 
     def _begun(self) -> RunRow:
         if self._run is None:

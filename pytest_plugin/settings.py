@@ -71,6 +71,13 @@ MINIFY = Setting(
     "minimize failures after the run and write scripts: off, auto (the first few), always",
     "off|auto|always",
 )
+MUTATE = Setting(
+    "mutate",
+    "run every test that passes once more with each planted fault of the compiler, unjudged, and tell which faults no "
+    "test notices: all, or names",
+    "all|NAMES",
+)
+MUTATE_SCORE = Setting("mutate-score", "fail the run when a smaller share of the planted faults is noticed", "FRACTION")
 DATABASE = Setting("db", "result database, a path or an SQLAlchemy URL (default .plumbline/results.sqlite)", "PLACE")
 REPORT = Setting("report", "directory for the HTML report", "DIR")
 KIND = Setting("kind", "what the run is for: local, pull, nightly (which moves the state of cases)", "KIND")
@@ -113,6 +120,8 @@ SETTINGS = (
     KNOWN,
     UPDATE_KNOWN,
     MINIFY,
+    MUTATE,
+    MUTATE_SCORE,
     DATABASE,
     REPORT,
     PROFILE,

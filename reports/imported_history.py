@@ -126,7 +126,7 @@ def _junit_cases(root: ElementTree.Element) -> Iterator[tuple[str, str, str, flo
 
 
 def _place(file: str | None, name: str) -> str:
-    """Return where a test is, as pytest writes it: `tests/test_a.py::TestB` for the class `tests.test_a.TestB`.
+    """Return where a test is, as pytest writes it: file::Class for the class `package.module.Class`.
 
     Modules have small names and classes have capitals, which is all that the dots leave to go by.
     """

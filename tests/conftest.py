@@ -1,5 +1,6 @@
 """What every test stands on: one thread, fixed seeds, an empty inductor cache."""
 
+import gc
 import os
 import random
 import sys
@@ -26,6 +27,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(folder.cleanup)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder.name
         os.environ["PLUMBLINE_BUNDLE_DIRECTORY"] = f"{folder.name}/bundles"  # errors planted here are not the user's
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Take what thousands of collected tests consist of out of garbage collection: it lives as long as the session.
+
+    A whole collection takes seconds otherwise, and runs of pytest inside tests ask for several each.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

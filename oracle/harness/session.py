@@ -19,8 +19,9 @@ from ..state.kinds import is_library_file, is_library_module
 from . import interception
 from .boundary import Boundary, JudgedCall
 from .boundary_function import boundary_function, set_inside
-from .compilers import CompileRequest, CompileStatistics
+from .compilers import CompileRequest, CompilerUnderTest, CompileStatistics
 from .known_compilers import find_compiler
+from .mutants import CompilerFault, MutantCompiler
 from .outside_operations import OutsideOperations
 from .targets import Target, find_target
 
@@ -31,7 +32,8 @@ _TRACE_LOG = logging.getLogger("torch.__trace")
 class JudgeSession:
     """Judges what runs between `__enter__` and `__exit__` on the entering thread.
 
-    mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged.
+    mode "judge": boundaries run compiled and are judged; "reference": boundaries run eager and nothing is judged;
+    "compiled": boundaries run compiled and nothing is judged.
     keep_frames: keep the user's frame of failing calls, for a debugger.
     prepare: called once with each target before it is compiled, so that a test runner can undo its own rewriting.
     boundary: kinds of calls to judge, some of BOUNDARIES joined by commas.
@@ -52,7 +54,7 @@ class JudgeSession:
         self.kinds = frozenset(boundary.split(","))
         for kind in self.kinds - frozenset(BOUNDARIES):
             raise UserError(f"unknown boundary {kind!r}", hint=f"choose from {', '.join(BOUNDARIES)}")
-        self.compiler = find_compiler(compiler, backend)
+        self.compiler: CompilerUnderTest = find_compiler(compiler, backend)
         self.backend = backend
         self.request = request or CompileRequest()
         self.takes_modules = bool(self.kinds & {"auto", "module"})
@@ -95,6 +97,11 @@ class JudgeSession:
         for target in self._targets:
             target.restore()
         self.compiler.reset()
+
+    def plant(self, fault: CompilerFault) -> MutantCompiler:
+        """Make the compiler wrong in one way, before the session is entered; return the compiler that is."""
+        self.compiler = mutant = MutantCompiler(self.compiler, fault)
+        return mutant
 
     def statistics(self) -> CompileStatistics:
         """Return what the compiler did for all boundaries together."""
@@ -152,6 +159,8 @@ class JudgeSession:
         if self.mode == "reference":
             return target(*args, **kwargs)
         boundary = self._boundary_of(target, request)
+        if self.mode == "compiled":
+            return boundary.run_unjudged(args, kwargs)
         judgement = boundary.call(args, kwargs)
         if judgement is None:
             return boundary.run_unjudged(args, kwargs)

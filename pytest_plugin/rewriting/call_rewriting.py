@@ -75,22 +75,27 @@ class CallRewriter:
         self._namespaces.clear()
 
     def _test_modules(self, items: Iterable[pytest.Item]) -> Iterator[types.ModuleType]:
-        folders = set[Path]()
+        """Yield the modules of items, and what this session has loaded of test files beside them and of conftests.
+
+        Another session in this process, as where pytest tests plugins, has test files of its own.
+        """
+        files = set[Path]()
         for item in items:
             module = getattr(item, "module", None)
             if isinstance(module, types.ModuleType):
-                folders |= set(_test_folders(Path(str(module.__file__))))
+                files.add(Path(str(module.__file__)))
                 yield module
+        folders = {folder for file in files for folder in _test_folders(file)}
+        around = {self._config.rootpath, *(file.parent for file in files)}
         patterns = self._config.getini("python_files")
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if not isinstance(path, str) or "site-packages" in path:
                 continue
-            if (
-                Path(path).name == "conftest.py"
-                or any(Path(path).match(pattern) for pattern in patterns)
-                or not folders.isdisjoint(Path(path).parents)
-            ):
+            file = Path(path)
+            is_named = file.name == "conftest.py" or any(file.match(pattern) for pattern in patterns)
+            is_near = not around.isdisjoint(file.parents) or any(file.parent in one.parents for one in files)
+            if not folders.isdisjoint(file.parents) or (is_named and is_near):
                 yield module
 
     def _new_codes(self, path: Path, module: types.ModuleType) -> dict[tuple[str, int], types.CodeType | None]:

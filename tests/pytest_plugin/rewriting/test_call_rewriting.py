@@ -222,3 +222,19 @@ def test_it():
     assert isinstance(function, types.FunctionType)
     assert "@plumbline_boundary" not in function.__code__.co_names
     assert "@plumbline_boundary" not in function.__globals__
+
+
+def test_files_of_another_session_in_this_process_are_left_alone(runs, monkeypatch):
+    """Where pytest tests a plugin, the outer session's test files are loaded too: hundreds, each read and compiled."""
+    from plumbline.pytest_plugin.rewriting import call_rewriting
+
+    read = []
+    original = call_rewriting.CallRewriter._new_codes
+    monkeypatch.setattr(
+        call_rewriting.CallRewriter, "_new_codes", lambda self, *args: read.append(args[0]) or original(self, *args)
+    )
+    runs.write("def test_a(compiled): compiled(planned(lambda: 1))()")
+    runs.pytester.makeconftest("x = 1")
+    runs.run(backends="eager")
+    assert {path.name for path in read} >= {"test_it.py", "conftest.py"}
+    assert {path.parent for path in read} == {runs.pytester.path}
