@@ -34,11 +34,12 @@ def calls_of(build: Builder, *, training: bool, kinds: tuple[str, ...]) -> tuple
     """Return one call for each of eager, ours and stock, and the greatest distance of an answer from eager's."""
     torch.manual_seed(0)
     model, inputs = build()
-    model.train(training or model.training)
+    model.train(training)
+    torch.compiler.reset()
     compiled: dict[str, Callable[..., torch.Tensor]] = {
         "eager": model,
-        "ours": plumbline.compile(lambda *given: model(*given)),
-        "stock": torch.compile(lambda *given: model(*given)),
+        "ours": plumbline.compile(model),
+        "stock": torch.compile(model),
     }
     calls: dict[str, Call] = {}
     answers: dict[str, list[torch.Tensor]] = {}

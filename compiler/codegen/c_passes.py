@@ -120,10 +120,10 @@ class PassWriter:
 
     def _hoist(self, phase: Phase) -> None:
         """Compute values of kept points that the pass needs, and repeat them over lanes, before its loops."""
-        roots = roots_of(phase)
-        border: dict[int, Scalar] = {}
+        border: dict[int, Scalar] = {}  # what lanes take
+        rows: list[Scalar] = []
         seen: set[int] = set()
-        stack = list(roots)
+        stack = list(roots_of(phase))
         while stack:
             scalar = stack.pop()
             if id(scalar) in seen:
@@ -132,9 +132,13 @@ class PassWriter:
             if id(scalar) not in self.text.plan.inner:
                 if not is_uniform(scalar):
                     border[id(scalar)] = scalar
-                continue
-            stack.extend(scalar.args)
+            elif self.values.has_one_place(scalar):
+                rows.append(scalar)
+            else:
+                stack.extend(scalar.args)
         for scalar in border.values():
             self.values.value(scalar, self.text.outer_lanes, 0)
             if (id(scalar), self.text.inner_lanes) not in self.text.names:
                 self.values.repeat(scalar)
+        for scalar in rows:
+            self.values.places(scalar)

@@ -12,7 +12,7 @@ import torch
 
 from ..loops.body import Scalar, is_uniform
 from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
-from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
+from ..symbolic.expr import Atom, Expr, Quotient, Symbol, as_expr, bounds, coefficient, is_zero, substitute
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
 from .c_math import ElementaryFunctions
@@ -113,7 +113,13 @@ class ValueWriter:
                 self._emit_unstash(scalar, lanes, stash)
                 stack.pop()
                 continue
-            missing = [arg for arg in scalar.args if not is_uniform(arg) and (id(arg), at) not in self.text.names]
+            if self.has_one_place(scalar):
+                self.places(scalar, number)
+            missing = [
+                arg
+                for arg in scalar.args
+                if not (is_uniform(arg) or (id(arg), at) in self.text.names or self.has_one_place(scalar))
+            ]
             if at != lanes and (id(scalar), at) in self.text.names:
                 self.repeat(scalar)
                 stack.pop()
@@ -183,7 +189,9 @@ class ValueWriter:
         register = REGISTER[scalar.dtype]
         if id(scalar) in self.squares and self.shape.tile is not None:
             return f"{self.squares[id(scalar)]}[{self.shape.tile.name}]"
-        if access.looked_up:
+        if self.has_one_place(scalar):
+            offset = substitute(offset, {symbol: as_expr(place) for symbol, place in self._placed(scalar)})
+        elif access.looked_up:
             self._gather(scalar, lanes, name)
             return None
         if lanes == 1:
@@ -207,6 +215,35 @@ class ValueWriter:
             f" {name}[lane] = {one}({pointer} + {offset_text(moved, lane_names(vector))});"
         )
         return None
+
+    def has_one_place(self, scalar: Scalar) -> bool:
+        """Return whether a value of the passes is read at places that belong to kept points, of an embedding's row."""
+        if scalar.name != "load" or not scalar.access.looked_up or self.text.outer_lanes != 1:
+            return False
+        inner = self.text.plan.inner
+        return (
+            id(scalar) in inner
+            and not any(id(arg) in inner for arg in scalar.args)
+            and all(surely_at_least(symbol.size, 1) for symbol in scalar.access.looked_up)
+        )
+
+    def places(self, scalar: Scalar, number: int = 0) -> None:
+        """Emit the places of a load that has one, checked once; out of range sets *error and is element zero."""
+        key = (id(scalar), 0)
+        if key in self.text.names:
+            return
+        for arg, (symbol, place) in zip(scalar.args, self._placed(scalar), strict=True):
+            self.text.line(f"long long {place.name} = {self.value(arg, 1, number)};")
+            self.text.line(
+                f"if ((unsigned long long){place.name} >= {unsigned_text(symbol.size)})"
+                f" {{ *error = 1; {place.name} = 0; }}"
+            )
+        self.text.names[key] = ""
+
+    def _placed(self, scalar: Scalar) -> list[tuple[Symbol, Symbol]]:
+        """Return the looked-up variables of a load, each with one of the same range that is named for the load."""
+        name = f"t{self.text.plan.number[id(scalar)]}"
+        return [(symbol, Symbol(f"{name}_{symbol.name}", symbol.size)) for symbol in scalar.access.looked_up]
 
     def _gather(self, scalar: Scalar, lanes: int, name: str) -> None:
         """Emit a load whose place was read from memory; a place out of range sets *error and reads element zero."""
