@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from ..loops.body import is_uniform
 from ..loops.ir import Buffer, Loop
-from ..symbolic.expr import Symbol, as_expr, coefficient, scale, symbols
+from ..symbolic.expr import Symbol, as_expr, coefficient, scale
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
-from .flat_loops import accesses_of, crosses, depending_on, flattened, is_one, merged, ordered, with_accesses
+from .flat_loops import accesses_of, crosses, depending_on, elements_of, flattened, is_one, merged, ordered, with_accesses
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,17 +103,11 @@ def _vector_variable(loop: Loop, outer: Sequence[Symbol], inner: Sequence[Symbol
 
 
 def _contiguity(loop: Loop, symbol: Symbol) -> int:
-    """Return how many elements are moved as vectors if lanes run along a variable, less those that must be gathered.
-
-    What is read or written once per kept point counts once for it, and not for each point that is reduced.
-    """
-    kept, points = hint_of(product(each.size for each in loop.kept)), hint_of(product(s.size for s in loop.reduced))
+    """Return how many elements are moved as vectors if lanes run along a variable, less those that must be gathered."""
     score = 0
     for access in accesses_of(loop):
         factor = coefficient(access.index[0], symbol)
-        gain = 0 if factor is not None and same(factor, 0) else 2 if is_one(factor) else -1
-        inside = any(each in loop.reduced for each in symbols(access.index[0]))
-        score += gain * kept * (points if inside else 1)
+        score += (0 if factor is not None and same(factor, 0) else 2 if is_one(factor) else -1) * elements_of(access)
     return score
 
 
