@@ -29,7 +29,7 @@ class _Picked(nn.Module):
 
     def forward(self, first: torch.Tensor, second: torch.Tensor | None = None) -> torch.Tensor:
         words = {} if second is None else {"decoder_input_ids": second}
-        return getattr(self.model(first, **words, **self.fixed), self.result)  # type: ignore[no-any-return]
+        return getattr(self.model(first, **words, **self.fixed), self.result)  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def bert() -> Case:
@@ -112,7 +112,7 @@ class _ChannelsFirstNorm(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
+        return self.norm(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 class _ConvNextBlock(nn.Module):
@@ -126,7 +126,7 @@ class _ConvNextBlock(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         inside = self.norm(self.depthwise(x).permute(0, 2, 3, 1))
-        return x + (self.down(F.gelu(self.up(inside))) * self.scale).permute(0, 3, 1, 2)  # type: ignore[no-any-return]
+        return x + (self.down(F.gelu(self.up(inside))) * self.scale).permute(0, 3, 1, 2)  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def convnext() -> Case:
@@ -184,7 +184,7 @@ class _UNet(nn.Module):
         up = F.interpolate(low, scale_factor=2, mode="bilinear", align_corners=False)
         two = self.up_two(torch.cat([up, two], 1))
         up = F.interpolate(two, scale_factor=2, mode="nearest")
-        return self.head(self.up_one(torch.cat([up, one], 1)))  # type: ignore[no-any-return]
+        return self.head(self.up_one(torch.cat([up, one], 1)))  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def unet() -> Case:
@@ -203,7 +203,7 @@ class _MixerBlock(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x + self.across(self.norm_one(x).transpose(1, 2)).transpose(1, 2)
-        return x + self.along(self.norm_two(x))  # type: ignore[no-any-return]
+        return x + self.along(self.norm_two(x))  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def mixer() -> Case:
@@ -225,7 +225,7 @@ class _Recommender(nn.Module):
         low = self.low(dense)
         rows = torch.stack([low, *(table(words[:, n]) for n, table in enumerate(self.tables))], 1)
         products = rows @ rows.transpose(1, 2)
-        return torch.sigmoid(self.top(torch.cat([low, products[:, self.places[0], self.places[1]]], 1)))  # type: ignore[index]
+        return torch.sigmoid(self.top(torch.cat([low, products[:, self.places[0], self.places[1]]], 1)))  # type: ignore[index]  # a buffer is a tensor or a module to mypy
 
 
 def dlrm() -> Case:
@@ -242,7 +242,7 @@ class _Words(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         at = torch.arange(x.shape[1], device=x.device)
-        return self.norm(self.words(x) + self.places(at))  # type: ignore[no-any-return]
+        return self.norm(self.words(x) + self.places(at))  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def embedding() -> Case:
@@ -276,7 +276,7 @@ class _GatedBlock(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         inside = self.norm(x)
-        return x + self.down(F.silu(self.gate(inside)) * self.up(inside))  # type: ignore[no-any-return]
+        return x + self.down(F.silu(self.gate(inside)) * self.up(inside))  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def rms_norm() -> Case:
@@ -305,7 +305,7 @@ class _Attention(nn.Module):
         scores = q @ k.transpose(-1, -2) / (width // self.heads) ** 0.5
         mask = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         weights = scores.masked_fill(~mask, float("-inf")).softmax(-1)
-        return self.out((weights @ v).transpose(1, 2).reshape(rows, length, width))  # type: ignore[no-any-return]
+        return self.out((weights @ v).transpose(1, 2).reshape(rows, length, width))  # type: ignore[no-any-return]  # nn.Module.__call__ gives Any
 
 
 def attention() -> Case:
