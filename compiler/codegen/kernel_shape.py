@@ -15,7 +15,17 @@ from ..symbolic.expr import Symbol, as_expr, coefficient, scale
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
-from .flat_loops import accesses_of, crosses, depending_on, elements_of, flattened, is_one, merged, ordered, with_accesses
+from .flat_loops import (
+    accesses_of,
+    crosses,
+    depending_on,
+    elements_of,
+    flattened,
+    is_one,
+    merged,
+    ordered,
+    with_accesses,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
