@@ -20,10 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from timed_models import INFERENCE, TRAINING, Builder
 
 import plumbline
-
-from timed_models import INFERENCE, TRAINING, Builder
 
 Call = Callable[[], object]
 SAMPLE = 0.004  # seconds: the clock's steps are far shorter

@@ -124,7 +124,7 @@ def clamped_expression(value: Scalar, symbol: Symbol) -> Expr | None:
     """Return the index that a value is, kept inside 0..size-1 of a looked-up variable; None where it is another."""
     if value.name != "minimum" or value.args[0].name != "maximum":
         return None
-    (lifted, last), (index, zero) = value.args, value.args[0].args
+    last, (index, zero) = value.args[1], value.args[0].args
     if index.name != "index" or not (is_uniform(zero) and is_uniform(last)) or isinstance(symbol.size, Size):
         return None
     if zero.name != "constant" or last.name != "constant" or zero.detail != 0:

@@ -6,17 +6,15 @@ A costly value that two passes need is kept in a row of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 
 from ..loops.body import Scalar, is_uniform
 from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
-from ..symbolic.expr import Atom, Expr, Quotient, Symbol, as_expr, bounds, coefficient, is_zero, substitute
+from ..symbolic.expr import coefficient, is_zero, substitute
 from ..symbolic.index_space import product
-from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
-from .c_index import lane_names, lane_variable, offset_text
+from ..symbolic.symbolic_sizes import Extent, Size, count_text, same
 from .c_functions.c_math import ElementaryFunctions
+from .c_index import lane_names, lane_variable, offset_text
 from .c_places import PlaceWriter
 from .c_types import ELEMENT, REGISTER, STORED
 from .kernel_plan import values_of_pass

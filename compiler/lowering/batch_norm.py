@@ -1,7 +1,7 @@
 """Batch normalisation: with running statistics a pointwise formula, in training two sums per channel before it.
 
-As eager's kernels for dense tensors do, sums run in float64, and what is applied is x * alpha + beta with alpha and beta
-in the tensor's own dtype: both are one number per channel.
+As in eager's kernels for dense tensors, sums run in float64 and are rounded to the tensor's dtype, and what is applied
+is x * alpha + beta, where alpha and beta are one number per channel.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _applied(call: LoweringCall) -> Result:
 
 
 def _centre(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], count: Extent) -> LoopTensor:
-    """Append the loop of the means, in float64, dims kept."""
+    """Append the loop of the means, added in float64, dims kept."""
     reduction = Reduction(
         source.shape,
         dims,
@@ -94,7 +94,12 @@ def _centre(call: LoweringCall, source: LoopTensor, dims: tuple[int, ...], count
         lambda b, i: b.cast(source.at(b, i), WIDE),
         finish=lambda b, total: b.op("div", total, b.constant(count, WIDE)),
     )
-    return call.writer.reduce(reduction, dtype=WIDE, name=f"{call.name}_mean")
+    return call.writer.reduce(reduction, dtype=source.dtype, name=f"{call.name}_mean")
+
+
+def _kept(tensor: LoopTensor, at: Index) -> Index:
+    """Return the index of a channel's number in a tensor that kept the reduced dimensions."""
+    return tuple(at[0] if n == 1 else ZERO for n in range(len(tensor.shape)))
 
 
 def _trained(call: LoweringCall) -> Result:
@@ -106,24 +111,21 @@ def _trained(call: LoweringCall) -> Result:
         raise NoLowering("batch norm of one element per channel, or with nothing added to the variance")
     mean = _centre(call, source, dims, count)
 
-    def at_channel(tensor: LoopTensor, index: Index) -> Index:
-        return tuple(index[0] if n == 1 else ZERO for n in range(len(tensor.shape)))
-
     def square(b: B, index: Index) -> Scalar:
         at = tuple(part if n == 1 else ZERO for n, part in enumerate(index))
-        apart = b.op("sub", b.cast(source.at(b, index), WIDE), mean.at(b, at))
-        return b.op("mul", apart, apart)
+        apart = b.op("sub", source.at(b, index), mean.at(b, at))
+        return b.cast(b.op("mul", apart, apart), WIDE)
 
     squares = call.writer.reduce(
-        Reduction(source.shape, dims, "sum", WIDE, square), dtype=WIDE, name=f"{call.name}_squares"
+        Reduction(source.shape, dims, "sum", WIDE, square), dtype=source.dtype, name=f"{call.name}_squares"
     )
 
     def deviation(b: B, index: Index) -> Scalar:
-        variance = b.op("div", squares.at(b, at_channel(squares, index)), b.constant(count, WIDE))
-        root = b.op("sqrt", b.op("add", variance, b.constant(epsilon, WIDE)))
+        variance = b.op("div", squares.at(b, _kept(squares, index)), b.constant(count, source.dtype))
+        root = b.op("sqrt", b.op("add", b.cast(variance, WIDE), b.constant(epsilon, WIDE)))
         return b.cast(b.op("div", b.constant(1, WIDE), root), source.dtype)
 
-    saved_mean = call.elements(lambda b, i: b.cast(mean.at(b, at_channel(mean, i)), source.dtype), 1)
+    saved_mean = call.elements(lambda b, i: mean.at(b, _kept(mean, i)), 1)
     saved_invstd = call.elements(deviation, 2)
     results = (_normalised(call, source, saved_mean, saved_invstd, None), saved_mean, saved_invstd)
     return (*results, *_running(call, saved_mean, squares, count))
@@ -139,13 +141,12 @@ def _running(call: LoweringCall, mean: LoopTensor, squares: LoopTensor, count: E
         old = call.tensor(name)
 
         def element(b: B, index: Index) -> Scalar:
-            if new is not None:
-                value = new.at(b, index)
-            else:
-                total = squares.at(b, tuple(index[0] if n == 1 else ZERO for n in range(len(squares.shape))))
-                value = b.cast(b.op("div", total, b.constant(count - 1, WIDE)), old.dtype)
             kept = b.op("mul", b.constant(1 - momentum, old.dtype), old.at(b, index))
-            return b.op("add", b.op("mul", b.constant(momentum, old.dtype), value), kept)
+            step = b.constant(momentum, old.dtype)
+            if new is not None:
+                return b.op("add", b.op("mul", step, new.at(b, index)), kept)
+            value = b.op("div", squares.at(b, _kept(squares, index)), b.constant(count - 1, old.dtype))
+            return b.op("fma", step, value, kept)
 
         return call.elements(element, number)
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import torch
 
-from ..loops.body import Scalar, ScalarBuilder
+from ..loops.body import Access, Scalar, ScalarBuilder
 from ..loops.ir import Loop, LoopStore
-from ..loops.body import Access
 from ..symbolic.expr import Expr, as_expr, scale
 from ..symbolic.symbolic_sizes import Extent, Size, same
 from .indexing import as_expr_of, clamped, index_type

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...base.errors import InternalError
 from ...loops.scalar_ops import SCALAR_OPS, Elementary
-from .c_library import INLINE, Library
 from ..c_types import ELEMENT
+from .c_library import INLINE, Library
 
 # Highest power first: erf(x)/x - 1 in powers of x*x, and -log(erfc(t))/t in powers of t.
 ERF_NEAR = (
