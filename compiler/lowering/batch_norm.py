@@ -34,22 +34,31 @@ def _normalised(
     call: LoweringCall, source: LoopTensor, mean: LoopTensor, invstd: LoopTensor | None, variance: LoopTensor | None
 ) -> LoopTensor:
     """Return the loop of x * alpha + beta; invstd: the reciprocal deviation, or else variance is given."""
-    weight, bias, epsilon = _optional(call, "weight"), _optional(call, "bias"), call.number("eps")
+    weight, bias, epsilon, dtype = (
+        _optional(call, "weight"),
+        _optional(call, "bias"),
+        call.number("eps"),
+        source.dtype,
+    )
 
-    def element(b: B, index: Index) -> Scalar:
-        at, dtype = channel(index), source.dtype
+    def factor(b: B, at: Index) -> Scalar:
         if invstd is not None:
             alpha = invstd.at(b, at)
         elif variance is not None:
-            alpha = b.op("sqrt", b.op("add", variance.at(b, at), b.constant(epsilon, dtype)))
-            alpha = b.op("div", b.constant(1, dtype), alpha)
+            root = b.op("sqrt", b.op("add", variance.at(b, at), b.constant(epsilon, dtype)))
+            alpha = b.op("div", b.constant(1, dtype), root)
         else:
             raise NoLowering("batch norm without statistics")
-        if weight is not None:
-            alpha = b.op("mul", alpha, weight.at(b, at))
+        return alpha if weight is None else b.op("mul", alpha, weight.at(b, at))
+
+    # a tensor of its own, for a root and a quotient per channel are not to be taken once per element
+    alpha = call.writer.compute(mean.shape, dtype, factor, name=f"{call.name}_factor")
+
+    def element(b: B, index: Index) -> Scalar:
+        at = channel(index)
         zero = b.constant(0, dtype) if bias is None else bias.at(b, at)
-        beta = b.op("fma", b.op("neg", mean.at(b, at)), alpha, zero)
-        return b.op("fma", source.at(b, index), alpha, beta)
+        beta = b.op("fma", b.op("neg", mean.at(b, at)), alpha.at(b, at), zero)
+        return b.op("fma", source.at(b, index), alpha.at(b, at), beta)
 
     return call.elements(element)
 
