@@ -12,9 +12,9 @@ import torch
 
 from ..loops.body import Access, Scalar, ScalarBuilder
 from ..loops.ir import Loop, LoopStore
-from ..symbolic.expr import Expr, as_expr, scale
+from ..symbolic.expr import Expr, Symbol, as_expr, remainder, scale
 from ..symbolic.symbolic_sizes import Extent, Size, same
-from .indexing import as_expr_of, clamped, index_type
+from .indexing import as_expr_of, clamped, index_type, looked_up
 from .registry import LoweringCall, lowers, opmath
 from .writer import Index, LoopTensor, NoLowering, variables
 
@@ -70,20 +70,20 @@ class _Window:
 
 def _extreme_element(b: B, window: _Window, index: Index, number: tuple[int, int]) -> tuple[Scalar, Scalar]:
     """Return the window's element, and its flat place in the image."""
-    source, where, looked_up, parts = window.source, list(index[:-2]), [], []
+    source, where, places, parts = window.source, list(index[:-2]), [], []
     kind = index_type(window.sizes[0] * window.sizes[1])
     for axis in (0, 1):
         place = window.place(index, axis, number[axis])
         if window.reaches_out(axis):
             at, _ = clamped(b, place, window.sizes[axis], axis)
-            looked_up.append(at)
+            places.append(at)
             where.append(as_expr_of(at[0]))
             parts.append(b.cast(at[1], kind))
         else:
             where.append(place)
             parts.append(b.index(place, kind))
     flat = b.op("add", b.op("mul", parts[0], b.constant(window.sizes[1], kind)), parts[1])
-    return source.looked_up(b, tuple(where), looked_up), flat
+    return source.looked_up(b, tuple(where), places), flat
 
 
 @lowers(aten.max_pool2d_with_indices.default)
@@ -192,5 +192,47 @@ def lower_nearest_backward(call: LoweringCall) -> LoopTensor:
         columns: Callable[[int], Expr] = lambda n: scale(index[-1], wide) + n  # noqa: E731  two of a kind
         places = [(rows(row), columns(column)) for row in range(high) for column in range(wide)]
         return _total(b, [grad.at(b, (*index[:-2], *place)) for place in places])
+
+    return call.elements(element)
+
+
+def _between(b: B, place: Index, axis: int, factor: int, size: int) -> tuple[list[tuple[Symbol, Scalar]], list[Scalar]]:
+    """Return the two places along an axis between which an element lies, kept inside, and the weight of each.
+
+    In units of half an element of the result, position o lies at 2 o + 1 - factor of 2 factor.
+    """
+    at, kind = scale(place[axis - 2], 2) + (1 - factor), torch.int32
+    first = clamped(b, at // (2 * factor), size, 2 * axis)[0]
+    # beside the first, not beside where it would be: eager multiplies the second by zero there, which may be infinite
+    beside = b.op("add", first[1], b.constant(1, first[1].dtype))
+    beside = b.op("minimum", beside, b.constant(size - 1, beside.dtype))
+    looked_up_pair = [first, looked_up(beside, size, 2 * axis + 1)]
+    rest = b.cast(b.index(remainder(at, 2 * factor), kind), torch.float32)
+    rest = b.op("div", rest, b.constant(2 * factor, torch.float32))
+    before = b.op("lt", b.index(at, kind), b.constant(0, kind))  # the first element itself, and none before it
+    rest = b.op("where", before, b.constant(0, torch.float32), rest)
+    return looked_up_pair, [b.op("sub", b.constant(1, torch.float32), rest), rest]
+
+
+@lowers(aten.upsample_bilinear2d.default)
+def lower_bilinear(call: LoweringCall) -> LoopTensor:
+    """The weighted mean of four neighbours, for factors whose places and weights are exact floats."""
+    source = call.tensor("self")
+    sizes = _image(call, source)
+    factors = _factors(call, source.shape, call.shape)
+    if call.arguments["align_corners"] or not set(factors) <= {2, 4} or source.dtype != torch.float32:
+        raise NoLowering("bilinear resizing with aligned corners, of half precision, or by other factors than 2 and 4")
+
+    def element(b: B, index: Index) -> Scalar:
+        (rows, high), (columns, wide) = (_between(b, index, axis, factors[axis], sizes[axis]) for axis in (0, 1))
+
+        def mean(values: list[Scalar], weights: list[Scalar]) -> Scalar:
+            return b.op("fma", values[1], weights[1], b.op("mul", values[0], weights[0]))
+
+        def at(row: tuple[Symbol, Scalar], column: tuple[Symbol, Scalar]) -> Scalar:
+            where = (*index[:-2], as_expr_of(row[0]), as_expr_of(column[0]))
+            return source.looked_up(b, where, [row, column])
+
+        return mean([mean([at(row, column) for column in columns], wide) for row in rows], high)
 
     return call.elements(element)

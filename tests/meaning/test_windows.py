@@ -79,6 +79,28 @@ def test_gradient_of_resizing_adds_in_eagers_order() -> None:
     assert_levels_equal(lambda g: torch.ops.aten.upsample_nearest2d_backward.default(g, *arguments), grad)
 
 
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 16, 5, 7), (2, 4, 1, 18)])
+def test_bilinear_resizing(shape: tuple[int, ...], last: bool) -> None:
+    """Infinities and NaN where eager has them; else within the rounding of a sum of four products."""
+
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        wide = F.interpolate(x, size=(2 * x.shape[-2], 4 * x.shape[-1]), mode="bilinear")
+        return F.interpolate(x, scale_factor=2, mode="bilinear"), wide
+
+    image = torch.randn(shape)
+    image.view(-1)[1::13], image.view(-1)[5::29] = float("inf"), float("nan")
+    image = image.to(memory_format=torch.channels_last) if last else image
+    wanted = program(image)
+    for level, outputs in run_levels(program, (image,)).items():
+        for found, want in zip(outputs, wanted, strict=True):
+            assert isinstance(found, torch.Tensor)
+            assert same_form(found, want), level
+            torch.testing.assert_close(
+                found, want, rtol=0, atol=2e-6, equal_nan=True, msg=lambda m, n=level: f"{n}: {m}"
+            )
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
