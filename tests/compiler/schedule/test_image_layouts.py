@@ -1,4 +1,4 @@
-"""Channels innermost between kernels and convolutions: which tensors change, which keep eager's strides, same values."""
+"""Channels innermost between kernels and convolutions: which tensors change, which do not, and the same values."""
 
 from collections.abc import Callable
 

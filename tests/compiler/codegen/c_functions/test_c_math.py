@@ -1,4 +1,4 @@
-"""Elementary functions that are written out: their error against float64, and what they give where that is no number."""
+"""Elementary functions that are written out: their error against float64, and their limits."""
 
 from collections.abc import Callable
 
