@@ -9,8 +9,8 @@ from ..loops.ir import Loop
 from ..runtime.cpu_features import CpuFeatures
 from ..schedule.execution_plan import ExecutionPlan
 from ..symbolic.scaled_sizes import SCALED, in_c
+from .c_functions.c_library import Library
 from .c_kernel import write_kernel
-from .c_library import Library
 
 _FLOOR = """static inline long long floor_quotient(long long a, long long b) {
   long long q = a / b; return q - (a % b < 0);

@@ -13,7 +13,7 @@ from ..base.bisecting.applications import Gate
 from ..loops.ir import Buffer, Loop
 from ..symbolic.symbolic_sizes import surely_at_least
 from .c_columns import ColumnWriter
-from .c_library import Library
+from .c_functions.c_library import Library
 from .c_parallel import range_text, wrapper_text
 from .c_passes import PassWriter
 from .c_reductions import ReductionWriter

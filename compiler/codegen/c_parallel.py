@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import Extent, Size, count_text, floor_quotient, hint_of
-from .c_library import Library
+from .c_functions.c_library import Library
 from .kernel_plan import POINTS_PER_THREAD
 from .kernel_shape import KernelShape
 

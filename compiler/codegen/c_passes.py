@@ -8,10 +8,11 @@ from ..loops.body import Scalar, is_uniform
 from ..loops.phases import Phase, roots_of
 from ..symbolic.expr import coefficient, constant, substitute
 from ..symbolic.symbolic_sizes import count_text
+from .c_index import offset_text
 from .c_reductions import ReductionWriter
 from .c_stores import StoreWriter
 from .c_types import REGISTER
-from .c_values import ValueWriter, offset_text
+from .c_values import ValueWriter
 from .flat_loops import crosses
 from .kernel_text import BLOCK, KernelText
 
@@ -120,10 +121,10 @@ class PassWriter:
 
     def _hoist(self, phase: Phase) -> None:
         """Compute values of kept points that the pass needs, and repeat them over lanes, before its loops."""
-        roots = roots_of(phase)
-        border: dict[int, Scalar] = {}
+        border: dict[int, Scalar] = {}  # what lanes take
+        rows: list[Scalar] = []
         seen: set[int] = set()
-        stack = list(roots)
+        stack = list(roots_of(phase))
         while stack:
             scalar = stack.pop()
             if id(scalar) in seen:
@@ -132,9 +133,13 @@ class PassWriter:
             if id(scalar) not in self.text.plan.inner:
                 if not is_uniform(scalar):
                     border[id(scalar)] = scalar
-                continue
-            stack.extend(scalar.args)
+            else:
+                if self.values.places.kept(scalar):
+                    rows.append(scalar)
+                stack.extend(self.values.places.inner_arguments(scalar))
         for scalar in border.values():
             self.values.value(scalar, self.text.outer_lanes, 0)
             if (id(scalar), self.text.inner_lanes) not in self.text.names:
                 self.values.repeat(scalar)
+        for scalar in rows:
+            self.values.places.emit_kept(scalar)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ..loops.ir import LoopStore
 from ..symbolic.expr import coefficient, substitute
+from .c_index import lane_names, lane_variable, offset_text
 from .c_types import REGISTER
-from .c_values import ValueWriter, lane_names, lane_variable, offset_text
+from .c_values import ValueWriter
 from .flat_loops import is_one
 from .kernel_text import KernelText
 

@@ -6,43 +6,21 @@ A costly value that two passes need is kept in a row of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 
 from ..loops.body import Scalar, is_uniform
 from ..loops.scalar_ops import SCALAR_OPS, Elementary, Sign
-from ..symbolic.expr import Atom, Expr, Quotient, Symbol, bounds, coefficient, is_zero, substitute
+from ..symbolic.expr import coefficient, is_zero, substitute
 from ..symbolic.index_space import product
-from ..symbolic.symbolic_sizes import Extent, Size, count_text, same, surely_at_least
-from .c_math import ElementaryFunctions
+from ..symbolic.symbolic_sizes import Extent, Size, count_text, same
+from .c_functions.c_math import ElementaryFunctions
+from .c_index import lane_names, lane_variable, offset_text
+from .c_places import PlaceWriter
 from .c_types import ELEMENT, REGISTER, STORED
 from .kernel_plan import values_of_pass
 from .kernel_text import KernelText
 
 PLAIN = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64, "b": torch.int32}
-
-
-def offset_text(value: Expr, names: Mapping[str, str]) -> str:
-    """Return an index expression as C over long long variables; divisions are of non-negative numbers or floored."""
-    parts = []
-    for atom, factor in value.terms:
-        shown = _atom_text(atom, names)
-        parts.append(shown if same(factor, 1) else f"{count_text(factor)}*{shown}")
-    if not is_zero(value.constant) or not parts:
-        parts.append(count_text(value.constant))
-    return " + ".join(parts)
-
-
-def _atom_text(atom: Atom, names: Mapping[str, str]) -> str:
-    if isinstance(atom, Symbol):
-        return names.get(atom.name, atom.name)
-    inner = offset_text(atom.value, names)
-    divisor = count_text(atom.divisor)
-    sign, function = ("/", "floor_quotient") if isinstance(atom, Quotient) else ("%", "floor_remainder")
-    if surely_at_least(bounds(atom.value)[0], 0):  # C's own division is floor division here
-        return f"(({inner}) {sign} {divisor})"
-    return f"{function}({inner}, {divisor})"
 
 
 class ValueWriter:
@@ -56,6 +34,7 @@ class ValueWriter:
         self.shape = text.shape
         self.library = text.library
         self.functions = ElementaryFunctions(text.library)
+        self.places = PlaceWriter(text, self.value)
         self.stashed: dict[int, str] = {}
         self.squares: dict[int, str] = {}
 
@@ -113,7 +92,10 @@ class ValueWriter:
                 self._emit_unstash(scalar, lanes, stash)
                 stack.pop()
                 continue
-            missing = [arg for arg in scalar.args if not is_uniform(arg) and (id(arg), at) not in self.text.names]
+            if self.places.kept(scalar):
+                self.places.emit_kept(scalar, number)
+            wanted = self.places.inner_arguments(scalar)
+            missing = [arg for arg in wanted if not is_uniform(arg) and (id(arg), at) not in self.text.names]
             if at != lanes and (id(scalar), at) in self.text.names:
                 self.repeat(scalar)
                 stack.pop()
@@ -171,21 +153,22 @@ class ValueWriter:
             self.text.line(f"{self.library.type(register, lanes)} {name} = {text};")
         self.text.names[id(scalar), lanes] = name
 
-    def _arguments(self, scalar: Scalar, lanes: int) -> list[str]:
-        names = self.text.names
-        return [self.uniform(arg, lanes) if is_uniform(arg) else names[id(arg), lanes] for arg in scalar.args]
-
     def _load(self, scalar: Scalar, lanes: int, name: str) -> str | None:
         """Return the text of a load, or emit it as statements where lanes are gathered one by one."""
-        access, offset = scalar.access, scalar.access.index[0]
+        access, (offset, left) = scalar.access, self.places.offset(scalar)
         pointer, vector = self.text.pointer(access.buffer), self.shape.vector
         one = self.text.memory.load(scalar.dtype, 1)
         register = REGISTER[scalar.dtype]
         if id(scalar) in self.squares and self.shape.tile is not None:
             return f"{self.squares[id(scalar)]}[{self.shape.tile.name}]"
-        if access.looked_up:
-            self._gather(scalar, lanes, name)
-            return None
+        if left:
+            places = [
+                self.uniform(arg, lanes) if is_uniform(arg) else self.text.names[id(arg), lanes] for _, arg in left
+            ]
+            near = self.places.near(scalar, lanes, offset, left, places)
+            if near is None:
+                self.places.gather(scalar, lanes, offset, left, places)
+            return near
         if lanes == 1:
             return f"{one}({pointer} + {offset_text(offset, {})})"
         if vector is None:
@@ -195,6 +178,11 @@ class ValueWriter:
             return f"{self.library.splat(register, lanes)}({one}({pointer} + {offset_text(offset, {})}))"
         if factor is not None and same(factor, 1):
             return f"{self.text.memory.load(scalar.dtype, lanes)}({pointer} + {offset_text(offset, {})})"
+        if factor is not None and same(factor, 2):
+            read = self.text.memory.load(scalar.dtype, lanes)
+            self.text.line(f"const {STORED[scalar.dtype]} *q{name} = {pointer} + {offset_text(offset, {})};")
+            # the second vector starts one element early, so that nothing behind the last element is read
+            return f"{self.library.every_second(register, lanes)}({read}(q{name}), {read}(q{name} + {lanes - 1}))"
         if factor is not None:
             base = offset_text(offset, {})
             listed = ", ".join(f"{one}(q{name} + {count_text(factor * lane)})" for lane in range(lanes))
@@ -207,36 +195,6 @@ class ValueWriter:
             f" {name}[lane] = {one}({pointer} + {offset_text(moved, lane_names(vector))});"
         )
         return None
-
-    def _gather(self, scalar: Scalar, lanes: int, name: str) -> None:
-        """Emit a load whose place was read from memory; a place out of range sets *error and reads element zero."""
-        access, register = scalar.access, REGISTER[scalar.dtype]
-        vector = self.shape.vector
-        args = self._arguments(scalar, lanes)
-        self.text.line(f"{self.library.type(register, lanes)} {name};")
-        offset = access.index[0]
-        names = {}
-        inside = []
-        for symbol, arg in zip(access.looked_up, args, strict=True):
-            names[symbol.name] = f"{name}_{symbol.name}"
-            element = f"{arg}[lane]" if lanes > 1 else arg
-            inside.append(f"long long {name}_{symbol.name} = {element};")
-            inside.append(
-                f"if ((unsigned long long){name}_{symbol.name} >= {unsigned_text(symbol.size)})"
-                f" {{ *error = 1; {name}_{symbol.name} = 0; }}"
-            )
-        target = name
-        if lanes > 1 and vector is not None:
-            offset = substitute(offset, {vector: lane_variable(vector)})
-            names |= lane_names(vector)
-            target = f"{name}[lane]"
-        place = f"{self.text.pointer(access.buffer)} + {offset_text(offset, names)}"
-        read = f"{target} = {self.text.memory.load(scalar.dtype, 1)}({place});"
-        empty = [unsigned_text(symbol.size) for symbol in access.looked_up if not surely_at_least(symbol.size, 1)]
-        if empty:  # there is no element zero
-            read = f"if ({' && '.join(f'{size} > 0' for size in empty)}) {read} else {target} = 0;"
-        opening = f"for (int lane = 0; lane < {lanes}; lane++) " if lanes > 1 else ""
-        self.text.line(f"{opening}{{ {' '.join(inside)} {read} }}")
 
     def _index(self, scalar: Scalar, lanes: int, name: str) -> str | None:
         value, register = scalar.expression, REGISTER[scalar.dtype]
@@ -300,11 +258,6 @@ class ValueWriter:
         return f"{wrap}({text})" if wrap and source != torch.bool else text
 
 
-def unsigned_text(size: Extent) -> str:
-    """Return a size as unsigned C."""
-    return f"(unsigned long long){size}" if isinstance(size, Size) else f"{size}ULL"
-
-
 def _extent(scalar: Scalar) -> Extent:
     if not isinstance(scalar.detail, int | Size):
         raise TypeError(f"{scalar.detail!r} is not a size")
@@ -315,13 +268,3 @@ def _number(scalar: Scalar) -> float | int | bool:
     if not isinstance(scalar.detail, float | int):
         raise TypeError(f"constant {scalar.detail!r} is not a number")
     return scalar.detail
-
-
-def lane_variable(vector: Symbol) -> Expr:
-    """Return the vector variable plus the lane, as one opaque variable of the same range."""
-    return Expr(((Symbol(f"{vector.name}@lane", vector.size), 1),), 0)
-
-
-def lane_names(vector: Symbol) -> dict[str, str]:
-    """Return the C text of `lane_variable`."""
-    return {f"{vector.name}@lane": f"({vector.name} + lane)"}

@@ -22,6 +22,7 @@ from ..symbolic.expr import (
     symbols,
     total,
 )
+from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, hint_of, same
 
 
@@ -137,12 +138,12 @@ def _walk_order(loop: Loop, symbol: Symbol) -> tuple[int, int]:
 
 
 def _stride_score(loop: Loop, symbol: Symbol) -> tuple[int, int]:
-    """Return (accesses where the variable steps by one element, minus the size of its greatest store stride)."""
+    """Return (elements at which the variable steps by one, minus the size of its greatest store stride)."""
     score = 0
     for store in loop.stores:
-        score += 2 * is_one(coefficient(store.access.index[0], symbol))
+        score += 2 * is_one(coefficient(store.access.index[0], symbol)) * elements_of(store.access)
     for load in loop.loads():
-        score += is_one(coefficient(load.access.index[0], symbol))
+        score += is_one(coefficient(load.access.index[0], symbol)) * elements_of(load.access)
     strides = [_distance(store.access, symbol) for store in loop.stores]
     return score, -max(strides, default=0)
 
@@ -150,6 +151,11 @@ def _stride_score(loop: Loop, symbol: Symbol) -> tuple[int, int]:
 def _distance(access: Access, symbol: Symbol) -> int:
     """Return by about how many elements a variable steps; 0 where that is not one number."""
     return abs(hint_of(coefficient(access.index[0], symbol) or 0))
+
+
+def elements_of(access: Access) -> int:
+    """Return about how many elements a loop reads or writes at an access: one number per channel is soon read."""
+    return hint_of(product(symbol.size for symbol in symbols(access.index[0]) if symbol not in access.looked_up))
 
 
 def is_one(factor: Extent | None) -> bool:

@@ -13,6 +13,7 @@ import torch
 from ..loops.ir import Buffer, Extern, Loop, LoopProgram, Ref, SymbolicNumber
 from ..schedule.execution_plan import ExecutionPlan, Segment
 from ..symbolic.symbolic_sizes import Size
+from .direct_calls import direct_call
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +105,7 @@ def _allocation(buffer: Buffer) -> str:
 
 def _write_extern(builder: _HostBuilder, step: Extern) -> None:
     target = f"call_{len(builder.objects)}"
-    builder.objects[target] = step.target
+    builder.objects[target] = direct_call(step.target)
     words = [builder.literal(arg) for arg in step.args]
     words += [f"{key}={builder.literal(value)}" for key, value in step.kwargs.items()]
     call = f"{target}({', '.join(words)})"

@@ -15,7 +15,17 @@ from ..symbolic.expr import Symbol, as_expr, coefficient, scale
 from ..symbolic.index_space import product
 from ..symbolic.symbolic_sizes import Extent, divides, floor_quotient, hint_of, same
 from .c_types import REGISTER
-from .flat_loops import accesses_of, crosses, depending_on, flattened, is_one, merged, ordered, with_accesses
+from .flat_loops import (
+    accesses_of,
+    crosses,
+    depending_on,
+    elements_of,
+    flattened,
+    is_one,
+    merged,
+    ordered,
+    with_accesses,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,11 +113,11 @@ def _vector_variable(loop: Loop, outer: Sequence[Symbol], inner: Sequence[Symbol
 
 
 def _contiguity(loop: Loop, symbol: Symbol) -> int:
-    """Count accesses that become vector accesses, less those that must gather."""
+    """Return how many elements are moved as vectors if lanes run along a variable, less those that must be gathered."""
     score = 0
     for access in accesses_of(loop):
         factor = coefficient(access.index[0], symbol)
-        score += 0 if factor is not None and same(factor, 0) else 2 if is_one(factor) else -1
+        score += (0 if factor is not None and same(factor, 0) else 2 if is_one(factor) else -1) * elements_of(access)
     return score
 
 
@@ -120,7 +130,8 @@ def _most_lanes(loop: Loop, inner: Sequence[Symbol], vector: Symbol | None, vect
         vector in inner
     ):  # values of kept points are scalars; constants and they are repeated where inner values use them
         inside = depending_on(loop, frozenset(inner))
-        near = {id(arg) for scalar in scalars if id(scalar) in inside for arg in scalar.args}
+        # a place that all lanes share is asked for once, and stands in no vector
+        near = {id(arg) for scalar in scalars if id(scalar) in inside and scalar.name != "load" for arg in scalar.args}
         near |= {id(arg) for scalar in scalars if scalar.name == "reduce" for arg in (*scalar.args, scalar)}
         near |= {id(store.value) for store in loop.stores} if not loop.reduced else set()
         scalars = [scalar for scalar in scalars if id(scalar) in inside or id(scalar) in near]

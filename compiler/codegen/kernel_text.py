@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ..loops.ir import Buffer
 from ..symbolic.expr import Symbol
 from ..symbolic.symbolic_sizes import divides
-from .c_library import Library
-from .c_memory import MemoryFunctions
+from .c_functions.c_library import Library
+from .c_functions.c_memory import MemoryFunctions
 from .c_types import number_text
 from .kernel_plan import KernelPlan
 

@@ -30,7 +30,6 @@ _FROM_TORCH: tuple[OpOverload, ...] = (
     aten.celu.default,
     aten.elu.default,
     aten.elu_backward.default,
-    aten.embedding_dense_backward.default,
     aten.frac.default,
     aten.glu.default,
     aten.glu_backward.default,

@@ -44,7 +44,7 @@ class Elementary:
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function that the C writer has a text for (`codegen.c_library.Library.helper`).
+    """A function that the C writer has a text for (`codegen.c_functions.c_library.Library.helper`).
 
     narrows: whether its result can leave the range of a small integer type.  fails: whether it can set *error.
     """

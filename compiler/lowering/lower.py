@@ -25,7 +25,7 @@ from ..graph.promises import is_workspace
 from ..loops.ir import Extern, LoopProgram, Ref, SymbolicNumber
 from ..loops.scalar_ops import SUPPORTED, WrongDtype
 from ..symbolic.symbolic_sizes import Size
-from . import creation, float_math, indexing, pointwise, reductions  # noqa: F401  the tables fill on import
+from . import batch_norm, creation, float_math, indexing, pointwise, reductions, windows  # noqa: F401  the tables fill on import
 from .registry import LoweringCall, lowering_of
 from .size_reader import SizeReader
 from .views import VIEWS

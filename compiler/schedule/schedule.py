@@ -23,6 +23,7 @@ from ..loops.verify import verify
 from ..symbolic.expr import ZERO, Expr, Symbol, is_zero, substitute, symbols
 from ..symbolic.symbolic_sizes import same
 from .fusion import SWITCHED_OFF, FusionDecision, merge
+from .image_layouts import channels_innermost
 
 Pass = Callable[[LoopProgram], LoopProgram]
 
@@ -115,6 +116,7 @@ def _is_cheap(loop: Loop, store: LoopStore) -> bool:
     full = {scalar.access.buffer for scalar in scalars if scalar.name == "load" and own <= index_symbols(scalar.access)}
     plain = all(not scalar.args for scalar in scalars if scalar.name == "load")
     costly = any(scalar.name in SCALAR_OPS and SCALAR_OPS[scalar.name].costly for scalar in scalars)
+    costly = costly or any(scalar.name == "sqrt" for scalar in scalars)  # not worth a row, yet slower than a read
     return plain and not costly and len(full) <= 2 and len(scalars) <= MOST_RECOMPUTED
 
 
@@ -265,6 +267,7 @@ PASSES: tuple[Pass, ...] = (
     join_forward,  # producers and consumers, and loops that read the same tensors
     join_backward,  # after joining forward: what is left alone may go down to its only reader
     drop_unread,  # joined readers no longer need the tensor in memory
+    channels_innermost,  # last: what is left in memory lies as it is read fastest
 )
 MOST_RECOMPUTED = 12  # values per element that are computed again rather than kept
 UNFUSED: tuple[Pass, ...] = (drop_unread,)
@@ -276,7 +279,8 @@ _REPLACED: ContextVar[dict[str, Pass]] = ContextVar("replaced_passes", default={
 def replace_pass(name: str, function: Pass) -> Iterator[None]:
     """Put another scheduling pass in force inside the block: how tests plant a fault.
 
-    name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`.
+    name: one of `inline_numbers`, `inline_cheap`, `drop_unread`, `join_forward`, `join_backward`,
+    `channels_innermost`.
     Raises UserError for another name.
     """
     known = sorted({each.__name__ for each in PASSES})

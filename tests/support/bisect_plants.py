@@ -19,7 +19,8 @@ from plumbline.compiler import backends, native
 from plumbline.compiler.autograd import compile as autograd_compile
 from plumbline.compiler.autograd import functionalize, partition
 from plumbline.compiler.autograd.functionalize import Functionalizer
-from plumbline.compiler.codegen import c_file, c_kernel, c_library
+from plumbline.compiler.codegen import c_file, c_kernel
+from plumbline.compiler.codegen.c_functions import c_library
 from plumbline.compiler.frontend.guards import guard_rules, guard_table
 from plumbline.compiler.frontend.guards.steps import GuardStep, StepOp
 from plumbline.compiler.graph import passes, tracer

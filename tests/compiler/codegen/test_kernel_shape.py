@@ -75,3 +75,26 @@ def test_transposed_reads_walk_in_tiles() -> None:
 
 def test_places_are_counted_in_scalar_code() -> None:
     assert shape_of(lambda x: x.argmax(1), torch.zeros(8, 64)).lanes == 1
+
+
+def test_lanes_run_along_what_most_elements_need() -> None:
+    """Four tensors of one number per channel do not make an image walk its channels."""
+
+    def program(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        return ((x * a.view(-1, 1, 1) + b.view(-1, 1, 1)) * c.view(-1, 1, 1)) + d.view(-1, 1, 1)
+
+    numbers = [torch.zeros(32) for _ in range(4)]
+    shape = shape_of(program, torch.zeros(2, 32, 4, 8), *numbers)
+    assert sizes(shape) == ([2, 32], [32])
+    assert shape.tile is None
+
+    def sums(g: torch.Tensor, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (g * (x - a.view(-1, 1, 1))).sum((0, 2, 3)) * a * b
+
+    reduced = shape_of(sums, torch.zeros(2, 32, 4, 8), torch.zeros(2, 32, 4, 8), *numbers[:2])
+    assert not reduced.columns
+
+
+def test_a_row_that_all_lanes_share_narrows_none_of_them() -> None:
+    shape = shape_of(torch.nn.functional.embedding, torch.zeros(4, dtype=torch.int64), torch.zeros(9, 64))
+    assert (sizes(shape), shape.lanes) == (([4], [64]), 16)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from ..loops.scalar_ops import Helper, furthest_shift
-from .c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
+from ...loops.scalar_ops import Helper, furthest_shift
+from ..c_types import ELEMENT, REGISTER, STORED, TAG, WIDTH, number_text, typed
 
 INLINE = "static inline __attribute__((always_inline))"
 # What a float becomes as a whole number is hidden from the compiler, and so is the float. gcc 12 takes (double)(long)x
@@ -342,6 +342,27 @@ class Library:
         else:
             body = f"{mask_type} in = {inside}; return a >> ((a_by & in) | (~in & {furthest_shift(dtype)}));"
         return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} a_by) {{ {body} }}")
+
+    def every_second(self, register: str, lanes: int) -> str:
+        """Return the function of vectors at p and p + lanes - 1 that gives the elements at p, p + 2, p + 4, ..."""
+        kind = self.type(register, lanes)
+        name = f"every_second_{register}_{lanes}"
+        taken = [2 * lane if 2 * lane < lanes else 2 * lane + 1 for lane in range(lanes)]
+        body = f"return __builtin_shufflevector(a, b, {', '.join(map(str, taken))});"
+        return self.define(name, f"{INLINE} {kind} {name}({kind} a, {kind} b) {{ {body} }}")
+
+    def permute(self, register: str, lanes: int, vectors: int) -> str:
+        """Return the function `(v0, [v1,] n)` whose lane k is element n[k] of the vectors one after another."""
+        kind, numbers = self.type(register, lanes), self.type("l" if WIDTH[register] == 8 else "i", lanes)
+        name = f"permute{vectors}_{register}_{lanes}"
+        names = [f"v{number}" for number in range(vectors)]
+        one = "v0[n[k]]" if vectors == 1 else f"n[k] < {lanes} ? v0[n[k]] : v1[n[k] - {lanes}]"
+        body = (
+            f"\n#ifdef __clang__\n{kind} r; for (int k = 0; k < {lanes}; k++) r[k] = {one}; return r;\n"
+            f"#else\nreturn __builtin_shuffle({', '.join(names)}, n);\n#endif\n"
+        )
+        parameters = ", ".join(f"{kind} {each}" for each in names)
+        return self.define(name, f"{INLINE} {kind} {name}({parameters}, {numbers} n) {{ {body} }}")
 
     def transpose(self, register: str, lanes: int) -> str:
         """Return the function that transposes a square of vectors: pairs exchange blocks of 1, 2, 4, ... lanes."""

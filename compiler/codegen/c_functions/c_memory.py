@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from ..c_types import REGISTER, STORED, TAG
 from .c_library import INLINE, Library
-from .c_types import REGISTER, STORED, TAG
 
 
 class MemoryFunctions:
