@@ -136,7 +136,7 @@ def fill_zero_tensors(gm: fx.GraphModule) -> fx.GraphModule:
             with gm.graph.inserting_before(node):
                 kwargs = {"dtype": tensor_of(node).dtype, "device": tensor_of(node).device}
                 new = add_call(gm.graph, aten.full.default, (node.args[0], 0), kwargs)
-        elif op_facts(node.target).kind is OpKind.VIEW:  # type: ignore[arg-type]  # an operator
+        elif op_facts(node.target).kind is OpKind.VIEW:
             continue
         else:
             with gm.graph.inserting_after(node):

@@ -130,8 +130,10 @@ class _Counted(Iterator[Value]):
             return
         number = self.number
         if number.python_type() is not int:
-            number = Constant(int(known_argument(self.ctx, number, "start")))  # type: ignore[call-overload]
-        if not number.is_constant() or abs(number.constant()) < sys.maxsize:  # type: ignore[arg-type]
+            start: Any = known_argument(self.ctx, number, "start")
+            number = Constant(int(start))
+        known: Any = number.constant() if number.is_constant() else 0
+        if abs(known) < sys.maxsize:
             self.step, self.number = Constant(1), number
 
     def __next__(self) -> Value:
