@@ -121,7 +121,8 @@ class _Counted(Iterator[Value]):
     def __init__(self, ctx: CaptureContext, start: Value, step: Value) -> None:
         self.ctx = ctx
         self.step, self.number = ctx.realize(step), ctx.realize(start)
-        if all(issubclass(value.python_type(), int) for value in (self.step, self.number)):
+        kinds = {self.step.python_type(), self.number.python_type()}
+        if kinds != {int} and all(issubclass(kind, int) for kind in kinds):
             self._count_as_in_c()
 
     def _count_as_in_c(self) -> None:
